@@ -1,0 +1,399 @@
+"""The engine's one door: what a client may ask, and every event it may hear.
+
+Standard library only. The window and the HTTP server both use exactly this, through `engine.client.EngineClient`. All
+types are immutable messages and may cross threads; `EnginePort` methods may be called from any thread and never wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum
+from pathlib import Path
+from typing import Protocol
+
+from engine.errors import EngineError, InvalidRequest
+
+
+class Origin(Enum):
+    """Who asked: a chat of the window, or a program over the API."""
+
+    GUI = "gui"
+    API = "api"
+
+
+class Priority(IntEnum):
+    """Lower goes first."""
+
+    INTERACTIVE = 0
+    NORMAL = 1
+    BACKGROUND = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatMessage:
+    """One turn as the chat template sees it."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chat:
+    """A conversation, rendered by the model's own template; user text never becomes a control token."""
+
+    messages: tuple[ChatMessage, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """Raw text, tokenised with the model's BOS rule and no template."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenIds:
+    """Tokens taken as they are."""
+
+    ids: tuple[int, ...]
+
+
+Prompt = Chat | Text | TokenIds
+
+
+def _check(name: str, value: float, low: float, high: float) -> None:
+    if not low <= value <= high:  # also false for NaN
+        raise InvalidRequest(
+            f"{name} is {value}, allowed is {low} to {high}; leave it out for the default", param=name
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamplingParams:
+    """How the next token is chosen. Temperature 0 is greedy and exact; every other draw is a function of (seed, position).
+
+    Raises InvalidRequest, naming the field, when a value is out of bounds.
+    """
+
+    temperature: float = 0.8
+    """0 (always the likeliest token) to 100."""
+    top_k: int = 40
+    """Keep the k likeliest tokens; 0 keeps all."""
+    top_p: float = 0.95
+    """Keep the smallest set whose probability reaches p; 1 keeps all."""
+    min_p: float = 0.05
+    """Keep tokens at least this share of the likeliest one's probability; 0 keeps all."""
+    typical_p: float = 1.0
+    """Locally typical sampling (arXiv 2202.00666); 1 keeps all."""
+    repetition_penalty: float = 1.0
+    """Divides positive and multiplies negative logits of tokens seen in the last `penalty_last_n`; 1 is off."""
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    penalty_last_n: int = 64
+    """How far the three penalties look back, prompt included; 0 is off, -1 the whole context."""
+    dry_multiplier: float = 0.0
+    """DRY: penalises a token that would extend a repeated sequence; 0 is off."""
+    dry_base: float = 1.75
+    dry_allowed_length: int = 2
+    dry_penalty_last_n: int = -1
+    dry_sequence_breakers: tuple[str, ...] = ("\n", ":", '"', "*")
+    logit_bias: tuple[tuple[int, float], ...] = ()
+    """(token id, added to its logit); -inf (or -100 and below) forbids the token."""
+    seed: int | None = None
+    """None draws a fresh seed for the request; it is reported in `Usage`."""
+    logprobs: int | None = None
+    """None: no logprobs. N: the chosen token's and the N likeliest tokens' log probabilities."""
+
+    def __post_init__(self) -> None:
+        for name, low, high in (
+            ("temperature", 0, 100), ("top_k", 0, 1 << 30), ("top_p", 0, 1), ("min_p", 0, 1),
+            ("typical_p", 0, 1), ("repetition_penalty", 0.01, 100), ("presence_penalty", -100, 100),
+            ("frequency_penalty", -100, 100), ("penalty_last_n", -1, 1 << 30), ("dry_multiplier", 0, 100),
+            ("dry_base", 1, 100), ("dry_allowed_length", 1, 1 << 20), ("dry_penalty_last_n", -1, 1 << 30),
+        ):  # fmt: skip
+            _check(name, getattr(self, name), low, high)
+        if self.seed is not None:
+            _check("seed", self.seed, -(1 << 63), (1 << 64) - 1)
+        if self.logprobs is not None:
+            _check("logprobs", self.logprobs, 0, 20)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One thing to generate. `request_id` must be unique among requests alive."""
+
+    request_id: str
+    origin: Origin
+    prompt: Prompt
+    sampling: SamplingParams = field(default_factory=SamplingParams)
+    max_tokens: int | None = None
+    """Most tokens to generate; None: as many as the context has room for."""
+    stop: tuple[str, ...] = ()
+    """Generation ends where one of these appears; the text ends before it."""
+    ignore_eos: bool = False
+    """Generate on past the model's end-of-reply tokens (for measuring)."""
+    priority: Priority = Priority.NORMAL
+
+    def __post_init__(self) -> None:
+        if self.max_tokens is not None and self.max_tokens < 0:
+            raise InvalidRequest(
+                f"max_tokens is {self.max_tokens}, allowed is 0 and more; leave it out for no limit",
+                param="max_tokens",
+            )
+        if any(not text for text in self.stop):
+            raise InvalidRequest("stop has an empty string; leave it out", param="stop")
+
+
+class FinishReason(Enum):
+    """Why a request ended without an error."""
+
+    STOP = "stop"
+    LENGTH = "length"
+    ABORTED = "aborted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenLogprob:
+    """One token and its natural-log probability under the model, before sampling filters."""
+
+    token_id: int
+    text: str
+    token_bytes: bytes
+    logprob: float
+    top: tuple[TokenLogprob, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What a request cost. Tokens are counted once, however often the request was parked."""
+
+    prompt_tokens: int
+    cached_tokens: int
+    completion_tokens: int
+    queued_s: float
+    prefill_s: float
+    decode_s: float
+    parked_s: float = 0.0
+    num_parks: int = 0
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """The request got a slot and its prompt is being read."""
+
+    request_id: str
+    prompt_tokens: int
+    cached_tokens: int
+    queued_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptProgress:
+    """How much of the prompt has been read; sent per chunk while the prompt needs more than one step."""
+
+    request_id: str
+    computed_tokens: int
+    prompt_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenDelta:
+    """New text. `text` is whole characters and may be empty while a character or a stop string is undecided."""
+
+    request_id: str
+    text: str
+    token_ids: tuple[int, ...]
+    logprobs: tuple[TokenLogprob, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parked:
+    """The request gave its room to others and comes back by itself, from the same token."""
+
+    request_id: str
+    held_tokens: int
+    """Tokens it needs room for when it comes back."""
+    place: int
+    """1 is the head of the line."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """A parked request is back. `recomputed_tokens` are being read again (0 if its state was kept)."""
+
+    request_id: str
+    parked_s: float
+    recomputed_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """Terminal: the request ended as asked (or was aborted)."""
+
+    request_id: str
+    reason: FinishReason
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """Terminal: the request ended by an error. `partial` tells whether text had been sent before."""
+
+    request_id: str
+    error: EngineError
+    partial: bool
+
+
+class EngineState(Enum):
+    """The engine as a whole."""
+
+    NO_MODEL = "no_model"
+    LOADING = "loading"
+    READY = "ready"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelInfo:
+    """Facts about a model's files, read without loading the weights."""
+
+    name: str
+    path: Path
+    architecture: str
+    quantization: str
+    parameters: int
+    size_bytes: int
+    context_tokens: int
+    has_chat_template: bool
+    created_s: int
+    """Unix time of the file, for /v1/models."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelChanged:
+    """The engine's model or its state changed. `progress` is 0 to 1 while LOADING; `error` is set when FAILED."""
+
+    state: EngineState
+    model: ModelInfo | None
+    progress: float = 0.0
+    error: EngineError | None = None
+
+
+RequestEvent = Started | PromptProgress | TokenDelta | Parked | Restored | Finished | Failed
+EngineEvent = RequestEvent | ModelChanged
+
+
+class Device(Enum):
+    """Where the tensors live; AUTO picks the fastest that is there and supported."""
+
+    AUTO = "auto"
+    CPU = "cpu"
+    CUDA = "cuda"
+    MPS = "mps"
+
+
+class KvType(Enum):
+    """How keys and values are stored in the pool."""
+
+    F16 = "f16"
+    F32 = "f32"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadOptions:
+    """How a model is loaded. Raises InvalidRequest, naming the field, when a value is out of bounds."""
+
+    pool_tokens: int = 0
+    """Size of the KV pool in tokens, shared by all requests; 0: what memory allows, at most the model's window x parallel."""
+    parallel: int = 4
+    """Most requests that run at once; further ones wait in line."""
+    batch_tokens: int = 256
+    """Most tokens computed in one step; long prompts are read in chunks of this."""
+    threads: int = 0
+    """CPU threads for the kernels; 0: one per physical core."""
+    device: Device = Device.AUTO
+    kv_type: KvType = KvType.F16
+    seed: int | None = None
+    """Seed for requests that name none; None draws one for each."""
+
+    def __post_init__(self) -> None:
+        for name, low, high in (
+            ("pool_tokens", 0, 1 << 31), ("parallel", 1, 256), ("batch_tokens", 16, 8192), ("threads", 0, 1024),
+        ):  # fmt: skip
+            _check(name, getattr(self, name), low, high)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadModel:
+    """Replace the model. Requests alive end with ModelUnavailable; outcome arrives as ModelChanged."""
+
+    path: Path
+    name: str
+    options: LoadOptions = field(default_factory=LoadOptions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnloadModel:
+    """Free the model, also while it is still loading. Requests alive end with ModelUnavailable."""
+
+
+Command = LoadModel | UnloadModel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolUsage:
+    """The KV pool in pages. `reusable` pages hold prefixes of finished requests and are free for the taking."""
+
+    total_pages: int = 0
+    free_pages: int = 0
+    reusable_pages: int = 0
+    page_tokens: int = 0
+    page_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineSnapshot:
+    """The engine at the end of its last step."""
+
+    state: EngineState = EngineState.NO_MODEL
+    model: ModelInfo | None = None
+    options: LoadOptions | None = None
+    window_tokens: int = 0
+    """Most tokens one request may hold: the smaller of the model's window and the pool."""
+    inexact_ops: tuple[str, ...] = ()
+    """Ops found not row-invariant on this device; empty means byte-exact concurrency holds."""
+    pool: PoolUsage = field(default_factory=PoolUsage)
+    waiting: int = 0
+    running: int = 0
+    parked: int = 0
+    tokens_per_s: float = 0.0
+
+
+Listener = Callable[[tuple[EngineEvent, ...]], None]
+Unsubscribe = Callable[[], None]
+
+
+class EnginePort(Protocol):
+    """What every engine (the real one and the tests' fake one) promises. All methods return at once."""
+
+    def submit(self, request: Request) -> None:
+        """Queue a request. Never raises for capacity; exactly one Finished or Failed follows."""
+
+    def abort(self, request_id: str) -> None:
+        """End a request. Idempotent, unknown ids are ignored; Finished(ABORTED) follows if it was alive."""
+
+    def subscribe(self, listener: Listener) -> Unsubscribe:
+        """Call `listener` on the engine thread, at most once per step, with that step's events; it must not block."""
+
+    def control(self, command: Command) -> None:
+        """Ask for a change of the engine itself; the outcome arrives as an event."""
+
+    def snapshot(self) -> EngineSnapshot:
+        """The last published state; never waits."""
+
+    def shutdown(self) -> None:
+        """End every request (ModelUnavailable), free the model and stop the thread; returns when it has ended."""
