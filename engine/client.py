@@ -1,0 +1,116 @@
+"""The engine as an asyncio loop sees it: one EngineClient per loop, one wake-up of the loop per engine step.
+
+Runs on the loop's thread, except `_on_events`, which the engine thread calls. Standard library only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from types import TracebackType
+
+from engine.api import (
+    Command,
+    EngineEvent,
+    EnginePort,
+    EngineSnapshot,
+    Failed,
+    Finished,
+    ModelChanged,
+    Request,
+    RequestEvent,
+)
+from engine.errors import InvalidRequest
+
+
+class EngineClient:
+    """Hands each request its own events. Queues are unbounded: a slow consumer never stalls the engine."""
+
+    def __init__(self, port: EnginePort, loop: asyncio.AbstractEventLoop) -> None:
+        self._port = port
+        self._loop = loop
+        self._queues: dict[str, asyncio.Queue[RequestEvent]] = {}
+        self._model_listeners: list[Callable[[ModelChanged], object]] = []
+        self._unsubscribe = port.subscribe(self._on_events)
+
+    def stream(self, request: Request) -> RequestStream:
+        """`async with client.stream(request) as events: async for event in events: ...`; leaving the block aborts."""
+        return RequestStream(self, request)
+
+    def control(self, command: Command) -> None:
+        """Pass a command on; the outcome comes to `on_model_changed`."""
+        self._port.control(command)
+
+    def snapshot(self) -> EngineSnapshot:
+        return self._port.snapshot()
+
+    def on_model_changed(self, listener: Callable[[ModelChanged], object]) -> Callable[[], None]:
+        """Call `listener` on this loop for every ModelChanged; the returned function ends it."""
+        self._model_listeners.append(listener)
+
+        def disconnect() -> None:
+            if listener in self._model_listeners:
+                self._model_listeners.remove(listener)
+
+        return disconnect
+
+    def close(self) -> None:
+        """Hear no more events. Streams still open get none either."""
+        self._unsubscribe()
+
+    def _on_events(self, events: tuple[EngineEvent, ...]) -> None:
+        if events and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._fan_out, events)
+
+    def _fan_out(self, events: tuple[EngineEvent, ...]) -> None:
+        for event in events:
+            if isinstance(event, ModelChanged):
+                for listener in tuple(self._model_listeners):
+                    listener(event)
+            elif (queue := self._queues.get(event.request_id)) is not None:
+                queue.put_nowait(event)
+
+    def _open(self, request: Request) -> asyncio.Queue[RequestEvent]:
+        if request.request_id in self._queues:
+            raise InvalidRequest(f"request id {request.request_id!r} is already alive; use a new one")
+        queue: asyncio.Queue[RequestEvent] = asyncio.Queue()
+        self._queues[request.request_id] = queue
+        self._port.submit(request)
+        return queue
+
+    def _close(self, request_id: str, *, abort: bool) -> None:
+        del self._queues[request_id]
+        if abort:
+            self._port.abort(request_id)
+
+
+class RequestStream:
+    """The events of one request, in order, up to and including the terminal one."""
+
+    def __init__(self, client: EngineClient, request: Request) -> None:
+        self._client = client
+        self._request = request
+        self._queue: asyncio.Queue[RequestEvent] | None = None
+        self._ended = False
+
+    async def __aenter__(self) -> RequestStream:
+        self._queue = self._client._open(self._request)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._client._close(self._request.request_id, abort=not self._ended)
+
+    def __aiter__(self) -> RequestStream:
+        return self
+
+    async def __anext__(self) -> RequestEvent:
+        if self._ended or self._queue is None:
+            raise StopAsyncIteration
+        event = await self._queue.get()
+        self._ended = isinstance(event, Finished | Failed)
+        return event

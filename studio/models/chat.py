@@ -1,0 +1,95 @@
+"""Chats as the studio holds them: plain state, owned by the GUI thread, no Qt. Services change it, views show it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from engine.api import SamplingParams
+
+
+class Role(Enum):
+    """Who said it, in the words of chat templates."""
+
+    SYSTEM = "system"
+    USER = "user"
+    ASSISTANT = "assistant"
+
+
+class MessageStatus(Enum):
+    """How a message stands. The first four are alive; the others have ended."""
+
+    QUEUED = "queued"
+    READING = "reading"
+    WRITING = "writing"
+    PARKED = "parked"
+    DONE = "done"
+    STOPPED = "stopped"
+    LENGTH = "length"
+    """The reply reached its token limit or the end of the window."""
+    INTERRUPTED = "interrupted"
+    """The program ended while the reply was being written."""
+    FAILED = "failed"
+
+    @property
+    def is_alive(self) -> bool:
+        return self in _ALIVE
+
+
+_ALIVE = frozenset(
+    {MessageStatus.QUEUED, MessageStatus.READING, MessageStatus.WRITING, MessageStatus.PARKED}
+)
+
+
+@dataclass(slots=True)
+class ReplyStats:
+    """Figures under a reply; None until known. Parked time is apart from the rest."""
+
+    prompt_tokens: int | None = None
+    cached_tokens: int | None = None
+    completion_tokens: int | None = None
+    first_token_s: float | None = None
+    tokens_per_s: float | None = None
+    parked_s: float = 0.0
+
+
+@dataclass(slots=True, eq=False)
+class Message:
+    """One turn. `text` grows while the reply is being written."""
+
+    message_id: int
+    chat_id: int
+    role: Role
+    text: str
+    created_s: float
+    status: MessageStatus = MessageStatus.DONE
+    note: str = ""
+    """What else to say about the status in words: why it failed, where it stands in line."""
+    progress: float = 0.0
+    """Share of the prompt that has been read, while READING."""
+    stats: ReplyStats = field(default_factory=ReplyStats)
+
+
+@dataclass(slots=True, eq=False)
+class Conversation:
+    """One chat. `messages` is empty until the chat is opened (`is_loaded`)."""
+
+    chat_id: int
+    title: str
+    created_s: float
+    updated_s: float
+    system_prompt: str = ""
+    sampling: SamplingParams = field(default_factory=SamplingParams)
+    max_tokens: int | None = None
+    draft: str = ""
+    messages: list[Message] = field(default_factory=list)
+    is_loaded: bool = False
+    has_unread: bool = False
+    """A reply ended while the chat was not on screen."""
+
+    @property
+    def running_message(self) -> Message | None:
+        """The reply being queued, read, written or parked, if there is one."""
+        if self.messages and self.messages[-1].status.is_alive:
+            return self.messages[-1]
+        return None

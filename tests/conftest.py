@@ -1,0 +1,56 @@
+"""Strictness for every test: nobody reads the user's own data, and logs of WARNING and above fail unless expected."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+
+@pytest.fixture(autouse=True)
+def _own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every test has data, cache and settings folders of its own, and none of the user's LAYBY_ variables."""
+    for name in [name for name in os.environ if name.startswith("LAYBY_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("LAYBY_HOME", str(tmp_path / "layby-home"))
+
+
+@pytest.fixture(autouse=True)
+def _no_unexpected_log(caplog: pytest.LogCaptureFixture, request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail on a log record of WARNING or above, unless the test took `caplog` to look at it itself."""
+    yield
+    if "caplog" in request.fixturenames[:-1] and "caplog" in getattr(request.function, "__code__", _no_unexpected_log).co_varnames:  # type: ignore[union-attr]
+        return
+    loud = [r for r in caplog.get_records("call") if r.levelno >= logging.WARNING]
+    assert not loud, f"unexpected log: {[r.getMessage() for r in loud]}"
+
+
+@pytest.fixture(autouse=True)
+def _no_dangling_thread() -> Iterator[None]:
+    """Fail a test that leaves a thread of ours running."""
+    before = set(threading.enumerate())
+    yield
+    left = [t for t in threading.enumerate() if t not in before and t.name.startswith("layby")]
+    for thread in left:
+        thread.join(timeout=10)
+    assert not [t for t in left if t.is_alive()], f"threads left running: {left}"
+
+
+@pytest.fixture(scope="session")
+def shared_cases() -> Path:
+    """The folder of shared cases beside the checkout; a test that needs it is skipped where it is absent."""
+    folder = ROOT.parent / "shared" / "cases"
+    if not folder.is_dir():
+        pytest.skip("the folder shared/cases is not beside this checkout")
+    return folder

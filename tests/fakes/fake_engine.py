@@ -1,0 +1,135 @@
+"""An EnginePort that plays a script: for tests of the studio and the server, with no model and no thread of its own.
+
+Unscripted, every request is answered at once, on the calling thread, by one delta per word of `reply`. With
+`auto=False` nothing happens until the test calls `start`, `say`, `finish`, `fail` or `emit`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engine.api import (
+    Command,
+    EngineEvent,
+    EngineSnapshot,
+    EngineState,
+    Failed,
+    Finished,
+    FinishReason,
+    Listener,
+    LoadModel,
+    LoadOptions,
+    ModelChanged,
+    ModelInfo,
+    PoolUsage,
+    Request,
+    Started,
+    TokenDelta,
+    UnloadModel,
+    Unsubscribe,
+    Usage,
+)
+from engine.errors import EngineError, ModelUnavailable
+
+TINY_MODEL = ModelInfo(
+    name="tiny",
+    path=Path("/models/tiny.gguf"),
+    architecture="llama",
+    quantization="F32",
+    parameters=1000,
+    size_bytes=4000,
+    context_tokens=2048,
+    has_chat_template=True,
+    created_s=1_700_000_000,
+)
+
+
+class FakeEngine:
+    """Everything a test wants to look at is a public attribute: `requests`, `aborted`, `commands`."""
+
+    def __init__(self, *, reply: str = "Hello there, friend.", auto: bool = True, ready: bool = True) -> None:
+        self.reply = reply
+        self.auto = auto
+        self.requests: dict[str, Request] = {}
+        self.aborted: list[str] = []
+        self.commands: list[Command] = []
+        self.alive: dict[str, int] = {}
+        self._listeners: list[Listener] = []
+        self._snapshot = EngineSnapshot()
+        if ready:
+            self._snapshot = self.ready_snapshot(TINY_MODEL)
+
+    @staticmethod
+    def ready_snapshot(model: ModelInfo) -> EngineSnapshot:
+        return EngineSnapshot(
+            state=EngineState.READY,
+            model=model,
+            options=LoadOptions(pool_tokens=2048),
+            window_tokens=2048,
+            pool=PoolUsage(total_pages=64, free_pages=64, page_tokens=32, page_bytes=1024),
+        )
+
+    def submit(self, request: Request) -> None:
+        self.requests[request.request_id] = request
+        self.alive[request.request_id] = 0
+        if self.auto:
+            self.start(request.request_id)
+            for word in self.reply.split(" "):
+                self.say(request.request_id, word if word == self.reply.split(" ")[0] else " " + word)
+            self.finish(request.request_id)
+
+    def abort(self, request_id: str) -> None:
+        self.aborted.append(request_id)
+        if request_id in self.alive:
+            self.finish(request_id, FinishReason.ABORTED)
+
+    def subscribe(self, listener: Listener) -> Unsubscribe:
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener) if listener in self._listeners else None
+
+    def control(self, command: Command) -> None:
+        self.commands.append(command)
+        if not self.auto:
+            return
+        if isinstance(command, LoadModel):
+            self.emit(ModelChanged(state=EngineState.LOADING, model=TINY_MODEL, progress=0.5))
+            self._snapshot = self.ready_snapshot(TINY_MODEL)
+            self.emit(ModelChanged(state=EngineState.READY, model=TINY_MODEL, progress=1.0))
+        elif isinstance(command, UnloadModel):
+            self._snapshot = EngineSnapshot()
+            self.emit(ModelChanged(state=EngineState.NO_MODEL, model=None))
+
+    def snapshot(self) -> EngineSnapshot:
+        return self._snapshot
+
+    def shutdown(self) -> None:
+        for request_id in tuple(self.alive):
+            self.fail(request_id, ModelUnavailable("the engine has shut down"))
+
+    # what a test plays
+
+    def start(self, request_id: str, *, prompt_tokens: int = 5, cached_tokens: int = 0) -> None:
+        self.emit(
+            Started(
+                request_id=request_id, prompt_tokens=prompt_tokens, cached_tokens=cached_tokens, queued_s=0.0
+            )
+        )
+
+    def say(self, request_id: str, text: str) -> None:
+        self.alive[request_id] += 1
+        self.emit(TokenDelta(request_id=request_id, text=text, token_ids=(self.alive[request_id],)))
+
+    def finish(self, request_id: str, reason: FinishReason = FinishReason.STOP) -> None:
+        tokens = self.alive.pop(request_id)
+        usage = Usage(
+            prompt_tokens=5, cached_tokens=0, completion_tokens=tokens, queued_s=0.0, prefill_s=0.01, decode_s=0.1
+        )
+        self.emit(Finished(request_id=request_id, reason=reason, usage=usage))
+
+    def fail(self, request_id: str, error: EngineError) -> None:
+        tokens = self.alive.pop(request_id)
+        self.emit(Failed(request_id=request_id, error=error, partial=tokens > 0))
+
+    def emit(self, *events: EngineEvent) -> None:
+        for listener in tuple(self._listeners):
+            listener(events)
