@@ -1,0 +1,331 @@
+"""Tiny but whole models on disk, for tests: GGUF files and Hugging Face folders of two layers.
+
+The same seeded `tiny_weights` go into both kinds, so that a test may compare what it gets out of
+them. The vocabulary is a byte-level BPE of 256 bytes, some merges and three control tokens, with a
+ChatML template.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+import gguf
+import numpy as np
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+
+CONTROL_TOKENS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
+BOS_ID, EOS_ID, UNKNOWN_ID = 1, 2, 0
+CONTEXT_TOKENS = 512
+ROPE_BASE = 10000.0
+NORM_EPSILON = 1e-5
+CHAT_TEMPLATE = (
+    "{% for message in messages %}<|im_start|>{{ message['role'] }}\n"
+    "{{ message['content'] }}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+_MERGED_WORDS = (
+    "the",
+    "ing",
+    "and",
+    "hello",
+    "Ġworld",
+    "user",
+    "system",
+    "assistant",
+    "Ġthe",
+    "Ġis",
+    "you",
+)
+_GGUF_NAMES = {
+    "model.embed_tokens": "token_embd",
+    "model.norm": "output_norm",
+    "lm_head": "output",
+    "input_layernorm": "attn_norm",
+    "post_attention_layernorm": "ffn_norm",
+    "self_attn.q_proj": "attn_q",
+    "self_attn.k_proj": "attn_k",
+    "self_attn.v_proj": "attn_v",
+    "self_attn.o_proj": "attn_output",
+    "self_attn.q_norm": "attn_q_norm",
+    "self_attn.k_norm": "attn_k_norm",
+    "mlp.gate_proj": "ffn_gate",
+    "mlp.up_proj": "ffn_up",
+    "mlp.down_proj": "ffn_down",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TinyShape:
+    """The sizes of a tiny model; qwen3 has `head_dim` apart from width / heads."""
+
+    width: int = 64
+    hidden: int = 128
+    layers: int = 2
+    heads: int = 4
+    kv_heads: int = 2
+    head_dim: int = 16
+
+
+def tiny_shape(model_type: str) -> TinyShape:
+    """The sizes of the tiny model of "llama", "mistral", "qwen2" or "qwen3"."""
+    return TinyShape(head_dim=32) if model_type == "qwen3" else TinyShape()
+
+
+def byte_characters() -> list[str]:
+    """The 256 printable characters that stand for bytes 0 to 255 in a byte-level vocabulary."""
+    plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = iter(range(0x100, 0x200))
+    return [chr(byte) if byte in plain else chr(next(others)) for byte in range(256)]
+
+
+def tiny_vocabulary() -> tuple[list[str], list[tuple[str, str]]]:
+    """Tokens in id order (control tokens first) and the merges."""
+    merges: list[tuple[str, str]] = []
+    for word in _MERGED_WORDS:
+        for end in range(1, len(word)):
+            pair = (word[:end], word[end])
+            if pair not in merges:
+                merges.append(pair)
+    return [*CONTROL_TOKENS, *byte_characters(), *(a + b for a, b in merges)], merges
+
+
+def tiny_weights(
+    model_type: str = "llama", seed: int = 0, *, tied: bool = True
+) -> dict[str, np.ndarray]:
+    """Seeded random float32 weights under Hugging Face names, [out, in].
+
+    `tied` leaves `lm_head.weight` out.
+    """
+    shape = tiny_shape(model_type)
+    random = np.random.default_rng(seed)
+    vocabulary = len(tiny_vocabulary()[0])
+
+    def linear(rows: int, columns: int) -> np.ndarray:
+        return (random.standard_normal((rows, columns)) * columns**-0.5).astype(np.float32)
+
+    def norm(size: int) -> np.ndarray:
+        return (1 + 0.1 * random.standard_normal(size)).astype(np.float32)
+
+    queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
+    weights = {"model.embed_tokens.weight": linear(vocabulary, shape.width)}
+    for layer in range(shape.layers):
+        block = f"model.layers.{layer}."
+        weights[block + "input_layernorm.weight"] = norm(shape.width)
+        for name, rows in (("q_proj", queries), ("k_proj", keys), ("v_proj", keys)):
+            weights[f"{block}self_attn.{name}.weight"] = linear(rows, shape.width)
+            if model_type == "qwen2":
+                weights[f"{block}self_attn.{name}.bias"] = norm(rows) - 1
+        if model_type == "qwen3":
+            weights[block + "self_attn.q_norm.weight"] = norm(shape.head_dim)
+            weights[block + "self_attn.k_norm.weight"] = norm(shape.head_dim)
+        weights[block + "self_attn.o_proj.weight"] = linear(shape.width, queries)
+        weights[block + "post_attention_layernorm.weight"] = norm(shape.width)
+        weights[block + "mlp.gate_proj.weight"] = linear(shape.hidden, shape.width)
+        weights[block + "mlp.up_proj.weight"] = linear(shape.hidden, shape.width)
+        weights[block + "mlp.down_proj.weight"] = linear(shape.width, shape.hidden)
+    weights["model.norm.weight"] = norm(shape.width)
+    if not tied:
+        weights["lm_head.weight"] = linear(vocabulary, shape.width)
+    return weights
+
+
+def write_tiny_gguf(
+    folder: Path,
+    *,
+    architecture: str = "llama",
+    storage: str = "F32",
+    seed: int = 0,
+    tied: bool = True,
+    tensors_per_shard: int = 0,
+) -> Path:
+    """Write a GGUF file ("llama", "qwen2", "qwen3") and return its path.
+
+    `storage` holds for the matrices: F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1 or Q8_0; vectors stay
+    F32. With `tensors_per_shard` it is a split model and the path its first shard's. The rows of
+    llama's query and key matrices are reordered for interleaved rotary pairs, as converted models
+    have them.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"tiny-{architecture}-{storage}.gguf"
+    shape = tiny_shape(architecture)
+    writer = gguf.GGUFWriter(path, architecture, split_max_tensors=tensors_per_shard)
+    _add_gguf_metadata(writer, shape)
+    writer.add_file_type(gguf.LlamaFileType[_file_type_name(storage)])
+    for name, weight in tiny_weights(architecture, seed, tied=tied).items():
+        if architecture == "llama" and ("q_proj" in name or "k_proj" in name):
+            weight = _interleave_rotary_rows(weight, shape.head_dim)
+        kind = gguf.GGMLQuantizationType[storage if weight.ndim == 2 else "F32"]
+        writer.add_tensor(gguf_tensor_name(name), gguf.quantize(weight, kind), raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    if not tensors_per_shard:
+        return path
+    return sorted(folder.glob(f"{path.stem}-00001-of-*.gguf"))[0]
+
+
+def gguf_tensor_name(name: str) -> str:
+    """The GGUF name of a Hugging Face parameter of these architectures."""
+    stem, _, ending = name.rpartition(".")
+    if stem.startswith("model.layers."):
+        _, _, layer, part = stem.split(".", 3)
+        return f"blk.{layer}.{_GGUF_NAMES[part]}.{ending}"
+    return f"{_GGUF_NAMES[stem]}.{ending}"
+
+
+def _file_type_name(storage: str) -> str:
+    return "ALL_F32" if storage == "F32" else f"MOSTLY_{storage}"
+
+
+def _interleave_rotary_rows(weight: np.ndarray, head_dim: int) -> np.ndarray:
+    """Row order per head: from (0 .. d/2, d/2 .. d) to (0, d/2, 1, d/2 + 1, ...)."""
+    halves = weight.reshape(-1, 2, head_dim // 2, weight.shape[1])
+    return np.ascontiguousarray(halves.swapaxes(1, 2)).reshape(weight.shape)
+
+
+def _add_gguf_metadata(writer: gguf.GGUFWriter, shape: TinyShape) -> None:
+    tokens, merges = tiny_vocabulary()
+    kinds = [gguf.TokenType.CONTROL] * len(CONTROL_TOKENS)
+    kinds += [gguf.TokenType.NORMAL] * (len(tokens) - len(CONTROL_TOKENS))
+    writer.add_name("Tiny")
+    writer.add_block_count(shape.layers)
+    writer.add_context_length(CONTEXT_TOKENS)
+    writer.add_embedding_length(shape.width)
+    writer.add_feed_forward_length(shape.hidden)
+    writer.add_head_count(shape.heads)
+    writer.add_head_count_kv(shape.kv_heads)
+    writer.add_key_length(shape.head_dim)
+    writer.add_value_length(shape.head_dim)
+    writer.add_rope_dimension_count(shape.head_dim)
+    writer.add_rope_freq_base(ROPE_BASE)
+    writer.add_layer_norm_rms_eps(NORM_EPSILON)
+    writer.add_vocab_size(len(tokens))
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("gpt-2")
+    writer.add_token_list(tokens)
+    writer.add_token_types(kinds)
+    writer.add_token_merges([f"{a} {b}" for a, b in merges])
+    writer.add_bos_token_id(BOS_ID)
+    writer.add_eos_token_id(EOS_ID)
+    writer.add_unk_token_id(UNKNOWN_ID)
+    writer.add_add_bos_token(False)
+    writer.add_chat_template(CHAT_TEMPLATE)
+
+
+def write_tiny_folder(
+    folder: Path,
+    *,
+    model_type: str = "llama",
+    seed: int = 0,
+    tied: bool = True,
+    dtype: str = "F32",
+    shards: int = 1,
+) -> Path:
+    """Write a Hugging Face folder ("llama", "mistral", "qwen2", "qwen3") and return it.
+
+    `dtype` is F32, F16 or BF16, for every tensor; with more than one of `shards` there is an index.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    stored = {name: (dtype, weight.shape, encode_floats(weight, dtype))
+              for name, weight in tiny_weights(model_type, seed, tied=tied).items()}  # fmt: skip
+    if shards == 1:
+        write_safetensors(folder / "model.safetensors", stored)
+    else:
+        weight_map = {}
+        for shard in range(shards):
+            file_name = f"model-{shard + 1:05}-of-{shards:05}.safetensors"
+            part = {name: stored[name] for name in list(stored)[shard::shards]}
+            write_safetensors(folder / file_name, part)
+            weight_map |= dict.fromkeys(part, file_name)
+        _write_json(
+            folder / "model.safetensors.index.json", {"metadata": {}, "weight_map": weight_map}
+        )
+    _write_json(folder / "config.json", _config(model_type, tied=tied))
+    _write_json(
+        folder / "generation_config.json",
+        {"bos_token_id": BOS_ID, "eos_token_id": [EOS_ID, UNKNOWN_ID]},
+    )
+    _write_tokenizer(folder)
+    return folder
+
+
+def encode_floats(values: np.ndarray, dtype: str) -> bytes:
+    """The little-endian bytes of `values` as F32, F16 or BF16."""
+    return gguf.quantize(values, gguf.GGMLQuantizationType[dtype]).tobytes()
+
+
+def write_safetensors(path: Path, tensors: dict[str, tuple[str, tuple[int, ...], bytes]]) -> None:
+    """Write name -> (dtype, shape, bytes) as they are, sound or not."""
+    header, offset = {}, 0
+    for name, (dtype, shape, data) in tensors.items():
+        header[name] = {
+            "dtype": dtype,
+            "shape": shape,
+            "data_offsets": [offset, offset + len(data)],
+        }
+        offset += len(data)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(
+        struct.pack("<Q", len(text)) + text + b"".join(data for *_, data in tensors.values())
+    )
+
+
+def _config(model_type: str, *, tied: bool) -> dict[str, object]:
+    shape = tiny_shape(model_type)
+    config = {
+        "architectures": [f"{model_type.capitalize()}ForCausalLM"],
+        "model_type": model_type,
+        "torch_dtype": "float32",
+        "hidden_size": shape.width,
+        "intermediate_size": shape.hidden,
+        "num_hidden_layers": shape.layers,
+        "num_attention_heads": shape.heads,
+        "num_key_value_heads": shape.kv_heads,
+        "head_dim": shape.head_dim,
+        "hidden_act": "silu",
+        "rms_norm_eps": NORM_EPSILON,
+        "rope_theta": ROPE_BASE,
+        "max_position_embeddings": CONTEXT_TOKENS,
+        "vocab_size": len(tiny_vocabulary()[0]),
+        "tie_word_embeddings": tied,
+        "bos_token_id": BOS_ID,
+        "eos_token_id": EOS_ID,
+    }
+    if model_type == "qwen2":
+        del config["head_dim"]  # real ones leave it to width / heads
+    if model_type == "mistral":
+        config["sliding_window"] = None
+    return config
+
+
+def _write_tokenizer(folder: Path) -> None:
+    tokens, merges = tiny_vocabulary()
+    tokenizer = Tokenizer(
+        models.BPE(vocab={token: i for i, token in enumerate(tokens)}, merges=merges)
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens(
+        [AddedToken(token, special=True, normalized=False) for token in CONTROL_TOKENS]
+    )
+    tokenizer.save(str(folder / "tokenizer.json"))
+    named = {"bos_token": "<|im_start|>", "eos_token": "<|im_end|>", "unk_token": "<|endoftext|>"}
+    _write_json(folder / "special_tokens_map.json", named)
+    _write_json(
+        folder / "tokenizer_config.json",
+        {
+            **named,
+            "tokenizer_class": "PreTrainedTokenizerFast",
+            "add_bos_token": False,
+            "model_max_length": CONTEXT_TOKENS,
+            "chat_template": CHAT_TEMPLATE,
+        },
+    )
+
+
+def _write_json(path: Path, value: object) -> None:
+    path.write_text(json.dumps(value, indent=2, ensure_ascii=False), encoding="utf-8")
