@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Set up everything and go: `python dev.py run [ARGS]` opens Layby, `python dev.py test [ARGS]` runs the tests.
+
+Needs only Python 3.11 to 3.13 with venv and pip. Installs into .venv when pyproject.toml, constraints.txt or the Python
+version change, and takes the starter model once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+STAMP = VENV / "installed.sha256"
+TEST_HOME = ROOT / ".cache" / "home"
+STARTER_MODEL = "smollm2-135m"
+
+
+def set_up() -> None:
+    """Make .venv, or make it anew when what it was made from has changed."""
+    if not (3, 11) <= sys.version_info[:2] <= (3, 13):
+        sys.exit(f"Layby needs Python 3.11 to 3.13, this is {sys.version.split()[0]}")
+    files = [ROOT / "pyproject.toml", ROOT / "constraints.txt"]
+    made_from = b"".join(file.read_bytes() for file in files) + sys.version.encode()
+    wanted = hashlib.sha256(made_from).hexdigest()
+    if STAMP.exists() and STAMP.read_text() == wanted:
+        return
+    venv.create(VENV, with_pip=True, clear=VENV.exists())
+    constraints = str(ROOT / "constraints.txt")
+    call(["-m", "pip", "install", "-c", constraints, "-e", f"{ROOT}[dev]"])
+    STAMP.write_text(wanted)
+
+
+def call(arguments: list[str], environment: dict[str, str] | None = None) -> None:
+    """Run .venv's Python; leave with its exit status when it fails."""
+    status = subprocess.run([str(PYTHON), *arguments], cwd=ROOT, env=environment).returncode
+    if status:
+        sys.exit(status)
+
+
+def run(arguments: list[str]) -> None:
+    """Open Layby with the starter model in the library; with arguments, run that command of `layby` instead."""
+    call(["-m", "studio", "models", "get", STARTER_MODEL])
+    call(["-m", "studio", *(arguments or ["--model", STARTER_MODEL])])
+
+
+def test(arguments: list[str]) -> None:
+    """Run the tests, on all cores unless the arguments say otherwise."""
+    environment = {**os.environ, "LAYBY_HOME": str(TEST_HOME)}
+    environment.setdefault("QT_QPA_PLATFORM", "offscreen")
+    call(["-m", "studio", "models", "get", STARTER_MODEL], environment)
+    call(["-m", "pytest", *(arguments or ["-n", "auto", "--dist", "worksteal"])], environment)
+
+
+def main() -> None:
+    commands = {"run": run, "test": test}
+    if len(sys.argv) < 2 or sys.argv[1] not in commands:
+        sys.exit(__doc__)
+    set_up()
+    commands[sys.argv[1]](sys.argv[2:])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""Turns prompts into tokens, off the engine thread: one worker applies templates and tokenises, in order of arrival.
+
+The tokenizer releases the interpreter lock, so a long prompt does not hold up the running chats.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from engine.api import Chat, Prompt, Request, Text, TokenIds
+from engine.errors import ContextLengthExceeded, EngineError, InvalidRequest, RequestError
+from engine.text.chat_template import ChatTemplate, encode_chat
+from engine.text.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True, slots=True)
+class PrepareTask:
+    """A request and what its prompt is tokenised with."""
+
+    request: Request
+    tokenizer: Tokenizer
+    template: ChatTemplate
+    window_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The worker's answer: the prompt's tokens, or why there are none."""
+
+    request_id: str
+    token_ids: tuple[int, ...]
+    error: EngineError | None = None
+
+
+class Intake:
+    """The worker. `deliver` is called on its thread with each answer."""
+
+    def __init__(self, deliver: Callable[[Prepared], object]) -> None:
+        self._deliver = deliver
+        self._tasks: queue.SimpleQueue[PrepareTask | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="layby-intake", daemon=True)
+        self._thread.start()
+
+    def prepare(self, task: PrepareTask) -> None:
+        """Queue a prompt; the answer comes to `deliver`."""
+        self._tasks.put(task)
+
+    def close(self) -> None:
+        """Stop after the prompt at hand; queued ones get no answer."""
+        self._tasks.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while (task := self._tasks.get()) is not None:
+            request_id = task.request.request_id
+            try:
+                token_ids = _tokenize(task)
+            except EngineError as error:
+                self._deliver(Prepared(request_id, (), error))
+            except Exception as error:  # noqa: BLE001 - a prompt must never end the worker
+                reason = f"the prompt could not be read: {type(error).__name__}: {error}"
+                self._deliver(Prepared(request_id, (), RequestError(reason)))
+            else:
+                self._deliver(Prepared(request_id, token_ids))
+
+
+def _tokenize(task: PrepareTask) -> tuple[int, ...]:
+    token_ids = _encode(task.request.prompt, task)
+    if not token_ids:
+        raise InvalidRequest("the prompt is empty; it needs at least one token", param="prompt")
+    if len(token_ids) >= task.window_tokens:
+        raise ContextLengthExceeded(
+            f"the prompt has {len(token_ids)} tokens and a reply needs at least one more, but a request can hold "
+            f"{task.window_tokens}; shorten the prompt, or load the model with a larger context",
+            needed_tokens=len(token_ids) + 1,
+            limit_tokens=task.window_tokens,
+        )
+    return token_ids
+
+
+def _encode(prompt: Prompt, task: PrepareTask) -> tuple[int, ...]:
+    tokenizer = task.tokenizer
+    match prompt:
+        case Chat(messages=messages):
+            return tuple(encode_chat(tokenizer, task.template, messages))
+        case Text(text=text):
+            return tuple(tokenizer.encode(text, add_special=True))
+        case TokenIds(ids=ids):
+            wrong = next((i for i in ids if not 0 <= i < tokenizer.vocab_size), None)
+            if wrong is not None:
+                raise InvalidRequest(
+                    f"token id {wrong} is outside the vocabulary, 0 to {tokenizer.vocab_size - 1}", param="prompt"
+                )
+            return ids

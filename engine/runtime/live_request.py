@@ -1,0 +1,81 @@
+"""One request from submission to its terminal event: what the scheduler's integers do not hold. Engine thread only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.api import Request, TokenLogprob, Usage
+from engine.core.types import Sequence
+from engine.runtime.sampler import SampledToken, Sampler
+from engine.text.text_stream import TextStream
+from engine.text.tokenizer import Tokenizer
+
+
+@dataclass(slots=True)
+class Generation:
+    """A request whose prompt is tokenised. A park loses nothing of this: none of it lives in the pool."""
+
+    seq: Sequence
+    sampler: Sampler
+    seed: int
+    stream: TextStream
+    parked_before_first_s: float = 0.0
+    """Share of the parked time that fell before the first token."""
+
+
+@dataclass(slots=True)
+class LiveRequest:
+    """`generation` is None while the prompt is with the intake worker."""
+
+    request: Request
+    arrival: int
+    arrival_s: float
+    generation: Generation | None = None
+    has_sent_text: bool = False
+
+    def usage(self, now_s: float) -> Usage:
+        """What the request has cost so far. Parked time is in `parked_s` and in no other figure."""
+        if self.generation is None:
+            return Usage(
+                prompt_tokens=0,
+                cached_tokens=0,
+                completion_tokens=0,
+                queued_s=now_s - self.arrival_s,
+                prefill_s=0.0,
+                decode_s=0.0,
+            )
+        seq, early_s = self.generation.seq, self.generation.parked_before_first_s
+        started_s = seq.started_s if seq.started_s is not None else now_s
+        first_token_s = seq.first_token_s if seq.first_token_s is not None else now_s
+        return Usage(
+            prompt_tokens=seq.num_prompt,
+            cached_tokens=seq.num_cached,
+            completion_tokens=seq.num_generated,
+            queued_s=started_s - self.arrival_s,
+            prefill_s=max(first_token_s - started_s - early_s, 0.0),
+            decode_s=max(now_s - first_token_s - (seq.parked_s - early_s), 0.0),
+            parked_s=seq.parked_s,
+            num_parks=seq.num_parks,
+            seed=self.generation.seed,
+        )
+
+
+def token_logprobs(sampled: SampledToken, tokenizer: Tokenizer) -> tuple[TokenLogprob, ...]:
+    """The chosen token's logprob with its alternatives inside; empty when the request asked for none."""
+    if sampled.logprob is None:
+        return ()
+    top = tuple(_logprob(token_id, value, tokenizer) for token_id, value in sampled.top)
+    return (_logprob(sampled.token_id, sampled.logprob, tokenizer, top),)
+
+
+def _logprob(
+    token_id: int, value: float, tokenizer: Tokenizer, top: tuple[TokenLogprob, ...] = ()
+) -> TokenLogprob:
+    raw = tokenizer.token_bytes(token_id)
+    return TokenLogprob(
+        token_id=token_id,
+        text=raw.decode("utf-8", errors="replace"),
+        token_bytes=raw,
+        logprob=value,
+        top=top,
+    )
