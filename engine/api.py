@@ -65,13 +65,14 @@ Prompt = Chat | Text | TokenIds
 def _check(name: str, value: float, low: float, high: float) -> None:
     if not low <= value <= high:  # also false for NaN
         raise InvalidRequest(
-            f"{name} is {value}, allowed is {low} to {high}; leave it out for the default", param=name
+            f"{name} is {value}, allowed is {low} to {high}; leave it out for the default",
+            param=name,
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamplingParams:
-    """How the next token is chosen. Temperature 0 is greedy and exact; every other draw is a function of (seed, position).
+    """How the next token is chosen. Temperature 0 is greedy; every other draw is a function of (seed, position).
 
     Raises InvalidRequest, naming the field, when a value is out of bounds.
     """
@@ -308,7 +309,7 @@ class LoadOptions:
     """How a model is loaded. Raises InvalidRequest, naming the field, when a value is out of bounds."""
 
     pool_tokens: int = 0
-    """Size of the KV pool in tokens, shared by all requests; 0: what memory allows, at most the model's window x parallel."""
+    """Size of the KV pool, shared by all requests; 0: what memory allows, at most the model's window x parallel."""
     parallel: int = 4
     """Most requests that run at once; further ones wait in line."""
     batch_tokens: int = 256

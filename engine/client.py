@@ -72,7 +72,9 @@ class EngineClient:
 
     def _open(self, request: Request) -> asyncio.Queue[RequestEvent]:
         if request.request_id in self._queues:
-            raise InvalidRequest(f"request id {request.request_id!r} is already alive; use a new one")
+            raise InvalidRequest(
+                f"request id {request.request_id!r} is already alive; use a new one"
+            )
         queue: asyncio.Queue[RequestEvent] = asyncio.Queue()
         self._queues[request.request_id] = queue
         self._port.submit(request)

@@ -2,13 +2,13 @@
 
 A model calls the methods of `Recorder` at load time, once; the result is a `Program`: a flat list of `Op`s over named
 `Buffer`s whose sizes are known except for the number of rows of a step. A back end compiles the program against real
-memory and runs all of it in one call a step; the torch back end (`kernels.torch_backend`) runs it op by op. Nothing here
-knows a device or a tensor library.
+memory and runs all of it in one call a step; the torch back end (`kernels.torch_backend`) runs it op by op. Nothing
+here knows a device or a tensor library.
 
 Rows: a step computes R token rows (several sequences, any mix of prompt chunks and single tokens). A buffer of extent
 TOKENS has R rows; of extent OUTPUTS one row for each token whose logits are wanted.
 
-Exactness: every op computes a row from that row's inputs and the weights alone, in one order, whatever stands beside it.
+Exactness: every op computes a row from that row's inputs and the weights alone, in one order, whatever stands beside.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Embedding:
 
 @dataclass(frozen=True, slots=True)
 class RmsNorm:
-    """Each group of `group` values of a row divided by its root mean square, times weight (a whole row if group = width)."""
+    """Each `group` values of a row divided by their root mean square, times weight (whole rows if group = width)."""
 
     x: Buffer
     weight: WeightRef
@@ -153,12 +153,14 @@ class TakeOutputs:
     out: Buffer
 
 
-Op = Embedding | RmsNorm | Linear | Rotary | StoreKv | PagedAttention | GatedActivation | TakeOutputs
+Op = (
+    Embedding | RmsNorm | Linear | Rotary | StoreKv | PagedAttention | GatedActivation | TakeOutputs
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A recorded step: ops in order, every buffer, every weight, and the buffer that ends as logits [outputs, vocabulary]."""
+    """A recorded step: ops in order, all buffers and weights, and the buffer that ends as [outputs, vocabulary]."""
 
     ops: tuple[Op, ...]
     buffers: tuple[Buffer, ...]
@@ -167,7 +169,7 @@ class Program:
 
 
 class Recorder:
-    """Records ops in the order they are called; each returns the buffer it writes. Raises ValueError on widths that do not fit."""
+    """Records ops in the order they are called; each returns the buffer it writes. ValueError on widths that misfit."""
 
     def __init__(self) -> None:
         self._ops: list[Op] = []
@@ -184,7 +186,9 @@ class Recorder:
         """Normalise whole rows, or heads when the weight is as long as one head."""
         group = weight.shape[0]
         if x.width % group:
-            raise ValueError(f"{weight.name}: rows of {x.width} are no multiple of its {group} values")
+            raise ValueError(
+                f"{weight.name}: rows of {x.width} are no multiple of its {group} values"
+            )
         out = self._buffer(x.width, x.extent)
         self._record(RmsNorm(x, self._weight(weight), out, epsilon, group))
         return out
@@ -209,7 +213,9 @@ class Recorder:
     def rotary(self, x: Buffer, shape: RotaryShape) -> Buffer:
         """Rotate each head of x by its token's position."""
         if x.width != shape.heads * shape.head_dim:
-            raise ValueError(f"rotary: {shape.heads} heads of {shape.head_dim}, the buffer has {x.width}")
+            raise ValueError(
+                f"rotary: {shape.heads} heads of {shape.head_dim}, the buffer has {x.width}"
+            )
         out = self._buffer(x.width, x.extent)
         self._record(Rotary(x, out, shape))
         return out
@@ -221,7 +227,9 @@ class Recorder:
     def attention(self, query: Buffer, shape: AttentionShape) -> Buffer:
         """Causal attention over the pool."""
         if query.width != shape.heads * shape.head_dim:
-            raise ValueError(f"attention: {shape.heads} heads of {shape.head_dim}, the buffer has {query.width}")
+            raise ValueError(
+                f"attention: {shape.heads} heads of {shape.head_dim}, the buffer has {query.width}"
+            )
         out = self._buffer(query.width, query.extent)
         self._record(PagedAttention(query, out, shape))
         return out
@@ -240,7 +248,9 @@ class Recorder:
 
     def finish(self, logits: Buffer) -> Program:
         """Close the recording."""
-        return Program(tuple(self._ops), tuple(self._buffers), tuple(self._weights.values()), logits)
+        return Program(
+            tuple(self._ops), tuple(self._buffers), tuple(self._weights.values()), logits
+        )
 
     def _buffer(self, width: int, extent: Extent = Extent.TOKENS) -> Buffer:
         buffer = Buffer(len(self._buffers), width, extent)
@@ -250,7 +260,9 @@ class Recorder:
     def _weight(self, weight: WeightRef) -> WeightRef:
         known = self._weights.setdefault(weight.name, weight)
         if known.shape != weight.shape:
-            raise ValueError(f"{weight.name}: recorded with shape {known.shape}, now {weight.shape}")
+            raise ValueError(
+                f"{weight.name}: recorded with shape {known.shape}, now {weight.shape}"
+            )
         return known
 
     def _record(self, op: Op) -> None:
@@ -261,8 +273,8 @@ class Recorder:
 class StepInputs:
     """What changes from step to step; plain integers, row by row.
 
-    Row r is token `token_ids[r]` at `positions[r]` of sequence `sequences[r]` (an index into `page_tables`); rows of one
-    sequence stand together, positions ascending. `outputs` are the rows whose logits are wanted.
+    Row r is token `token_ids[r]` at `positions[r]` of sequence `sequences[r]` (an index into `page_tables`); rows of
+    one sequence stand together, positions ascending. `outputs` are the rows whose logits are wanted.
     """
 
     token_ids: list[int]

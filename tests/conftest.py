@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import os
 import sys
@@ -27,13 +28,15 @@ def _own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _no_unexpected_log(caplog: pytest.LogCaptureFixture, request: pytest.FixtureRequest) -> Iterator[None]:
-    """Fail on a log record of WARNING or above, unless the test took `caplog` to look at it itself."""
+def _no_unexpected_log(
+    caplog: pytest.LogCaptureFixture, request: pytest.FixtureRequest
+) -> Iterator[None]:
+    """Fail on a log record of WARNING or above, unless the test asked for `caplog` to look at it itself."""
     yield
-    if "caplog" in request.fixturenames[:-1] and "caplog" in getattr(request.function, "__code__", _no_unexpected_log).co_varnames:  # type: ignore[union-attr]
+    if "caplog" in inspect.signature(request.function).parameters:
         return
-    loud = [r for r in caplog.get_records("call") if r.levelno >= logging.WARNING]
-    assert not loud, f"unexpected log: {[r.getMessage() for r in loud]}"
+    loud = [r.getMessage() for r in caplog.get_records("call") if r.levelno >= logging.WARNING]
+    assert not loud, f"unexpected log: {loud}"
 
 
 @pytest.fixture(autouse=True)
@@ -54,3 +57,11 @@ def shared_cases() -> Path:
     if not folder.is_dir():
         pytest.skip("the folder shared/cases is not beside this checkout")
     return folder
+
+
+@pytest.fixture(scope="session")
+def starter_model() -> Path:
+    """The starter model that `python dev.py test` has put below .cache; a test that needs it fails without it."""
+    found = sorted((ROOT / ".cache" / "home").rglob("SmolLM2-135M-Instruct.Q4_1.gguf"))
+    assert found, "the starter model is missing: run the tests with `python dev.py test`"
+    return found[0]

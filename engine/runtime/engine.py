@@ -9,6 +9,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -66,7 +67,8 @@ class Engine:
         self._clock = clock
         self._bus = EventBus()
         self._inbox: queue.SimpleQueue[_Message] = queue.SimpleQueue()
-        self._deferred: list[_Message] = []
+        self._pending: deque[_Message] = deque()
+        """Taken out of the inbox, not yet applied."""
         self._intake = Intake(self._inbox.put)
         self._state = EngineState.NO_MODEL
         self._model: LoadedModel | None = None
@@ -76,7 +78,9 @@ class Engine:
         self._rate = RateMeter()
         self._snapshot = EngineSnapshot()
         self._stopping = False
-        self._door = threading.Lock()  # held for the moment of a put, so that no message slips in after the end
+        self._door = (
+            threading.Lock()
+        )  # held for the moment of a put, so that no message slips in after the end
         self._thread = threading.Thread(target=self._run, name="layby-engine", daemon=True)
         self._thread.start()
 
@@ -124,25 +128,28 @@ class Engine:
         self._intake.close()
         with self._door:
             self._state = EngineState.STOPPED
-        events = self._drop_model(EngineStopped("the engine has shut down; start Layby again"))
-        while not self._inbox.empty():
-            if isinstance(message := self._inbox.get(), _Submit):
-                error = EngineStopped("the engine has shut down; start Layby again")
-                events.append(Failed(request_id=message.request.request_id, error=error, partial=False))
+        error = EngineStopped("the engine has shut down; start Layby again")
+        events = self._drop_model(error)
+        self._take_messages()
+        events += [
+            Failed(request_id=message.request.request_id, error=error, partial=False)
+            for message in self._pending
+            if isinstance(message, _Submit)
+        ]
         self._publish([*events, ModelChanged(state=EngineState.STOPPED, model=None)])
+
+    def _take_messages(self) -> None:
+        while not self._inbox.empty():
+            self._pending.append(self._inbox.get())
 
     def _handle_messages(self) -> list[EngineEvent]:
         """Apply every message waiting; when there is nothing to compute, wait for one."""
+        if self._stepper is None or self._stepper.is_idle:
+            self._pending.append(self._inbox.get())
+        self._take_messages()
         events: list[EngineEvent] = []
-        messages, self._deferred = self._deferred, []
-        if not messages and (self._stepper is None or self._stepper.is_idle):
-            messages.append(self._inbox.get())
-        while not self._inbox.empty():
-            messages.append(self._inbox.get())
-        while messages and not self._stopping:
-            events += self._apply(messages.pop(0))
-            messages, self._deferred = self._deferred + messages, []
-        self._deferred = messages
+        while self._pending and not self._stopping:
+            events += self._apply(self._pending.popleft())
         return events
 
     def _apply(self, message: _Message) -> list[EngineEvent]:
@@ -156,7 +163,9 @@ class Engine:
             case LoadModel():
                 return self._load(message)
             case UnloadModel():
-                events = self._drop_model(ModelUnavailable("the model was unloaded; load one and ask again"))
+                events = self._drop_model(
+                    ModelUnavailable("the model was unloaded; load one and ask again")
+                )
                 self._state = EngineState.NO_MODEL
                 return [*events, ModelChanged(state=self._state, model=None)]
             case _Shutdown():
@@ -177,7 +186,12 @@ class Engine:
 
     def _admit(self, prepared: Prepared) -> list[EngineEvent]:
         live = self._live.get(prepared.request_id)
-        if live is None or live.generation is not None or self._model is None or self._stepper is None:
+        if (
+            live is None
+            or live.generation is not None
+            or self._model is None
+            or self._stepper is None
+        ):
             return []  # aborted, or its model was unloaded, while the prompt was being read
         if prepared.error is not None:
             return self._fail(live, prepared.error)
@@ -195,7 +209,9 @@ class Engine:
         now_s = self._clock()
         if live.generation is not None and self._model is not None:
             self._model.scheduler.abort(request_id, now_s)
-        return [Finished(request_id=request_id, reason=FinishReason.ABORTED, usage=live.usage(now_s))]
+        return [
+            Finished(request_id=request_id, reason=FinishReason.ABORTED, usage=live.usage(now_s))
+        ]
 
     def _fail(self, live: LiveRequest, error: EngineError) -> list[EngineEvent]:
         del self._live[live.request.request_id]
@@ -204,7 +220,9 @@ class Engine:
     # The model.
 
     def _load(self, command: LoadModel) -> list[EngineEvent]:
-        events = self._drop_model(ModelUnavailable("another model is being loaded; ask again when it is ready"))
+        events = self._drop_model(
+            ModelUnavailable("another model is being loaded; ask again when it is ready")
+        )
         self._state = EngineState.LOADING
         self._publish([*events, ModelChanged(state=self._state, model=None, progress=0.0)])
         try:
@@ -227,28 +245,30 @@ class Engine:
 
     def _on_load_progress(self, progress: float) -> None:
         """Between two tensors: tell the world, and look whether anybody wants this load to end."""
+        self._take_messages()
         events: list[EngineEvent] = [
             ModelChanged(state=EngineState.LOADING, model=None, progress=progress)
         ]
-        while not self._inbox.empty():
-            message = self._inbox.get()
-            if isinstance(message, _Abort):
-                events += self._abort_deferred(message.request_id)
-            else:
-                self._deferred.append(message)
+        for message in tuple(self._pending):
+            if isinstance(message, _Abort) and (submit := self._pending_submit(message.request_id)):
+                self._pending.remove(submit)
+                now_s = self._clock()
+                usage = LiveRequest(submit.request, 0, now_s).usage(now_s)
+                events.append(
+                    Finished(
+                        request_id=message.request_id, reason=FinishReason.ABORTED, usage=usage
+                    )
+                )
         self._publish(events)
-        if any(isinstance(one, UnloadModel | LoadModel | _Shutdown) for one in self._deferred):
+        if any(isinstance(one, UnloadModel | LoadModel | _Shutdown) for one in self._pending):
             raise _LoadCancelled
 
-    def _abort_deferred(self, request_id: str) -> list[EngineEvent]:
-        """End a request that waits for the model to be loaded."""
-        for message in self._deferred:
+    def _pending_submit(self, request_id: str) -> _Submit | None:
+        """The request of that id, if it waits for the model to be loaded."""
+        for message in self._pending:
             if isinstance(message, _Submit) and message.request.request_id == request_id:
-                self._deferred.remove(message)
-                now_s = self._clock()
-                usage = LiveRequest(message.request, 0, now_s).usage(now_s)
-                return [Finished(request_id=request_id, reason=FinishReason.ABORTED, usage=usage)]
-        return []
+                return message
+        return None
 
     def _drop_model(self, error: EngineError) -> list[EngineEvent]:
         """Free the model; whoever it served is told `error`."""

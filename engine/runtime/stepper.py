@@ -65,7 +65,9 @@ class Stepper:
             row.seq.request_id: self._choose(row, logits[index])
             for index, row in enumerate(batch.sampling_rows)
         }
-        token_ids = [_NO_TOKEN if isinstance(one, EngineError) else one.token_id for one in choices.values()]
+        token_ids = [
+            _NO_TOKEN if isinstance(one, EngineError) else one.token_id for one in choices.values()
+        ]
         now_s = self._clock()
         updates = self._scheduler.update(batch, token_ids, now_s)
         self._rate.add(now_s, sum(update.token_id is not None for update in updates))

@@ -1,4 +1,7 @@
-"""Chats as the studio holds them: plain state, owned by the GUI thread, no Qt. Services change it, views show it."""
+"""Chats as the studio holds them: services change them, views show them.
+
+Plain state, owned by the GUI thread; no Qt.
+"""
 
 from __future__ import annotations
 

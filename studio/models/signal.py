@@ -9,13 +9,16 @@ P = ParamSpec("P")
 
 
 class Signal(Generic[P]):
-    """Calls every connected function, in the order they connected. A slot may disconnect itself while called."""
+    """Calls every connected function, in the order they connected.
+
+    A slot may disconnect itself while it is called.
+    """
 
     def __init__(self) -> None:
         self._slots: list[Callable[P, object]] = []
 
     def connect(self, slot: Callable[P, object]) -> Callable[[], None]:
-        """Call `slot` on every emit; the returned function disconnects it and may be called twice."""
+        """Call `slot` on every emit; the returned function ends that and may be called twice."""
         self._slots.append(slot)
 
         def disconnect() -> None:

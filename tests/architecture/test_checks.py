@@ -24,6 +24,10 @@ TOOLS = Path(sys.executable).parent
 )
 def test_the_tree_passes(command: list[str]) -> None:
     result = subprocess.run(
-        [str(TOOLS / command[0]), *command[1:]], cwd=ROOT, capture_output=True, text=True, check=False
+        [str(TOOLS / command[0]), *command[1:]],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert result.returncode == 0, result.stdout + result.stderr

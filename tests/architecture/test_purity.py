@@ -12,7 +12,9 @@ HEAVY = ("torch", "triton", "numpy", "tokenizers", "PySide6", "fastapi", "transf
 
 def loaded_by(module: str) -> list[str]:
     code = f"import sys, {module}; print(*[m for m in {HEAVY!r} if m in sys.modules])"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     return result.stdout.split()
 
 

@@ -47,7 +47,9 @@ TINY_MODEL = ModelInfo(
 class FakeEngine:
     """Everything a test wants to look at is a public attribute: `requests`, `aborted`, `commands`."""
 
-    def __init__(self, *, reply: str = "Hello there, friend.", auto: bool = True, ready: bool = True) -> None:
+    def __init__(
+        self, *, reply: str = "Hello there, friend.", auto: bool = True, ready: bool = True
+    ) -> None:
         self.reply = reply
         self.auto = auto
         self.requests: dict[str, Request] = {}
@@ -75,7 +77,9 @@ class FakeEngine:
         if self.auto:
             self.start(request.request_id)
             for word in self.reply.split(" "):
-                self.say(request.request_id, word if word == self.reply.split(" ")[0] else " " + word)
+                self.say(
+                    request.request_id, word if word == self.reply.split(" ")[0] else " " + word
+                )
             self.finish(request.request_id)
 
     def abort(self, request_id: str) -> None:
@@ -111,7 +115,10 @@ class FakeEngine:
     def start(self, request_id: str, *, prompt_tokens: int = 5, cached_tokens: int = 0) -> None:
         self.emit(
             Started(
-                request_id=request_id, prompt_tokens=prompt_tokens, cached_tokens=cached_tokens, queued_s=0.0
+                request_id=request_id,
+                prompt_tokens=prompt_tokens,
+                cached_tokens=cached_tokens,
+                queued_s=0.0,
             )
         )
 
@@ -122,7 +129,12 @@ class FakeEngine:
     def finish(self, request_id: str, reason: FinishReason = FinishReason.STOP) -> None:
         tokens = self.alive.pop(request_id)
         usage = Usage(
-            prompt_tokens=5, cached_tokens=0, completion_tokens=tokens, queued_s=0.0, prefill_s=0.01, decode_s=0.1
+            prompt_tokens=5,
+            cached_tokens=0,
+            completion_tokens=tokens,
+            queued_s=0.0,
+            prefill_s=0.01,
+            decode_s=0.1,
         )
         self.emit(Finished(request_id=request_id, reason=reason, usage=usage))
 
