@@ -1,4 +1,4 @@
-"""The engine as the window shows it: its state, its model, how far loading is. Plain state on the GUI thread; no Qt."""
+"""The engine's model and a running fetch as the window shows them. Frozen values, no Qt."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from engine.errors import EngineError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelStatus:
-    """What `ModelService.status` holds. `progress` is 0 to 1 while LOADING; `error` is set when FAILED."""
+    """What `ModelService.status` holds."""
 
     state: EngineState = EngineState.NO_MODEL
     model: ModelInfo | None = None
     progress: float = 0.0
+    """0 to 1 while LOADING."""
     error: EngineError | None = None
+    """Why, when FAILED."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,13 +6,14 @@ StudioError
 │   ├── StoreBusy           another Layby has it open
 │   ├── StoreFull           the disk is full
 │   └── StoreBroken         the file was damaged; it has been set aside
+├── LibraryError            the model library cannot be changed like that
 └── FetchError              a model could not be fetched
     ├── FetchUnavailable    this installation or its network cannot fetch
     ├── FetchMismatch       what arrived is not the promised file
     └── FetchCancelled      the user stopped it
 
-Each message says what, the value, the limit and the remedy. `code` is stable; `services.notice_service` maps it to words.
-Standard library only; any thread.
+Each message says what, the value, the limit and the remedy. `code` is stable;
+`services.notice_service` maps it to words. Standard library only; any thread.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class SettingError(StudioError):
 
 
 class StoreError(StudioError):
-    """The chat history cannot be read or written; what is in memory is kept and written again later."""
+    """The chat history cannot be read or written; what is in memory is written again later."""
 
     code = "store_failed"
 
@@ -52,6 +53,12 @@ class StoreBroken(StoreError):
     """The history file was damaged and has been set aside."""
 
     code = "store_broken"
+
+
+class LibraryError(StudioError):
+    """The model library cannot be changed like that; it is as it was."""
+
+    code = "library_refused"
 
 
 class FetchError(StudioError):

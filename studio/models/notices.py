@@ -1,4 +1,7 @@
-"""Notices: what the user should know, newest first, one for each code. Plain state on the GUI thread; no Qt."""
+"""Notices: what the user should know, newest first, one for each code.
+
+Plain state, owned by the GUI thread; no Qt.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ class NoticeAction(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """One sentence for the user (`text`), the particulars (`detail`) and at most one thing to do about it."""
+    """One sentence for the user (`text`), the particulars (`detail`), at most one thing to do."""
 
     code: str
     level: NoticeLevel

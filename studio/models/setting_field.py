@@ -1,12 +1,13 @@
-"""How one setting is declared and checked: a dataclass field that knows its words, bounds, flag and variable.
+"""How one setting is declared and checked: a dataclass field with its words, bounds and names.
 
-A settings group is a frozen dataclass whose fields are made by `setting(...)`. The settings pages, the command line, the
-environment and the settings file are all read from these declarations. Standard library only; any thread.
+A settings group is a frozen dataclass whose fields have `metadata=about(...)`. The settings pages,
+the command line, the environment and the settings file are all read from these declarations.
+Standard library only; any thread.
 """
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Any, get_args, get_type_hints
 
@@ -55,9 +56,9 @@ class SettingInfo:
     """Never shown or logged in full."""
 
 
-def setting(default: SettingValue, info: SettingInfo) -> Any:
-    """A dataclass field with this default and description."""
-    return field(default=default, metadata={_METADATA_KEY: info})
+def about(info: SettingInfo) -> dict[str, SettingInfo]:
+    """The `metadata` that makes a dataclass field a setting."""
+    return {_METADATA_KEY: info}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +80,10 @@ class SettingField:
         return f"{self.group}.{self.name}"
 
     def parse(self, text: str, *, source: str) -> SettingValue:
-        """The value that `text` means; `source` (a flag or variable) is named in the SettingError raised if none."""
+        """The value that `text` means.
+
+        Raises SettingError, naming `source` (a flag or variable), if it means none.
+        """
         text = text.strip()
         if self.is_optional and not text:
             return None
@@ -87,79 +91,85 @@ class SettingField:
             return self._parse_switch(text.lower(), source)
         if self.kind is SettingKind.INTEGER:
             try:
-                return self.check(int(text), source=source)
+                number = int(text)
             except ValueError:
                 raise SettingError(
                     f"{source} is {text!r}; give a whole number{self._bounds()}"
                 ) from None
+            return self.check(number, source=source)
         return self.check(text, source=source)
 
     def check(self, value: object, *, source: str) -> SettingValue:
-        """`value`, a choice given by its text turned into the choice; raises SettingError if it is not allowed."""
+        """`value` itself, or the choice whose text it is. Raises SettingError if not allowed."""
         if value is None and self.is_optional:
             return None
         if self.choices is not None:
-            return self._check_choice(value, source)
-        if (
-            self.kind is SettingKind.INTEGER
-            and isinstance(value, int)
-            and not isinstance(value, bool)
-        ):
-            low, high = self.info.low, self.info.high
-            if (low is None or value >= low) and (high is None or value <= high):
-                return value
+            return self._check_choice(self.choices, value, source)
+        if self.kind is SettingKind.INTEGER and type(value) is int and self._is_within(value):
+            return value
         if self.kind is SettingKind.SWITCH and isinstance(value, bool):
             return value
         if self.kind is SettingKind.TEXT and isinstance(value, str):
             return value
-        shown = "the value given" if self.info.is_secret else repr(value)
-        raise SettingError(f"{source} is {shown}; allowed is {self.kind.value}{self._bounds()}")
+        shown = "a value" if self.info.is_secret else repr(value)
+        raise SettingError(f"{source} is {shown}; give {_ARTICLES[self.kind]}{self._bounds()}")
 
     def _parse_switch(self, word: str, source: str) -> bool:
         if word in _WORDS_FOR_TRUE:
             return True
         if word in _WORDS_FOR_FALSE:
             return False
-        raise SettingError(
-            f"{source} is {word!r}; allowed is 1 or 0, on or off, yes or no, true or false"
-        )
+        raise SettingError(f"{source} is {word!r}; give on or off")
 
-    def _check_choice(self, value: object, source: str) -> Enum:
-        assert self.choices is not None
-        for choice in self.choices:
+    def _check_choice(self, choices: type[Enum], value: object, source: str) -> Enum:
+        for choice in choices:
             if value is choice or (isinstance(value, str) and value.lower() == choice.value):
                 return choice
-        allowed = ", ".join(str(choice.value) for choice in self.choices)
-        raise SettingError(f"{source} is {value!r}; allowed is one of {allowed}")
+        allowed = ", ".join(str(choice.value) for choice in choices)
+        raise SettingError(f"{source} is {value!r}; give one of {allowed}")
+
+    def _is_within(self, value: int) -> bool:
+        low, high = self.info.low, self.info.high
+        return (low is None or value >= low) and (high is None or value <= high)
 
     def _bounds(self) -> str:
         if self.info.low is None or self.info.high is None:
             return ""
-        return f" from {self.info.low:,} to {self.info.high:,}"
+        return f" from {self.info.low} to {self.info.high}"
+
+
+_ARTICLES = {
+    SettingKind.TEXT: "text",
+    SettingKind.INTEGER: "a whole number",
+    SettingKind.SWITCH: "true or false",
+    SettingKind.CHOICE: "a choice",
+}
 
 
 def fields_of(group: str, kind: type[Any]) -> tuple[SettingField, ...]:
     """Every setting of a group's dataclass, in the order they are declared."""
     hints = get_type_hints(kind)
     return tuple(
-        _describe(
-            group, entry.name, hints[entry.name], entry.default, entry.metadata[_METADATA_KEY]
-        )
+        _read(group, entry.name, hints[entry.name], entry.default, entry.metadata[_METADATA_KEY])
         for entry in fields(kind)
     )
 
 
-def _describe(group: str, name: str, hint: Any, default: Any, info: SettingInfo) -> SettingField:
-    assert default is not MISSING, f"{group}.{name} has no default"
-    types = [part for part in (get_args(hint) or (hint,)) if part is not type(None)]
-    (base,) = types
-    kinds = {bool: SettingKind.SWITCH, int: SettingKind.INTEGER, str: SettingKind.TEXT}
+def _read(group: str, name: str, hint: Any, default: Any, info: SettingInfo) -> SettingField:
+    types = get_args(hint) or (hint,)
+    base = next(kind for kind in types if kind is not type(None))
+    is_choice = issubclass(base, Enum)
+    plain_kinds = {
+        bool: SettingKind.SWITCH,
+        int: SettingKind.INTEGER,
+        str: SettingKind.TEXT,
+    }
     return SettingField(
         group=group,
         name=name,
-        kind=kinds.get(base, SettingKind.CHOICE),
+        kind=SettingKind.CHOICE if is_choice else plain_kinds[base],
         default=default,
         info=info,
-        choices=base if issubclass(base, Enum) else None,
-        is_optional=type(None) in get_args(hint),
+        choices=base if is_choice else None,
+        is_optional=type(None) in types,
     )

@@ -1,26 +1,84 @@
-"""Turns every error into a notice: one table from code to level, words and what can be done. GUI thread, no Qt."""
+"""Turns every error into a notice: one table from code to level, words and what can be done.
+
+GUI thread, no Qt. An error's own text is the notice's detail; the table's sentence is the headline.
+"""
 
 from __future__ import annotations
 
 from engine.errors import EngineError
 from studio.models.errors import StudioError
-from studio.models.notices import Notice, NoticeList
+from studio.models.notices import Notice, NoticeAction, NoticeLevel, NoticeList
+
+_Row = tuple[NoticeLevel, str, NoticeAction]
+
+NOTICE_TABLE: dict[str, _Row] = {
+    "engine_error": (NoticeLevel.ERROR, "The engine had a problem", NoticeAction.NONE),
+    "invalid_request": (NoticeLevel.WARNING, "This cannot be asked like that", NoticeAction.NONE),
+    "invalid_value": (NoticeLevel.WARNING, "A value is not allowed", NoticeAction.OPEN_SETTINGS),
+    "context_length_exceeded": (
+        NoticeLevel.WARNING,
+        "This chat no longer fits the model's window",
+        NoticeAction.NEW_CHAT,
+    ),
+    "model_error": (NoticeLevel.ERROR, "This model cannot be used", NoticeAction.LOAD_MODEL),
+    "model_not_found": (NoticeLevel.WARNING, "There is no such model", NoticeAction.LOAD_MODEL),
+    "model_corrupt": (NoticeLevel.ERROR, "The model's file is damaged", NoticeAction.LOAD_MODEL),
+    "model_unsupported": (
+        NoticeLevel.ERROR,
+        "This version cannot run that model",
+        NoticeAction.LOAD_MODEL,
+    ),
+    "not_enough_memory": (
+        NoticeLevel.ERROR,
+        "The model does not fit into memory",
+        NoticeAction.OPEN_SETTINGS,
+    ),
+    "model_unavailable": (NoticeLevel.WARNING, "No model is loaded", NoticeAction.LOAD_MODEL),
+    "device_failure": (NoticeLevel.ERROR, "The device failed during a step", NoticeAction.NONE),
+    "engine_stopped": (NoticeLevel.ERROR, "The engine has stopped", NoticeAction.NONE),
+    "studio_error": (NoticeLevel.ERROR, "Something did not work", NoticeAction.NONE),
+    "setting_invalid": (
+        NoticeLevel.WARNING,
+        "A setting was not taken",
+        NoticeAction.OPEN_SETTINGS,
+    ),
+    "store_failed": (NoticeLevel.ERROR, "Chats cannot be saved right now", NoticeAction.NONE),
+    "store_busy": (NoticeLevel.ERROR, "Layby is already running", NoticeAction.NONE),
+    "store_full": (NoticeLevel.ERROR, "The disk is full: chats are not saved", NoticeAction.NONE),
+    "store_broken": (NoticeLevel.ERROR, "The chat history was damaged", NoticeAction.NONE),
+    "library_refused": (NoticeLevel.WARNING, "The library was not changed", NoticeAction.NONE),
+    "fetch_failed": (NoticeLevel.ERROR, "The model was not fetched", NoticeAction.GET_MODEL),
+    "fetch_unavailable": (NoticeLevel.ERROR, "The model was not fetched", NoticeAction.GET_MODEL),
+    "fetch_mismatch": (
+        NoticeLevel.ERROR,
+        "The download was not the promised file",
+        NoticeAction.GET_MODEL,
+    ),
+    "fetch_cancelled": (NoticeLevel.INFO, "The download was stopped", NoticeAction.GET_MODEL),
+}
+"""Every code of `engine.errors` and `studio.models.errors` has a row; a test walks both trees."""
 
 
 class NoticeService:
-    """Everything that should reach the user goes through `report` or `show`; views show `notices`."""
+    """All that should reach the user goes through `report` or `show`; views show `notices`."""
 
     def __init__(self) -> None:
         self.notices = NoticeList()
 
     def report(self, error: EngineError | StudioError) -> None:
-        """Show what the table says about the error, its own text as the detail."""
-        raise NotImplementedError
+        """Show what the table says about the error, with the error's own text as the detail."""
+        self.notices.add(notice_for(error))
 
     def show(self, notice: Notice) -> None:
         """Show a notice that is no error."""
-        raise NotImplementedError
+        self.notices.add(notice)
 
     def resolve(self, code: str) -> None:
         """The cause is gone: take the notice away."""
-        raise NotImplementedError
+        self.notices.dismiss(code)
+
+
+def notice_for(error: EngineError | StudioError) -> Notice:
+    """The notice that an error becomes."""
+    level, text, action = NOTICE_TABLE[error.code]
+    return Notice(code=error.code, level=level, text=text, detail=str(error), action=action)

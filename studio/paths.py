@@ -1,0 +1,71 @@
+"""Where Layby keeps its files, and the only reader of environment variables. Any thread; no Qt.
+
+LAYBY_HOME puts everything below one folder; otherwise each kind lies where the system keeps it.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+_APP_NAME = "layby"
+_VARIABLE_PREFIX = "LAYBY_"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paths:
+    """The folders and files of one user. Nothing is created until something is written."""
+
+    data: Path
+    cache: Path
+    config: Path
+    logs: Path
+
+    @property
+    def history_file(self) -> Path:
+        return self.data / "history.db"
+
+    @property
+    def models_folder(self) -> Path:
+        return self.data / "models"
+
+    @property
+    def settings_file(self) -> Path:
+        return self.config / "settings.json"
+
+    @property
+    def log_file(self) -> Path:
+        return self.logs / "layby.log"
+
+
+def find_paths() -> Paths:
+    """The folders as LAYBY_HOME or the system says, absolute."""
+    home = os.environ.get("LAYBY_HOME", "").strip()
+    if home:
+        root = Path(home).expanduser().absolute()
+        return Paths(
+            data=root / "data", cache=root / "cache", config=root / "config", logs=root / "logs"
+        )
+    return Paths(
+        data=platformdirs.user_data_path(_APP_NAME, appauthor=False),
+        cache=platformdirs.user_cache_path(_APP_NAME, appauthor=False),
+        config=platformdirs.user_config_path(_APP_NAME, appauthor=False),
+        logs=platformdirs.user_log_path(_APP_NAME, appauthor=False),
+    )
+
+
+def child_environment(temporary: Path) -> dict[str, str]:
+    """This process's environment for a child that keeps its temporary files in `temporary`."""
+    return {**os.environ, "TMPDIR": str(temporary), "TEMP": str(temporary), "TMP": str(temporary)}
+
+
+def layby_variables() -> dict[str, str]:
+    """The LAYBY_ variables of this process that are not empty."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith(_VARIABLE_PREFIX) and value.strip()
+    }

@@ -1,0 +1,90 @@
+"""What counts as a model on disk: one GGUF file, the first of a split one, or a folder with config.json.
+
+Looks at names, sizes and the first bytes only; the engine judges the rest. Blocking, any thread.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+from engine.errors import ModelNotFound
+from studio.models.errors import LibraryError
+
+_SHARD = re.compile(r"-(\d{5})-of-(\d{5})$")
+_GGUF_MAGIC = b"GGUF"
+_HASH_CHUNK_BYTES = 1 << 20
+
+
+def check_is_model(path: Path) -> None:
+    """Raises ModelNotFound if nothing is at `path`, LibraryError if that is no model."""
+    if not path.exists():
+        raise ModelNotFound(f"there is nothing at {path}; give a GGUF file or a model folder")
+    if path.is_dir():
+        if not (path / "config.json").is_file():
+            raise LibraryError(f"{path} has no config.json; give the folder that holds it")
+        return
+    try:
+        with path.open("rb") as file:
+            magic = file.read(len(_GGUF_MAGIC))
+    except OSError as error:
+        raise LibraryError(f"{path} cannot be read: {error.strerror}") from error
+    if magic != _GGUF_MAGIC:
+        raise LibraryError(f"{path} is no GGUF file: it begins with {magic!r}, not {_GGUF_MAGIC!r}")
+    shard = _SHARD.search(path.stem)
+    if shard is not None and int(shard[1]) != 1:
+        raise LibraryError(f"{path} is part {int(shard[1])} of a split model; give its first part")
+
+
+def models_in(folder: Path) -> list[Path]:
+    """The models that lie directly in `folder`, by name; none if it does not exist."""
+    if not folder.is_dir():
+        return []
+    return sorted(
+        path
+        for path in folder.iterdir()
+        if not path.name.startswith(".")
+        and (_is_first_gguf(path) or (path.is_dir() and (path / "config.json").is_file()))
+    )
+
+
+def files_of(model: Path) -> list[Path]:
+    """All files of a model: the file, all parts of a split one, or everything in its folder."""
+    if model.is_dir():
+        return sorted(path for path in model.iterdir() if path.is_file())
+    shard = _SHARD.search(model.stem)
+    if shard is None:
+        return [model]
+    start = model.stem[: shard.start()]
+    return sorted(model.parent.glob(f"{_escape_glob(start)}-?????-of-{shard[2]}{model.suffix}"))
+
+
+def size_of(model: Path) -> int:
+    """Bytes of all files of a model."""
+    return sum(path.stat().st_size for path in files_of(model))
+
+
+def plain_name(model: Path) -> str:
+    """What a model is called, there or not: its name without `.gguf` and part number."""
+    return _SHARD.sub("", model.stem) if model.suffix.lower() == ".gguf" else model.name
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal. Raises OSError."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(_HASH_CHUNK_BYTES):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _is_first_gguf(path: Path) -> bool:
+    if path.suffix.lower() != ".gguf" or not path.is_file():
+        return False
+    shard = _SHARD.search(path.stem)
+    return shard is None or int(shard[1]) == 1
+
+
+def _escape_glob(text: str) -> str:
+    return re.sub(r"([*?\[])", r"[\1]", text)
