@@ -1,7 +1,8 @@
 """The scheduler's vocabulary: sequences, pages, plans and steps, all integers. Pure: no tensor, clock, thread or log.
 
-Intervals are half-open. A *page* is a fixed number of token positions in the pool; a sequence's `page_table` lists its
-pages in logical order, so token i lives in page `page_table[i // page_tokens]` at offset `i % page_tokens`.
+Intervals are half-open. A *page* is a fixed number of token positions in the pool; a sequence's
+`page_table` lists its pages in logical order, so token i lives in page `page_table[i //
+page_tokens]` at offset `i % page_tokens`.
 """
 
 from __future__ import annotations
@@ -69,9 +70,16 @@ class Sequence:
     parked: ParkedState | None = None
     num_parks: int = 0
     parked_s: float = 0.0
-    """Seconds parked so far, over all parks."""
+    """Seconds parked so far, over all parks that have ended."""
+    last_park_s: float = 0.0
+    """Seconds of the latest park that has ended."""
     started_s: float | None = None
     first_token_s: float | None = None
+
+    @property
+    def line_key(self) -> tuple[int, int]:
+        """Place in every line: the lower priority number first, then the earlier arrival."""
+        return (self.priority, self.arrival)
 
     @property
     def num_generated(self) -> int:
@@ -84,7 +92,9 @@ class Sequence:
     def move_to(self, status: SeqStatus) -> None:
         """Change the status; raises ValueError on a move that LEGAL_MOVES does not have."""
         if status not in LEGAL_MOVES[self.status]:
-            raise ValueError(f"{self.request_id}: {self.status.value} -> {status.value} is no legal move")
+            raise ValueError(
+                f"{self.request_id}: {self.status.value} -> {status.value} is no legal move"
+            )
         self.status = status
 
 
@@ -95,11 +105,16 @@ class StepRow:
     seq: Sequence
     start: int
     count: int
+    samples: bool = field(init=False)
+    """Whether a next token is sampled: the row computes the last known token and another is wanted.
 
-    @property
-    def samples(self) -> bool:
-        """Whether the step computes the last known token, so that a next one is sampled."""
-        return self.start + self.count == len(self.seq.token_ids)
+    Settled when the row is made, so that it still holds after the step has grown the sequence.
+    """
+
+    def __post_init__(self) -> None:
+        seq = self.seq
+        is_last = self.start + self.count == len(seq.token_ids)
+        object.__setattr__(self, "samples", is_last and seq.num_generated < seq.max_new_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +138,7 @@ class PreemptPlan:
 
 @dataclass(frozen=True, slots=True)
 class StepBatch:
-    """What one step does. `parked` and `restored` and `started` name the sequences whose status this step changed."""
+    """What one step does; `started`, `parked` and `restored` are the sequences whose status it changed."""
 
     step: int
     rows: tuple[StepRow, ...]
@@ -131,6 +146,11 @@ class StepBatch:
     parked: tuple[Sequence, ...] = ()
     restored: tuple[Sequence, ...] = ()
     plan: PreemptPlan | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing to compute; only when no sequence is alive."""
+        return not self.rows
 
     @property
     def num_tokens(self) -> int:

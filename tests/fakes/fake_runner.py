@@ -1,0 +1,112 @@
+"""A model runner whose keys and values are the tokens themselves, so that a wrong page becomes a wrong token.
+
+Like a real one it writes a row's state into the pool through the page table, computed from the state of the position
+before, and reads the whole sequence back through the table to choose the next token. It never looks at `token_ids` for
+what it reads; those only serve to check it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+
+from engine.api import FinishReason
+from engine.core.config import SchedulerConfig
+from engine.core.types import Sequence, StepBatch, StepRow
+from engine.errors import DeviceFailure
+
+VOCABULARY = 40
+EMPTY_CONTEXT = 0
+
+KvEntry = tuple[int, int]
+"""(token, digest of it and all tokens before): what keys and values of a position depend on."""
+
+
+class WrongPage(AssertionError):
+    """A row read something else from the pool than its own sequence."""
+
+
+class FakeRunner:
+    """`kv[page][offset]` holds an entry or None. Pages keep what they held until it is written over."""
+
+    def __init__(self, config: SchedulerConfig) -> None:
+        self._page_tokens = config.page_tokens
+        self.kv: list[list[KvEntry | None]] = [
+            [None] * config.page_tokens for _ in range(config.num_pages)
+        ]
+
+    def execute(self, batch: StepBatch) -> list[int]:
+        """The next token of each sampling row. Raises WrongPage when a row reads back what is not its own."""
+        for row in batch.rows:
+            self._write(row)
+        contexts = [self._read(row) for row in batch.rows]
+        return [
+            next_token(context)
+            for row, context in zip(batch.rows, contexts, strict=True)
+            if row.samples
+        ]
+
+    def break_down(self, batch: StepBatch) -> None:
+        """Fail in the middle of a step, with rubbish left in every position that the step was to write."""
+        for row in batch.rows:
+            for position in range(row.start, row.start + row.count):
+                self._put(row.seq, position, (-1, -1))
+        raise DeviceFailure("the fake device failed")
+
+    def _write(self, row: StepRow) -> None:
+        context = self._get(row.seq, row.start - 1)[1] if row.start else EMPTY_CONTEXT
+        for position in range(row.start, row.start + row.count):
+            token_id = row.seq.token_ids[position]
+            context = extend(context, token_id)
+            self._put(row.seq, position, (token_id, context))
+
+    def _read(self, row: StepRow) -> int:
+        """The context after the row's last token, from what the pool holds."""
+        context = EMPTY_CONTEXT
+        for position in range(row.start + row.count):
+            token_id, stored = self._get(row.seq, position)
+            context = extend(context, token_id)
+            if stored != context or token_id != row.seq.token_ids[position]:
+                raise WrongPage(
+                    f"{row.seq.request_id}: read token {token_id} at position {position}, "
+                    f"it holds {row.seq.token_ids[position]}; page table {row.seq.page_table}"
+                )
+        return context
+
+    def _get(self, seq: Sequence, position: int) -> KvEntry:
+        entry = self.kv[seq.page_table[position // self._page_tokens]][position % self._page_tokens]
+        if entry is None:
+            raise WrongPage(f"{seq.request_id}: nothing was ever written at position {position}")
+        return entry
+
+    def _put(self, seq: Sequence, position: int, entry: KvEntry) -> None:
+        page = self.kv[seq.page_table[position // self._page_tokens]]
+        page[position % self._page_tokens] = entry
+
+
+def extend(context: int, token_id: int) -> int:
+    """The digest of one more token."""
+    return ((context ^ (token_id + 2)) * 0x9E3779B97F4A7C15 + 0x632BE59BD9B4E019) % ((1 << 61) - 1)
+
+
+def next_token(context: int) -> int:
+    """The token that follows all tokens digested in `context`."""
+    return (context >> 20) % VOCABULARY
+
+
+def solo_reply(
+    prompt: Iterable[int], *, max_new: int, ends: Container[int] = (), limit: int = 1 << 30
+) -> tuple[list[int], FinishReason]:
+    """The reply to `prompt` by definition, with no scheduler and no pool; `ends` are tokens that end it with STOP."""
+    context, length = EMPTY_CONTEXT, 0
+    for token_id in prompt:
+        context, length = extend(context, token_id), length + 1
+    reply: list[int] = []
+    while len(reply) < max_new:
+        token_id = next_token(context)
+        context, length = extend(context, token_id), length + 1
+        reply.append(token_id)
+        if token_id in ends:
+            return reply, FinishReason.STOP
+        if length >= limit:
+            break
+    return reply, FinishReason.LENGTH
