@@ -1,0 +1,94 @@
+"""Every error the server answers with, in OpenAI's shape, and the one table from engine errors to HTTP.
+
+Runs on the server thread. Knows no route.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.responses import JSONResponse
+
+from engine.errors import EngineError, InvalidRequest
+
+INVALID_REQUEST = "invalid_request_error"
+SERVER_ERROR = "server_error"
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorKind:
+    """How one kind of error looks on the wire."""
+
+    status: int
+    type: str
+    code: str
+
+
+ENGINE_ERRORS: dict[str, ErrorKind] = {
+    "engine_error": ErrorKind(500, SERVER_ERROR, "engine_error"),
+    "invalid_request": ErrorKind(400, INVALID_REQUEST, "invalid_request"),
+    "invalid_value": ErrorKind(400, INVALID_REQUEST, "invalid_value"),
+    "context_length_exceeded": ErrorKind(400, INVALID_REQUEST, "context_length_exceeded"),
+    "model_error": ErrorKind(503, SERVER_ERROR, "model_error"),
+    "model_not_found": ErrorKind(404, INVALID_REQUEST, "model_not_found"),
+    "model_corrupt": ErrorKind(503, SERVER_ERROR, "model_corrupt"),
+    "model_unsupported": ErrorKind(503, SERVER_ERROR, "model_unsupported"),
+    "not_enough_memory": ErrorKind(503, SERVER_ERROR, "not_enough_memory"),
+    "model_unavailable": ErrorKind(503, SERVER_ERROR, "model_unavailable"),
+    "device_failure": ErrorKind(500, SERVER_ERROR, "device_failure"),
+    "engine_stopped": ErrorKind(503, SERVER_ERROR, "engine_stopped"),
+}
+"""EngineError.code -> the answer. A test fails when a class of engine.errors has no row."""
+
+
+class ApiError(Exception):
+    """An error that the server itself finds, before or beside the engine."""
+
+    def __init__(
+        self,
+        message: str,
+        kind: ErrorKind,
+        *,
+        param: str | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.param = param
+        self.headers = headers
+
+
+class ClientLeft(Exception):
+    """The client closed the connection; nobody reads the answer any more."""
+
+
+def server_stopping() -> ApiError:
+    return ApiError(
+        "the server is stopping; ask again when it is back",
+        ErrorKind(503, SERVER_ERROR, "server_stopping"),
+    )
+
+
+def request_cancelled() -> ApiError:
+    """For a request that something other than its own client ended."""
+    return ApiError(
+        "the request was stopped from Layby before it ended",
+        ErrorKind(503, SERVER_ERROR, "request_cancelled"),
+    )
+
+
+def kind_of(error: ApiError | EngineError) -> ErrorKind:
+    return error.kind if isinstance(error, ApiError) else ENGINE_ERRORS[error.code]
+
+
+def error_body(error: ApiError | EngineError) -> dict[str, Any]:
+    """`{"error": {...}}`, the body of an error answer and the data of an error event."""
+    kind = kind_of(error)
+    param = error.param if isinstance(error, ApiError | InvalidRequest) else None
+    return {"error": {"message": str(error), "type": kind.type, "param": param, "code": kind.code}}
+
+
+def error_response(error: ApiError | EngineError) -> JSONResponse:
+    headers = error.headers if isinstance(error, ApiError) else None
+    return JSONResponse(error_body(error), kind_of(error).status, headers)

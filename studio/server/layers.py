@@ -1,0 +1,66 @@
+"""ASGI layers for every request, whoever asks: request ids with a log line each, and forgiving paths.
+
+Server thread.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+import uuid
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+REQUEST_ID_HEADER = "x-request-id"
+_SAFE_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+_SLASHES = re.compile(r"/{2,}")
+
+logger = logging.getLogger(__name__)
+
+
+class RequestIds:
+    """Answers carry the client's x-request-id, or a fresh one, and so does the log line of the request."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        given = Headers(scope=scope).get(REQUEST_ID_HEADER, "")
+        request_id = given if _SAFE_ID.fullmatch(given) else f"req_{uuid.uuid4().hex}"
+        started = time.monotonic()
+        status = 0
+
+        async def send_with_id(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                MutableHeaders(scope=message)[REQUEST_ID_HEADER] = request_id
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_with_id)
+        finally:
+            logger.info(
+                "%s %s -> %d in %.3f s (%s)",
+                scope["method"],
+                scope["path"],
+                status,
+                time.monotonic() - started,
+                request_id,
+            )
+
+
+class ForgivingPaths:
+    """`//v1//models/` means `/v1/models`, and HEAD finds what GET finds (the HTTP layer leaves the body out)."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path = _SLASHES.sub("/", scope["path"])
+        method = "GET" if scope["method"] == "HEAD" else scope["method"]
+        clean = {**scope, "path": path.rstrip("/") or "/", "method": method}
+        clean.pop("raw_path", None)
+        await self._app(clean, receive, send)

@@ -1,0 +1,243 @@
+"""What clients may send: the wire types of all routes, checked strictly; a wrong type is an error that names the field.
+
+Fields nobody here knows are ignored, as other servers do; fields that would change the answer and cannot be honoured
+are refused by name. Bounds of sampling values are the engine's business (`engine.api.SamplingParams`). Any thread; no
+web framework.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+)
+from pydantic_core import PydanticCustomError
+
+MAX_CHOICES = 8
+MAX_PROMPTS = 128
+MAX_STOPS = 16
+MAX_TOKEN_ID = (1 << 31) - 1
+
+Prompt = str | tuple[int, ...]
+"""One prompt: text, or token ids taken as they are."""
+
+
+class WireModel(BaseModel):
+    """Strict types, finite numbers, unknown fields ignored."""
+
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True, allow_inf_nan=False)
+
+
+def _wrong(message: str) -> PydanticCustomError:
+    """An error about the field being read; the reader of the body puts the field's name before the message."""
+    return PydanticCustomError("layby_value", "{message}", {"message": message})
+
+
+def _only(*off: object) -> AfterValidator:
+    """Refuses a field unless its value is null or one of `off`: values that ask for nothing."""
+
+    def check(value: object) -> object:
+        if value is not None and value not in off:
+            raise _wrong("is not supported yet; leave it out")
+        return value
+
+    return AfterValidator(check)
+
+
+def _read_stops(value: object) -> object:
+    stops = [value] if isinstance(value, str) else value
+    if isinstance(stops, list) and len(stops) > MAX_STOPS:
+        raise _wrong(f"has {len(stops)} strings, the limit is {MAX_STOPS}")
+    return stops
+
+
+def _read_logit_bias(value: object) -> object:
+    """`{"50256": -100}` -> `((50256, -100.0),)`."""
+    if value is None:
+        return ()
+    if not isinstance(value, dict):
+        raise _wrong("is no object of token ids and biases")
+    return tuple((_read_bias_key(key), _read_bias(key, bias)) for key, bias in value.items())
+
+
+def _read_bias_key(key: str) -> int:
+    if not (key.isascii() and key.isdecimal() and len(key) <= 10):
+        raise _wrong(f'has the key {key[:40]!r}; keys are token ids, like "50256"')
+    return int(key)
+
+
+def _read_bias(key: str, bias: object) -> float:
+    if isinstance(bias, bool) or not isinstance(bias, int | float) or not -100 <= bias <= 100:
+        raise _wrong(f"of token {key} is {bias!r:.40}, allowed is -100 to 100")
+    return float(bias)
+
+
+def _read_max_tokens(value: object) -> object:
+    """-1 is how other local servers say "no limit"."""
+    return None if value == -1 else value
+
+
+MaxTokens = Annotated[int | None, BeforeValidator(_read_max_tokens)]
+
+
+class SamplingFields(WireModel):
+    """Each field is the one of the same name in `engine.api.SamplingParams`; None leaves the engine's default."""
+
+    temperature: float | None = None
+    top_k: int | None = None
+    top_p: float | None = None
+    min_p: float | None = None
+    typical_p: float | None = None
+    repetition_penalty: float | None = Field(
+        default=None, validation_alias=AliasChoices("repetition_penalty", "repeat_penalty")
+    )
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    penalty_last_n: int | None = Field(
+        default=None, validation_alias=AliasChoices("penalty_last_n", "repeat_last_n")
+    )
+    dry_multiplier: float | None = None
+    dry_base: float | None = None
+    dry_allowed_length: int | None = None
+    dry_penalty_last_n: int | None = None
+    dry_sequence_breakers: Annotated[list[str], Field(fail_fast=True, max_length=64)] | None = None
+    logit_bias: Annotated[tuple[tuple[int, float], ...], BeforeValidator(_read_logit_bias)] = ()
+    seed: int | None = None
+
+
+class UnsupportedFields(WireModel):
+    """What would change the answer and cannot be honoured yet, with the values that ask for nothing."""
+
+    tools: Annotated[Any, _only([])] = None
+    tool_choice: Annotated[Any, _only("none", "auto")] = None
+    functions: Annotated[Any, _only([])] = None
+    function_call: Annotated[Any, _only("none", "auto")] = None
+    response_format: Annotated[Any, _only({"type": "text"})] = None
+    json_schema: Annotated[Any, _only({})] = None
+    grammar: Annotated[Any, _only("")] = None
+    modalities: Annotated[Any, _only(["text"])] = None
+    audio: Annotated[Any, _only()] = None
+    prediction: Annotated[Any, _only()] = None
+    web_search_options: Annotated[Any, _only()] = None
+    chat_template: Annotated[Any, _only()] = None
+    chat_template_kwargs: Annotated[Any, _only({})] = None
+    add_generation_prompt: Annotated[Any, _only(True)] = None
+    continue_final_message: Annotated[Any, _only(False)] = None
+    min_tokens: Annotated[Any, _only(0)] = None
+    stop_token_ids: Annotated[Any, _only([])] = None
+    mirostat: Annotated[Any, _only(0)] = None
+    dynatemp_range: Annotated[Any, _only(0)] = None
+    xtc_probability: Annotated[Any, _only(0)] = None
+    top_n_sigma: Annotated[Any, _only(0, -1)] = None
+
+
+class StreamOptions(WireModel):
+    """What a stream carries beside the text."""
+
+    include_usage: bool | None = None
+
+
+class GenerationFields(SamplingFields, UnsupportedFields):
+    """What chat and text completions have in common."""
+
+    model: str | None = None
+    n: Annotated[int, Field(ge=1, le=MAX_CHOICES)] | None = None
+    stop: Annotated[list[str] | None, Field(fail_fast=True), BeforeValidator(_read_stops)] = None
+    max_tokens: MaxTokens = None
+    ignore_eos: bool | None = None
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+
+    @property
+    def wants_usage_chunk(self) -> bool:
+        return self.stream_options is not None and bool(self.stream_options.include_usage)
+
+
+def _read_role(role: str) -> str:
+    if role in ("tool", "function"):
+        raise _wrong(f"is {role!r}, which is not supported yet")
+    if role not in ("system", "developer", "user", "assistant"):
+        raise _wrong(f"is {role[:40]!r}, allowed are system, developer, user and assistant")
+    return "system" if role == "developer" else role
+
+
+def _read_content(value: object) -> object:
+    """A string, or a list of text parts as one string, a part a line."""
+    return "\n".join(_read_part(part) for part in value) if isinstance(value, list) else value
+
+
+def _read_part(part: object) -> str:
+    if not isinstance(part, dict) or not isinstance(kind := part.get("type"), str):
+        raise _wrong(
+            'has a part that is no object with a type, like {"type": "text", "text": "..."}'
+        )
+    if kind != "text":
+        raise _wrong(f"has a part of type {kind[:40]!r}; this model takes only text parts")
+    if not isinstance(text := part.get("text"), str):
+        raise _wrong("has a text part without a string as its text")
+    return text
+
+
+class Message(WireModel):
+    """One turn of a chat. `developer` has become `system`, and text parts one string."""
+
+    role: Annotated[str, AfterValidator(_read_role)]
+    tool_calls: Annotated[Any, _only([])] = None
+    function_call: Annotated[Any, _only()] = None
+    audio: Annotated[Any, _only()] = None
+    content: Annotated[str, BeforeValidator(_read_content)]
+
+
+class ChatCompletionRequest(GenerationFields):
+    """POST /v1/chat/completions."""
+
+    messages: Annotated[list[Message], Field(fail_fast=True, min_length=1)]
+    max_completion_tokens: MaxTokens = None
+    logprobs: bool | None = None
+    top_logprobs: int | None = None
+
+
+def _read_prompts(value: object) -> tuple[Prompt, ...]:
+    """A prompt or a list of prompts, each text or token ids -> all of them."""
+    if isinstance(value, str):
+        return (value,)
+    if not isinstance(value, list) or not value:
+        raise _wrong("is no string, list of strings, list of token ids or list of such lists")
+    if type(value[0]) is int:
+        return (_read_token_ids("", value),)
+    if len(value) > MAX_PROMPTS:
+        raise _wrong(f"has {len(value)} prompts, the limit is {MAX_PROMPTS}")
+    return tuple(_read_prompt(f"[{index}]", prompt) for index, prompt in enumerate(value))
+
+
+def _read_prompt(place: str, value: object) -> Prompt:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return _read_token_ids(place, value)
+    raise _wrong(f"has at {place} {value!r:.40}, which is neither a string nor a list of token ids")
+
+
+def _read_token_ids(place: str, ids: list[object]) -> tuple[int, ...]:
+    for index, token_id in enumerate(ids):
+        if type(token_id) is not int or not 0 <= token_id <= MAX_TOKEN_ID:
+            raise _wrong(f"has at {place}[{index}] {token_id!r:.40}, which is no token id")
+    return tuple(ids)  # type: ignore[arg-type]  # just checked, one by one
+
+
+class CompletionRequest(GenerationFields):
+    """POST /v1/completions. `prompts` is the wire's `prompt`, always a tuple of prompts."""
+
+    prompts: Annotated[tuple[Prompt, ...], BeforeValidator(_read_prompts)] = Field(
+        validation_alias="prompt"
+    )
+    logprobs: int | None = None
+    echo: Annotated[Any, _only(False)] = None
+    suffix: Annotated[Any, _only("")] = None
+    best_of: Annotated[Any, _only(1)] = None

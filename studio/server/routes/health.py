@@ -1,0 +1,28 @@
+"""GET /health: whether a model is ready, for programs that wait for it. Needs no key. Server thread."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from starlette.responses import JSONResponse
+
+from engine.api import EngineState
+from studio.server.context import ServerContext
+
+_STATUS = {
+    EngineState.READY: "ok",
+    EngineState.LOADING: "loading model",
+    EngineState.NO_MODEL: "no model",
+    EngineState.FAILED: "model failed to load",
+    EngineState.STOPPED: "stopped",
+}
+
+
+def health_router(context: ServerContext) -> APIRouter:
+    router = APIRouter()
+
+    @router.get("/health")
+    async def health() -> JSONResponse:
+        state = context.client.snapshot().state
+        return JSONResponse({"status": _STATUS[state]}, 200 if state is EngineState.READY else 503)
+
+    return router

@@ -1,0 +1,134 @@
+"""Wire requests -> engine requests, one for each choice that a wire request asks for.
+
+Server thread. Raises InvalidRequest, naming the field, before anything is queued.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engine.api import (
+    Chat,
+    ChatMessage,
+    EngineSnapshot,
+    EngineState,
+    ModelInfo,
+    Origin,
+    Prompt,
+    Request,
+    SamplingParams,
+    Text,
+    TokenIds,
+)
+from engine.errors import EngineStopped, InvalidRequest, ModelNotFound, ModelUnavailable
+from studio.server import protocol
+from studio.server.protocol import (
+    ChatCompletionRequest,
+    CompletionRequest,
+    GenerationFields,
+    SamplingFields,
+)
+
+MAX_TOTAL_CHOICES = 128
+
+_SAMPLING_FIELDS = frozenset(SamplingFields.model_fields)
+
+_UNAVAILABLE = {
+    EngineState.NO_MODEL: "no model is loaded; load one in the window or start with `layby serve -m MODEL`",
+    EngineState.LOADING: "the model is still loading; ask again in a moment",
+    EngineState.FAILED: "the model could not be loaded; load another one",
+}
+
+
+def served_model(snapshot: EngineSnapshot, name: str | None) -> ModelInfo:
+    """The loaded model, if `name` means it: empty, its name, its path or its file's name, in any case of letters.
+
+    Raises ModelUnavailable when none is ready, ModelNotFound when `name` means another one.
+    """
+    if snapshot.state is EngineState.STOPPED:
+        raise EngineStopped("the engine has shut down; start Layby again")
+    model = snapshot.model
+    if snapshot.state is not EngineState.READY or model is None:
+        raise ModelUnavailable(_UNAVAILABLE.get(snapshot.state, _UNAVAILABLE[EngineState.NO_MODEL]))
+    names = {model.name, str(model.path), model.path.name, model.path.name.removesuffix(".gguf")}
+    if name and name.lower() not in {each.lower() for each in names}:
+        raise ModelNotFound(
+            f"the model {name[:200]!r} is not loaded; {model.name!r} is, or leave the name out"
+        )
+    return model
+
+
+def chat_requests(wire: ChatCompletionRequest, reply_id: str) -> tuple[Request, ...]:
+    """One engine request per choice."""
+    if wire.top_logprobs is not None and not wire.logprobs:
+        raise InvalidRequest(
+            "top_logprobs needs logprobs to be true; set it or leave both out", param="top_logprobs"
+        )
+    logprobs = (wire.top_logprobs or 0) if wire.logprobs else None
+    messages = tuple(ChatMessage(role=each.role, content=each.content) for each in wire.messages)
+    template = _template(wire, reply_id, Chat(messages=messages), logprobs=logprobs)
+    if wire.max_completion_tokens is not None:
+        template = replace(template, max_tokens=wire.max_completion_tokens)
+    return _choices(template, (template.prompt,), wire.n or 1)
+
+
+def completion_requests(wire: CompletionRequest, reply_id: str) -> tuple[Request, ...]:
+    """One engine request per prompt and choice, the choices of a prompt side by side."""
+    choices_per_prompt = wire.n or 1
+    total = len(wire.prompts) * choices_per_prompt
+    if total > MAX_TOTAL_CHOICES:
+        raise InvalidRequest(
+            f"{len(wire.prompts)} prompts with n {choices_per_prompt} make {total} choices, "
+            f"the limit is {MAX_TOTAL_CHOICES}; send fewer at once",
+            param="n",
+        )
+    prompts = tuple(_engine_prompt(prompt) for prompt in wire.prompts)
+    template = _template(wire, reply_id, prompts[0], logprobs=wire.logprobs)
+    return _choices(template, prompts, choices_per_prompt)
+
+
+def _engine_prompt(prompt: protocol.Prompt) -> Prompt:
+    return Text(text=prompt) if isinstance(prompt, str) else TokenIds(ids=prompt)
+
+
+def _template(
+    wire: GenerationFields, reply_id: str, prompt: Prompt, *, logprobs: int | None
+) -> Request:
+    """What all choices of a wire request share; also the place where the engine checks every bound."""
+    given = wire.model_dump(include=set(_SAMPLING_FIELDS), exclude_none=True)
+    if "dry_sequence_breakers" in given:
+        given["dry_sequence_breakers"] = tuple(given["dry_sequence_breakers"])
+    return Request(
+        request_id=reply_id,
+        origin=Origin.API,
+        prompt=prompt,
+        sampling=SamplingParams(**given, logprobs=logprobs),
+        max_tokens=wire.max_tokens,
+        stop=tuple(wire.stop or ()),
+        ignore_eos=bool(wire.ignore_eos),
+    )
+
+
+def _choices(
+    template: Request, prompts: tuple[Prompt, ...], choices_per_prompt: int
+) -> tuple[Request, ...]:
+    requests: list[Request] = []
+    for prompt in prompts:
+        for choice in range(choices_per_prompt):
+            requests.append(
+                replace(
+                    template,
+                    request_id=f"{template.request_id}-{len(requests)}",
+                    prompt=prompt,
+                    sampling=_with_seed_of_choice(template.sampling, choice),
+                )
+            )
+    return tuple(requests)
+
+
+def _with_seed_of_choice(sampling: SamplingParams, choice: int) -> SamplingParams:
+    """Choices of one prompt differ, and each is repeatable: choice i has the seed given plus i."""
+    if sampling.seed is None or choice == 0:
+        return sampling
+    seed = sampling.seed + choice
+    return replace(sampling, seed=seed if seed < 1 << 64 else seed - (1 << 64))
