@@ -1,0 +1,130 @@
+"""Chooses the next token of one request from one row of logits, and says how likely the model thought it.
+
+Runs on the engine thread, once per sampling row and step. Imports no torch: it takes the row as a numpy array.
+
+The stages, in the order of llama.cpp's default chain:
+  logit bias -> repetition, presence and frequency penalties -> DRY
+  -> top-k -> typical -> top-p -> min-p -> temperature -> draw
+Temperature 0 takes the likeliest token after DRY, the lowest id among equals.
+
+Exact: a token is a function of the parameters, the seed, the tokens so far and the row's values.
+The row is copied first, so neither its neighbours nor its place in memory matter, and all
+arithmetic is float64 in one order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.api import SamplingParams
+from engine.errors import DeviceFailure, EngineError, InvalidRequest
+from engine.runtime.sampling_dice import pick, uniform
+from engine.runtime.sampling_dry import DryPenalty
+from engine.runtime.sampling_filters import likeliest, surviving_tokens
+from engine.runtime.sampling_penalties import LogitBias, apply_penalties
+
+
+@dataclass(frozen=True, slots=True)
+class SampledToken:
+    """A chosen token. `logprob` and `top` are as asked for: the model's own, before any stage."""
+
+    token_id: int
+    logprob: float | None = None
+    top: tuple[tuple[int, float], ...] = ()
+    """(token id, natural-log probability), likeliest first, lowest id first among equals; tokens of
+    probability 0 are left out."""
+
+
+class Sampler:
+    """One request's way of choosing tokens. Immutable: a park cannot lose, nor a replay advance, anything.
+
+    `seed` may be any integer (its low 64 bits count). `vocab_size` is the number of ids the tokenizer
+    knows; wider rows are padded, and the padding is never chosen. `token_text` gives the bytes of any
+    id that may stand in the text, control tokens as written out.
+    Raises InvalidRequest, naming the field, for parameters that do not fit this vocabulary.
+    """
+
+    def __init__(
+        self,
+        params: SamplingParams,
+        *,
+        seed: int,
+        vocab_size: int,
+        token_text: Callable[[int], bytes],
+    ) -> None:
+        self._params = params
+        self._seed = seed
+        self._vocab_size = vocab_size
+        self._bias = LogitBias(params.logit_bias, vocab_size=vocab_size)
+        self._dry = DryPenalty(params, token_text)
+
+    def sample(self, logits: NDArray[np.floating], token_ids: Sequence[int]) -> SampledToken:
+        """The token that follows `token_ids` (prompt, then reply; their number is the position of the draw).
+
+        logits: [at least vocab_size], unchanged. NaN counts as -inf, +inf beats all that is finite.
+        Raises InvalidRequest when logit_bias forbids every token the model offers, DeviceFailure
+        when the model offers none; either concerns this request only.
+        """
+        assert logits.ndim == 1, f"one row, not an array of shape {logits.shape}"
+        assert logits.size >= self._vocab_size, f"{logits.size} logits, {self._vocab_size} tokens"
+        # tiny temperatures overflow to -inf and infinite biases may cancel, both on purpose
+        with np.errstate(over="ignore", invalid="ignore"):
+            row = np.array(logits[: self._vocab_size], dtype=np.float64)
+            self._bias.apply(row)
+            apply_penalties(row, token_ids, self._params)
+            self._dry.apply(row, token_ids)
+            row = _settle(row)
+            if row.max() == -np.inf:
+                raise self._nothing_left(logits, len(token_ids))
+            token_id = self._choose(row, len(token_ids))
+            if self._params.logprobs is None:
+                return SampledToken(token_id)
+            return self._with_logprobs(token_id, logits)
+
+    def _choose(self, row: NDArray[np.float64], position: int) -> int:
+        temperature = self._params.temperature
+        if temperature == 0.0:
+            return int(row.argmax())  # the first of equals
+        ids = surviving_tokens(row, self._params)
+        weights = row[ids]
+        weights -= weights.max()
+        weights /= temperature
+        np.exp(weights, out=weights)
+        return int(ids[pick(weights, uniform(self._seed, position))])
+
+    def _with_logprobs(self, token_id: int, logits: NDArray[np.floating]) -> SampledToken:
+        row = _settle(np.array(logits[: self._vocab_size], dtype=np.float64))
+        row -= row.max()
+        row -= np.log(np.exp(row).sum())
+        count = self._params.logprobs
+        ids = likeliest(row, count) if count else np.array([], dtype=np.intp)
+        top = sorted(
+            zip(ids.tolist(), row[ids].tolist(), strict=True), key=lambda pair: (-pair[1], pair[0])
+        )
+        return SampledToken(token_id, float(row[token_id]), tuple(top))
+
+    def _nothing_left(self, logits: NDArray[np.floating], position: int) -> EngineError:
+        if np.any(logits[: self._vocab_size] > -np.inf):
+            return InvalidRequest(
+                f"logit_bias forbids every token that could come at position {position}; allow at least one",
+                param="logit_bias",
+            )
+        return DeviceFailure(
+            f"the model gave no usable number for any of its {self._vocab_size} tokens at position {position}; "
+            "load it again, and if that does not help its file is damaged"
+        )
+
+
+def _settle(row: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The row with every value below +inf: NaN becomes -inf; where there is +inf it becomes 0 and all else -inf."""
+    peak = row.max()
+    if np.isnan(peak):
+        row = np.where(np.isnan(row), -np.inf, row)
+        peak = row.max()
+    if peak == np.inf:
+        row = np.where(row == np.inf, 0.0, -np.inf)
+    return row

@@ -1,0 +1,51 @@
+"""Dice without memory: the number drawn is a function of (seed, position), and the choice of (weights, number).
+
+Runs on the engine thread. Nothing is advanced by a draw, so no park, replay or retry can lose or repeat one. Imports no
+torch and no generator of the standard library or numpy, whose streams are state.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+_WORD = 0xFFFF_FFFF
+_MULTIPLIERS = (0xD251_1F53, 0xCD9E_8D57)
+_KEY_STEPS = (0x9E37_79B9, 0xBB67_AE85)
+_ROUNDS = 10
+
+
+def philox(counter: tuple[int, int, int, int], key: tuple[int, int]) -> tuple[int, int, int, int]:
+    """Four random 32-bit words for a counter of four and a key of two such words.
+
+    Source: Philox4x32-10 of Salmon, Moraes, Dror and Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3" (SC 2011).
+    """
+    c0, c1, c2, c3 = counter
+    k0, k1 = key
+    for _ in range(_ROUNDS):
+        even, odd = _MULTIPLIERS[0] * c0, _MULTIPLIERS[1] * c2
+        c0, c1, c2, c3 = (odd >> 32) ^ c1 ^ k0, odd & _WORD, (even >> 32) ^ c3 ^ k1, even & _WORD
+        k0, k1 = (k0 + _KEY_STEPS[0]) & _WORD, (k1 + _KEY_STEPS[1]) & _WORD
+    return c0, c1, c2, c3
+
+
+def uniform(seed: int, position: int) -> float:
+    """One number in [0, 1), a multiple of 2**-53, for the token at `position` (64 bits, not negative).
+
+    Any integer is a seed; its low 64 bits in two's complement count, so -1 and 2**64 - 1 are the same seed.
+    """
+    counter = (position & _WORD, position >> 32 & _WORD, 0, 0)
+    high, low, _, _ = philox(counter, (seed & _WORD, seed >> 32 & _WORD))
+    return ((high << 32 | low) >> 11) * 2.0**-53
+
+
+def pick(weights: NDArray[np.float64], number: float) -> int:
+    """The index whose share of the summed weights, laid end to end in their order, covers `number` in [0, 1).
+
+    weights: [n], none negative, at least one positive; they need not sum to 1. An index of weight 0 is never picked.
+    """
+    ends = weights.cumsum()
+    total = ends[-1]
+    last_positive = ends.searchsorted(total, side="left")
+    # number * total can round up to total itself, which no interval covers
+    return int(min(ends.searchsorted(number * total, side="right"), last_positive))
