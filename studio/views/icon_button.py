@@ -1,4 +1,7 @@
-"""A flat button with one of our icons, coloured by the palette. Its name is both tool tip and accessible name. GUI thread."""
+"""A flat button with one of our icons, in the colour of the palette.
+
+GUI thread. Its label is both the tool tip and the accessible name. Must not import services.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from studio.views.icons import icon
 
 
 class IconButton(QToolButton):
-    """`kind` is the object name the style sheet knows; by default a plain flat button."""
+    """Set an object name to have the style sheet dress it otherwise."""
 
     def __init__(self, icon_name: str, label: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -111,7 +111,7 @@ class Theme:
         template = Template((THEMES / "layby.qss").read_text(encoding="utf-8"))
         tokens = {field.name: getattr(self.colors, field.name).name() for field in fields(Colors)}
         sizes = {"text_px": self.text_px, "ui_px": self.ui_px, "small_px": self.small_px}
-        return template.substitute(tokens, **sizes)
+        return template.substitute(tokens | {name: str(size) for name, size in sizes.items()})
 
     def _on_scheme_changed(self) -> None:
         if self._choice is ThemeChoice.SYSTEM:

@@ -1,7 +1,7 @@
 """Cuts Markdown into blocks while it arrives, and into prose and code when it is whole. Pure; must not import Qt.
 
-A block ends at a blank line outside a fence (a list goes on over it), where a fence opens, and where it closes. Only the
-last block still changes, and it stays small enough to be parsed again for every frame.
+A block ends at a blank line outside a fence (a list goes on over it), where a fence opens, and where it closes. Only
+the last block still changes, and it stays small enough to be parsed again for every frame.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ class BlockSplitter:
         for line in lines:
             self._take_line(line)
         self._show_partial()
+        self._cut_long_prose()
 
     def finish(self) -> None:
         """Nothing more comes: take the last line as it is and close the open block."""
@@ -98,7 +99,6 @@ class BlockSplitter:
         if not undecided:
             self._open_prose(self._partial)
             self._show(self._partial)
-            self._cut_long_prose()
 
     def _open_prose(self, line: str) -> None:
         """Have an open prose block that `line`, which is not blank, belongs to."""
@@ -126,7 +126,9 @@ class BlockSplitter:
         self._fence = self._fence_indent = ""
 
     def _cut_long_prose(self) -> None:
-        if self._keeps_prose_whole or len(self.blocks[-1].text) <= MAX_OPEN_CHARS:
+        if self._fence or self._keeps_prose_whole or not self.blocks:
+            return
+        if self.blocks[-1].is_finished or len(self.blocks[-1].text) <= MAX_OPEN_CHARS:
             return
         if not self._lines:
             head, space, rest = self._partial.rpartition(" ")

@@ -1,0 +1,129 @@
+"""A piece of code: its language, a Copy button, and lines that do not wrap. GUI thread; must not import services."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, Qt, QTimer
+from PySide6.QtGui import QGuiApplication, QTextBlockFormat, QTextCursor, QWheelEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QTextEdit,
+    QVBoxLayout,
+    QWidget,
+)
+
+from studio.views.theme import Theme
+from studio.views.words import tr
+
+_COPIED_MS = 1500
+_SCROLL_BAR_PX = 14
+_LINE_HEIGHT = 1.4
+
+
+class CodeBlock(QFrame):
+    """`set_text` takes the code so far; while it only grows, only what is new is inserted."""
+
+    def __init__(self, language: str, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("codeBlock")
+        self.language = language
+        self._lines = _CodeLines(theme, self)
+        self._lines.setAccessibleName(
+            tr("{language} code").format(language=language) if language else tr("Code")
+        )
+        label = QLabel(language, self)
+        label.setObjectName("secondary")
+        self._copy = QPushButton(tr("Copy"), self)
+        self._copy.setObjectName("quiet")
+        self._copy.setAccessibleName(tr("Copy code"))
+        self._copy.clicked.connect(self._on_copy)
+        self._copied = QTimer(self)
+        self._copied.setSingleShot(True)
+        self._copied.setInterval(_COPIED_MS)
+        self._copied.timeout.connect(self._on_copied_shown)
+        head = QHBoxLayout()
+        head.setContentsMargins(12, 4, 4, 0)
+        head.addWidget(label, 1)
+        head.addWidget(self._copy)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(head)
+        layout.addWidget(self._lines)
+
+    def set_text(self, text: str) -> None:
+        self._lines.set_text(text)
+
+    def text(self) -> str:
+        return self._lines.toPlainText()
+
+    def _on_copy(self) -> None:
+        QGuiApplication.clipboard().setText(self.text())
+        self._copy.setText(tr("Copied"))
+        self._copied.start()
+
+    def _on_copied_shown(self) -> None:
+        self._copy.setText(tr("Copy"))
+
+
+class _CodeLines(QTextEdit):
+    """The lines: as high as they are many, scrolling only sideways."""
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._shown = ""
+        self.setReadOnly(True)
+        self.setUndoRedoEnabled(False)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setLineWrapMode(QTextEdit.LineWrapMode.NoWrap)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setTextInteractionFlags(Qt.TextInteractionFlag.TextBrowserInteraction)
+        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+        self.viewport().setAutoFillBackground(False)
+        self.document().setDocumentMargin(0)
+        self.setViewportMargins(12, 4, 12, 0)
+        cursor = self.textCursor()
+        cursor.setKeepPositionOnInsert(True)  # or the view would scroll to each line that comes
+        self.setTextCursor(cursor)
+        self._dress()
+
+    def set_text(self, text: str) -> None:
+        cursor = QTextCursor(self.document())
+        if not text.startswith(self._shown):
+            cursor.select(QTextCursor.SelectionType.Document)
+            cursor.removeSelectedText()
+            self._shown = ""
+        cursor.movePosition(QTextCursor.MoveOperation.End)
+        cursor.insertText(text[len(self._shown) :])
+        self._shown = text
+        self._fit()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        if event.angleDelta().x():
+            super().wheelEvent(event)
+        else:
+            event.ignore()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.StyleChange:
+            self._dress()
+
+    def _dress(self) -> None:
+        self.setFont(self._theme.code_font())
+        form = QTextBlockFormat()
+        form.setLineHeight(self._line_px, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
+        cursor = QTextCursor(self.document())
+        cursor.select(QTextCursor.SelectionType.Document)
+        cursor.mergeBlockFormat(form)
+        self._fit()
+
+    @property
+    def _line_px(self) -> int:
+        return round(self._theme.ui_px * _LINE_HEIGHT)
+
+    def _fit(self) -> None:
+        self.setFixedHeight(self.document().blockCount() * self._line_px + 4 + _SCROLL_BAR_PX)

@@ -1,0 +1,99 @@
+"""Draws the shape of a state: in the list of chats and under a reply, the same. GUI thread."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QWidget
+
+from studio.views.status_words import Mark, StatusWords, Tone
+from studio.views.theme import Colors, Theme
+
+MARK_PX = 12
+_TURN = 16 * 360
+_TOP = 16 * 90
+
+
+def tone_color(tone: Tone, colors: Colors) -> QColor:
+    """The text colour of a tone."""
+    match tone:
+        case Tone.QUIET:
+            return colors.secondary
+        case Tone.ACTIVE:
+            return colors.accent
+        case Tone.WAITING:
+            return colors.waiting
+        case Tone.FAILED:
+            return colors.failed
+
+
+def paint_mark(painter: QPainter, box: QRectF, words: StatusWords, colors: Colors) -> None:
+    """Draw the mark of a state into `box`, a square of MARK_PX."""
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    color = tone_color(words.tone, colors)
+    ring = box.adjusted(1.5, 1.5, -1.5, -1.5)
+    painter.setPen(QPen(color, 1.6, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
+    match words.mark:
+        case Mark.NONE:
+            pass
+        case Mark.DOT:
+            _fill(painter, color)
+            painter.drawEllipse(box.adjusted(2, 2, -2, -2))
+        case Mark.PIE:
+            painter.drawArc(ring, _TOP, -round(_TURN * words.progress))
+            painter.setPen(QPen(colors.track, 1.6))
+            painter.drawArc(ring, _TOP, round(_TURN * (1 - words.progress)))
+        case Mark.DOTS:
+            _fill(painter, color)
+            for left in (0.5, 4.7, 8.9):
+                painter.drawEllipse(QRectF(box.left() + left, box.center().y() - 1.3, 2.6, 2.6))
+        case Mark.BARS:
+            _fill(painter, color)
+            for left in (2.0, 7.0):
+                bar = QRectF(box.left() + left, box.top() + 1.5, 3, box.height() - 3)
+                painter.drawRoundedRect(bar, 1, 1)
+        case Mark.RING_DOT:
+            painter.drawEllipse(ring)
+            _fill(painter, color)
+            painter.drawEllipse(box.adjusted(4, 4, -4, -4))
+        case Mark.SQUARE:
+            _fill(painter, color)
+            painter.drawRoundedRect(box.adjusted(2.5, 2.5, -2.5, -2.5), 1, 1)
+        case Mark.BROKEN_RING:
+            painter.drawArc(ring, 16 * 70, _TURN * 5 // 12)
+            painter.drawArc(ring, 16 * 250, _TURN * 5 // 12)
+        case Mark.CROSS:
+            cross = box.adjusted(2.5, 2.5, -2.5, -2.5)
+            painter.drawLine(cross.topLeft(), cross.bottomRight())
+            painter.drawLine(cross.topRight(), cross.bottomLeft())
+    painter.restore()
+
+
+def _fill(painter: QPainter, color: QColor) -> None:
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(color)
+
+
+class StateMark(QWidget):
+    """A mark as a widget, hidden while it is NONE. The words beside it say the same to a screen reader."""
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._words = StatusWords(Mark.NONE, "")
+        self.setFixedSize(MARK_PX, MARK_PX)
+
+    def show_state(self, words: StatusWords) -> None:
+        if words != self._words:
+            self._words = words
+            self.setVisible(words.mark is not Mark.NONE)
+            self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(MARK_PX, MARK_PX)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        paint_mark(painter, QRectF(self.rect()), self._words, self._theme.colors)
+        painter.end()

@@ -1,0 +1,126 @@
+"""How a reply or a chat stands, as a shape, words and a tone: the only place that puts states into words.
+
+Pure functions on the GUI thread. Must not import services or widgets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import assert_never
+
+from studio.models.chat import Conversation, Message, MessageStatus
+from studio.views.words import count, rate, seconds, tokens, tr, when
+
+
+class Mark(Enum):
+    """The shape of a state."""
+
+    NONE = "none"
+    DOT = "dot"
+    """Writing."""
+    PIE = "pie"
+    """Reading: a ring that fills."""
+    DOTS = "dots"
+    """Queued."""
+    BARS = "bars"
+    """Waiting for room."""
+    RING_DOT = "ring_dot"
+    """Done, not seen yet."""
+    SQUARE = "square"
+    """Stopped."""
+    BROKEN_RING = "broken_ring"
+    """Interrupted."""
+    CROSS = "cross"
+    """Failed."""
+
+
+class Tone(Enum):
+    """The colour of a state: never the only thing that tells it."""
+
+    QUIET = "quiet"
+    ACTIVE = "active"
+    WAITING = "waiting"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class StatusWords:
+    """`progress` is 0 to 1 and only drawn for PIE."""
+
+    mark: Mark
+    text: str
+    tone: Tone = Tone.QUIET
+    progress: float = 0.0
+
+
+def describe_reply(message: Message) -> StatusWords:
+    """What stands under a reply."""
+    status, note = message.status, message.note
+    match status:
+        case MessageStatus.QUEUED:
+            return StatusWords(Mark.DOTS, _joined(tr("Queued"), note, mark=", "), Tone.WAITING)
+        case MessageStatus.READING:
+            return StatusWords(Mark.PIE, _reading(message), Tone.ACTIVE, message.progress)
+        case MessageStatus.WRITING:
+            return StatusWords(Mark.DOT, _joined(tr("Writing"), _speed(message)), Tone.ACTIVE)
+        case MessageStatus.PARKED:
+            return StatusWords(Mark.BARS, _joined(tr("Waiting for room"), note), Tone.WAITING)
+        case MessageStatus.DONE:
+            return StatusWords(Mark.NONE, figures(message))
+        case MessageStatus.STOPPED:
+            return StatusWords(Mark.SQUARE, _joined(tr("Stopped"), figures(message)))
+        case MessageStatus.LENGTH:
+            text = _joined(tr("Ended at the length limit"), figures(message))
+            return StatusWords(Mark.SQUARE, text, Tone.WAITING)
+        case MessageStatus.INTERRUPTED:
+            text = tr("Interrupted when Layby closed")
+            return StatusWords(Mark.BROKEN_RING, text, Tone.WAITING)
+        case MessageStatus.FAILED:
+            return StatusWords(Mark.CROSS, note or tr("This reply failed"), Tone.FAILED)
+    assert_never(status)
+
+
+def describe_chat(chat: Conversation, now_s: float) -> StatusWords:
+    """What stands under a chat's title in the list: what its last reply does, or when it was last used."""
+    last = chat.messages[-1] if chat.messages else None
+    if last is not None and (last.status.is_alive or last.status in _LASTING):
+        return describe_reply(last)
+    if chat.has_unread:
+        return StatusWords(Mark.RING_DOT, tr("Done"), Tone.ACTIVE)
+    return StatusWords(Mark.NONE, when(chat.updated_s, now_s))
+
+
+def figures(message: Message) -> str:
+    """The figures of a reply: "312 tokens · 11.8 tok/s · first token 0.9 s"; empty if none is known."""
+    stats = message.stats
+    parts = []
+    if stats.completion_tokens is not None:
+        parts.append(tokens(stats.completion_tokens))
+    if stats.tokens_per_s:
+        parts.append(_speed(message))
+    if stats.first_token_s is not None:
+        parts.append(tr("first token {time}").format(time=seconds(stats.first_token_s)))
+    if stats.parked_s:
+        parts.append(tr("parked {time}").format(time=seconds(stats.parked_s)))
+    return _joined(*parts)
+
+
+_LASTING = frozenset({MessageStatus.INTERRUPTED, MessageStatus.FAILED})
+
+
+def _reading(message: Message) -> str:
+    total = message.stats.prompt_tokens
+    if total is None:
+        return tr("Reading the prompt")
+    done = round(message.progress * total)
+    return tr("Reading {done} of {total} tokens").format(done=count(done), total=count(total))
+
+
+def _speed(message: Message) -> str:
+    speed = message.stats.tokens_per_s
+    return tr("{speed} tok/s").format(speed=rate(speed)) if speed else ""
+
+
+def _joined(*parts: str, mark: str = " · ") -> str:
+    return mark.join(part for part in parts if part)
