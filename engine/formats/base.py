@@ -1,18 +1,22 @@
 """What every model file looks like from inside the engine, whatever its format.
 
 The types that `engine.formats.checkpoint` hands out; they stand apart so that the two readers may
-use them. Immutable but for `Checkpoint`, which belongs to the thread that opened it. No torch.
+use them. A `Checkpoint` belongs to the thread that opened it. No torch.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
+
+from engine.errors import NotEnoughMemory
+from engine.formats.mapped_file import MappedFile, shorten
+from kernels.quant import dequantize
 
 
 class FileFormat(Enum):
@@ -49,12 +53,21 @@ class FolderText:
     """generation_config.json; `eos_token_id` is an int or a list of them."""
 
 
-class Checkpoint(Protocol):
-    """An open model. Every size in the file has been checked against it; values of metadata not.
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a tensor's bytes are."""
+
+    file: MappedFile
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Checkpoint:
+    """An open model. Every size in its files has been checked against them; metadata values not.
 
     `metadata` is a GGUF file's keys and values, or a folder's config.json. Arrays of a GGUF file
-    are read-only in meaning: `array.array` of numbers, `StringArray` of strings (both iterate and
-    index as Python values), a tuple of such for nested ones.
+    stay compact: `array.array` of numbers, `StringArray` of strings (both index and iterate as
+    Python values), a tuple of such where they are nested.
     """
 
     path: Path
@@ -65,18 +78,32 @@ class Checkpoint(Protocol):
     metadata: Mapping[str, object]
     tensors: Mapping[str, TensorInfo]
     """Under the file's own names."""
-    weight_files: tuple[Path, ...]
+    places: Mapping[str, Place]
+    """For the same names."""
+    files: tuple[MappedFile, ...]
+    """The files of weights."""
     chat_template: str | None
     """The default template's text, not yet parsed."""
-    folder_text: FolderText | None
+    folder_text: FolderText | None = None
     """Set for a Hugging Face folder; a GGUF file has tokenizer.ggml.* in `metadata` instead."""
 
     def read_float32(self, name: str) -> np.ndarray:
         """The tensor's values, dequantised: C-contiguous float32 of its shape, the caller's own.
 
         Called on the engine thread only. Raises KeyError for a name that is not in `tensors`,
-        CorruptModel when the file has shrunk since, NotEnoughMemory.
+        CorruptModel when the file has shrunk since it was opened, NotEnoughMemory.
         """
+        info, place = self.tensors[name], self.places[name]
+        raw = place.file.view(place.offset, info.num_bytes)
+        try:
+            return dequantize(raw, info.storage, info.shape)
+        except MemoryError as error:
+            raise NotEnoughMemory(
+                f"tensor {shorten(name)} needs {4 * math.prod(info.shape)} bytes of memory, "
+                "they are not free; close other programs or choose a smaller model"
+            ) from error
 
     def close(self) -> None:
         """Let go of the files; arrays that were read stay valid. Idempotent."""
+        for file in self.files:
+            file.close()
