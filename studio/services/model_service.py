@@ -1,21 +1,46 @@
-"""The window's model: loads, unloads and fetches it, and tells how far that is. GUI thread, asyncio, no Qt."""
+"""The window's model: loads, unloads and fetches it, and tells how far that is. GUI thread, asyncio, no Qt.
+
+Blocking work of the library runs in two threads of its own, so that a scan need not wait for a fetch.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
-from engine.api import EngineState, LoadOptions, ModelInfo
+from engine.api import EngineState, LoadModel, LoadOptions, ModelChanged, ModelInfo, UnloadModel
 from engine.client import EngineClient
+from engine.errors import EngineError
 from studio.models.engine_state import FetchProgress, ModelStatus
+from studio.models.errors import FetchError, LibraryError, StudioError
 from studio.models.model_library import CatalogEntry, ModelEntry
 from studio.models.signal import Signal
+from studio.services.model_fetcher import ModelFetcher
+from studio.services.model_files import plain_name
 from studio.services.model_library_service import ModelLibraryService
 from studio.services.notice_service import NoticeService
 from studio.services.settings_service import SettingsService
 
+_T = TypeVar("_T")
+
 InspectModel = Callable[[Path, str], ModelInfo]
 """Reads the facts of a model's files without loading them; given by the composition root."""
+
+_FAILED_TO_LOAD = frozenset({EngineState.FAILED, EngineState.STOPPED})
+
+
+@dataclass(frozen=True, slots=True)
+class _Loading:
+    """The model asked for last, until it is ready or will never be."""
+
+    info: ModelInfo
+    is_ready: asyncio.Future[bool]
 
 
 class ModelService:
@@ -25,12 +50,14 @@ class ModelService:
         self,
         client: EngineClient,
         library: ModelLibraryService,
+        fetcher: ModelFetcher,
         *,
         settings: SettingsService,
         notices: NoticeService,
         inspect: InspectModel,
     ) -> None:
-        self.status = ModelStatus()
+        snapshot = client.snapshot()
+        self.status = ModelStatus(state=snapshot.state, model=snapshot.model)
         self.entries: tuple[ModelEntry, ...] = ()
         """The library as last scanned (`refresh`)."""
         self.fetching: FetchProgress | None = None
@@ -41,7 +68,18 @@ class ModelService:
         """`entries` changed."""
         self.fetch_changed: Signal[[]] = Signal()
         """`fetching` changed."""
-        raise NotImplementedError
+        self._client = client
+        self._library = library
+        self._fetcher = fetcher
+        self._settings = settings
+        self._notices = notices
+        self._inspect = inspect
+        self._workers = ThreadPoolExecutor(max_workers=2, thread_name_prefix="layby-library")
+        self._loading: _Loading | None = None
+        self._fetch_cancelled = threading.Event()
+        self._fetch_ended = asyncio.Event()
+        self._fetch_ended.set()
+        self._disconnect = client.on_model_changed(self._on_model_changed)
 
     @property
     def state(self) -> EngineState:
@@ -58,40 +96,158 @@ class ModelService:
     @property
     def catalog(self) -> tuple[CatalogEntry, ...]:
         """The models that can be fetched."""
-        raise NotImplementedError
+        return self._library.catalog
 
     async def refresh(self) -> None:
         """Scan the library again."""
-        raise NotImplementedError
+        entries = await self._try(self._library.entries)
+        if entries is not None and entries != self.entries:
+            self.entries = entries
+            self.library_changed.emit()
 
     async def inspect(self, name_or_path: str) -> ModelInfo | None:
         """The facts of a model without loading it; None (and a notice) if it cannot be read."""
-        raise NotImplementedError
+
+        def read() -> ModelInfo:
+            path = self._library.resolve(name_or_path)
+            return self._inspect(path, self._name_of(path))
+
+        return await self._try(read)
 
     async def load(self, name_or_path: str, options: LoadOptions | None = None) -> bool:
-        """Load a model and remember it; True once it is ready. `options` None: as the settings say."""
-        raise NotImplementedError
+        """Load a model and remember it; True once it is ready, False (and a notice) if it cannot be.
+
+        `options` None: as the settings say. A later `load` or `unload` ends this one with False.
+        """
+        info = await self.inspect(name_or_path)
+        if info is None:
+            return False
+        try:
+            options = options or self._settings.settings.engine.load_options()
+        except EngineError as error:
+            self._notices.report(error)
+            return False
+        self._end_loading(is_ready=False)
+        loading = _Loading(info, asyncio.get_running_loop().create_future())
+        self._loading = loading
+        self._set_status(ModelChanged(state=EngineState.LOADING, model=None), info)
+        self._client.control(LoadModel(path=info.path, name=info.name, options=options))
+        if not await loading.is_ready:
+            return False
+        self._remember(info)
+        return True
 
     async def unload(self) -> None:
         """Free the model, also while it is loading."""
-        raise NotImplementedError
+        self._end_loading(is_ready=False)
+        self._client.control(UnloadModel())
 
     async def fetch(self, name: str) -> ModelEntry | None:
         """Fetch a model of the catalogue into the library; None (and a notice) if that failed or was cancelled."""
-        raise NotImplementedError
+        if not self._fetch_ended.is_set():
+            self._notices.report(
+                FetchError("a model is being fetched already; wait, or cancel it first")
+            )
+            return None
+        self._fetch_ended.clear()
+        self._fetch_cancelled.clear()
+        loop = asyncio.get_running_loop()
+
+        def on_progress(progress: FetchProgress) -> None:
+            loop.call_soon_threadsafe(self._set_fetching, progress)
+
+        self._set_fetching(FetchProgress(name=name, done_bytes=0, total_bytes=0))
+        try:
+            return await self._try(
+                partial(
+                    self._fetcher.fetch,
+                    name,
+                    on_progress=on_progress,
+                    cancelled=self._fetch_cancelled,
+                )
+            )
+        finally:
+            self.cancel_fetch()  # the thread is still at it if this task was cancelled
+            self._set_fetching(None)
+            await self.refresh()
+            self._fetch_ended.set()
 
     def cancel_fetch(self) -> None:
         """End the fetch that is running, if one is."""
-        raise NotImplementedError
+        self._fetch_cancelled.set()
 
     async def add(self, path: Path) -> ModelEntry | None:
         """Remember a model elsewhere on disk; None (and a notice) if it is none."""
-        raise NotImplementedError
+        entry = await self._try(partial(self._library.add, path))
+        await self.refresh()
+        return entry
 
     async def remove(self, name: str) -> bool:
-        """Take a model out of the library; only files the library fetched are deleted. False (and a notice) on failure."""
-        raise NotImplementedError
+        """Take a model out of the library, deleting only a file that the library fetched.
+
+        False (and a notice) if it cannot be removed.
+        """
+        entry = await self._try(partial(self._library.remove, name))
+        await self.refresh()
+        return entry is not None
 
     async def close(self) -> None:
         """End a running fetch and listen no more."""
-        raise NotImplementedError
+        self.cancel_fetch()
+        self._end_loading(is_ready=False)
+        self._disconnect()
+        await self._fetch_ended.wait()
+        self._workers.shutdown(wait=True)
+
+    async def _try(self, work: Callable[[], _T]) -> _T | None:
+        """The result of blocking work; an error becomes a notice and None."""
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._workers, work)
+        except (EngineError, StudioError) as error:
+            self._notices.report(error)
+        except OSError as error:
+            self._notices.report(LibraryError(f"{error.filename}: {error.strerror}"))
+        return None
+
+    def _name_of(self, path: Path) -> str:
+        names = (entry.name for entry in self._library.entries() if entry.path == path)
+        return next(names, plain_name(path))
+
+    def _remember(self, info: ModelInfo) -> None:
+        is_in_library = any(entry.path == info.path for entry in self.entries)
+        try:
+            self._settings.change("engine.model", info.name if is_in_library else str(info.path))
+        except StudioError as error:
+            self._notices.report(error)
+
+    def _on_model_changed(self, event: ModelChanged) -> None:
+        if event.error is not None:
+            self._notices.report(event.error)
+        loading = self._loading
+        if loading is None:
+            self._set_status(event, event.model)
+        elif event.state is EngineState.LOADING:
+            self._set_status(event, loading.info)
+        elif event.state is EngineState.READY and event.model is not None:
+            self._set_status(event, event.model)
+            if event.model.path == loading.info.path:
+                self._end_loading(is_ready=True)
+        elif event.state in _FAILED_TO_LOAD:
+            self._set_status(event, None)
+            self._end_loading(is_ready=False)
+        # NO_MODEL here is the end of the load that this one has replaced
+
+    def _end_loading(self, *, is_ready: bool) -> None:
+        loading, self._loading = self._loading, None
+        if loading is not None and not loading.is_ready.done():
+            loading.is_ready.set_result(is_ready)
+
+    def _set_status(self, event: ModelChanged, model: ModelInfo | None) -> None:
+        self.status = ModelStatus(
+            state=event.state, model=model, progress=event.progress, error=event.error
+        )
+        self.changed.emit()
+
+    def _set_fetching(self, progress: FetchProgress | None) -> None:
+        self.fetching = progress
+        self.fetch_changed.emit()

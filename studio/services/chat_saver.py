@@ -1,0 +1,96 @@
+"""Writes changed chats and messages to the store: one timer for all of them, running only while something is unsaved.
+
+Runs on the loop's thread. What could not be written stays marked and is tried again with the next tick.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+from studio.models.chat import Conversation, Message
+from studio.models.errors import StoreError
+from studio.services.history_store import HistoryStore
+from studio.services.notice_service import NoticeService
+
+SAVE_INTERVAL_S = 0.5
+"""Half of the second that may be lost at most, so that the write itself has time as well."""
+
+
+class ChatSaver:
+    """`save_*` marks what has changed; the ticks write it."""
+
+    def __init__(self, store: HistoryStore, notices: NoticeService, interval_s: float) -> None:
+        self._store = store
+        self._notices = notices
+        self._interval_s = interval_s
+        self._chats: dict[int, Conversation] = {}
+        self._messages: dict[int, Message] = {}
+        self._forgotten: set[int] = set()
+        self._hurry = asyncio.Event()
+        self._is_closing = False
+        self._ticking: asyncio.Task[None] | None = None
+        self._problem: StoreError | None = None
+
+    def save_chat(self, chat: Conversation) -> None:
+        """Write the chat (not its messages) with the next tick."""
+        self._chats[chat.chat_id] = chat
+        self._tick()
+
+    def save_message(self, message: Message) -> None:
+        """Write the message with the next tick, or now if it has ended."""
+        self._messages[message.message_id] = message
+        if not message.status.is_alive:
+            self._hurry.set()
+        self._tick()
+
+    def forget(self, chat: Conversation) -> None:
+        """Write nothing more of this chat: it is being deleted."""
+        self._forgotten.add(chat.chat_id)
+        self._drop_forgotten()
+
+    async def flush(self) -> None:
+        """Write everything that is marked; a failure becomes one notice, withdrawn when writing works again."""
+        chats, self._chats = self._chats, {}
+        messages, self._messages = self._messages, {}
+        if not chats and not messages:
+            return
+        try:
+            await self._store.save(list(chats.values()), list(messages.values()))
+        except StoreError as error:
+            self._chats = {**chats, **self._chats}
+            self._messages = {**messages, **self._messages}
+            self._drop_forgotten()
+            if self._problem is None:
+                self._problem = error
+                self._notices.report(error)
+            return
+        if self._problem is not None:
+            self._notices.resolve(self._problem.code)
+            self._problem = None
+
+    async def close(self) -> None:
+        """Stop ticking and write what is left."""
+        self._is_closing = True
+        self._hurry.set()
+        if self._ticking is not None:
+            await self._ticking
+        await self.flush()
+
+    def _drop_forgotten(self) -> None:
+        gone = self._forgotten
+        self._chats = {key: chat for key, chat in self._chats.items() if key not in gone}
+        self._messages = {
+            key: item for key, item in self._messages.items() if item.chat_id not in gone
+        }
+
+    def _tick(self) -> None:
+        if self._ticking is None or self._ticking.done():
+            self._ticking = asyncio.get_running_loop().create_task(self._run())
+
+    async def _run(self) -> None:
+        while (self._chats or self._messages) and not self._is_closing:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._hurry.wait(), self._interval_s)
+            self._hurry.clear()
+            await self.flush()

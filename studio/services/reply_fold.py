@@ -1,0 +1,111 @@
+"""Folds the events of one request into the message that is its reply. No clock of its own, no thread, no Qt."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from engine.api import (
+    Failed,
+    Finished,
+    FinishReason,
+    Parked,
+    PromptProgress,
+    RequestEvent,
+    Restored,
+    Started,
+    TokenDelta,
+)
+from studio.models.chat import Message, MessageStatus
+
+_ENDED_AS = {
+    FinishReason.STOP: MessageStatus.DONE,
+    FinishReason.LENGTH: MessageStatus.LENGTH,
+    FinishReason.ABORTED: MessageStatus.STOPPED,
+}
+
+
+class ReplyFold:
+    """Owns a reply from the moment it is asked for until its terminal event."""
+
+    def __init__(self, message: Message, asked_s: float) -> None:
+        self._message = message
+        self._asked_s = asked_s
+        self._first_token_at_s: float | None = None
+        self._parked_before_s = 0.0
+        """Seconds parked before the first token; they are no part of the writing time."""
+
+    def apply(self, event: RequestEvent, now_s: float) -> None:
+        """Change status, text, note, progress and figures as the event says."""
+        message = self._message
+        match event:
+            case Started():
+                message.status = MessageStatus.READING
+                message.stats.prompt_tokens = event.prompt_tokens
+                message.stats.cached_tokens = event.cached_tokens
+                message.progress = _share(event.cached_tokens, event.prompt_tokens)
+                message.note = ""
+            case PromptProgress():
+                message.status = MessageStatus.READING
+                message.progress = _share(event.computed_tokens, event.prompt_tokens)
+            case TokenDelta():
+                self._add_tokens(event, now_s)
+            case Parked():
+                message.status = MessageStatus.PARKED
+                message.note = f"Waiting for room · {_ordinal(event.place)} in line"
+            case Restored():
+                self._come_back(event)
+            case Finished():
+                self._finish(event)
+            case Failed():
+                message.status = MessageStatus.FAILED
+                message.note = str(event.error)
+            case _:
+                assert_never(event)
+
+    def _add_tokens(self, event: TokenDelta, now_s: float) -> None:
+        message, stats = self._message, self._message.stats
+        message.status = MessageStatus.WRITING
+        message.note = ""
+        message.text += event.text
+        stats.completion_tokens = (stats.completion_tokens or 0) + len(event.token_ids)
+        if self._first_token_at_s is None:
+            self._first_token_at_s = now_s
+            self._parked_before_s = stats.parked_s
+            stats.first_token_s = now_s - self._asked_s
+            return
+        writing_s = now_s - self._first_token_at_s - (stats.parked_s - self._parked_before_s)
+        stats.tokens_per_s = _rate(stats.completion_tokens, writing_s)
+
+    def _come_back(self, event: Restored) -> None:
+        message = self._message
+        message.stats.parked_s += event.parked_s
+        message.note = ""
+        message.status = MessageStatus.WRITING if message.text else MessageStatus.READING
+        if event.recomputed_tokens:
+            message.status = MessageStatus.READING
+            message.progress = 0.0
+            message.note = f"Re-reading {event.recomputed_tokens:,} tokens"
+
+    def _finish(self, event: Finished) -> None:
+        message, usage = self._message, event.usage
+        message.status = _ENDED_AS[event.reason]
+        message.note = ""
+        message.stats.prompt_tokens = usage.prompt_tokens
+        message.stats.cached_tokens = usage.cached_tokens
+        message.stats.completion_tokens = usage.completion_tokens
+        message.stats.tokens_per_s = _rate(usage.completion_tokens, usage.decode_s)
+        message.stats.parked_s = usage.parked_s
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else 0.0
+
+
+def _rate(num_tokens: int, writing_s: float) -> float | None:
+    """Tokens per second after the first, which belongs to the reading of the prompt; None while unknown."""
+    return (num_tokens - 1) / writing_s if num_tokens > 1 and writing_s > 0 else None
+
+
+def _ordinal(place: int) -> str:
+    ending = "th" if 10 <= place % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
+    return f"{place}{ending}"
