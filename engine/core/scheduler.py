@@ -69,6 +69,10 @@ class Scheduler:
     def num_parked(self) -> int:
         return len(self._lines[SeqStatus.PARKED])
 
+    def line(self, status: SeqStatus) -> tuple[Sequence, ...]:
+        """All sequences of a status but FINISHED, in line order: the leader or the head first."""
+        return tuple(self._lines[status])
+
     @property
     def admission(self) -> Admission | None:
         """The latest answer to a head of the line: if not admitted, why it waits."""

@@ -1,0 +1,58 @@
+"""One step's tokens: replies first, then prompts in line order, and nobody stands still for ever."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.core.budget import share_step, tokens_for_entrant
+from engine.core.types import Sequence
+from fakes.builders import make_sequence
+
+
+def computed(prompt: int, done: int, arrival: int = 0, max_new: int = 8) -> Sequence:
+    seq = make_sequence(prompt, arrival=arrival, max_new=max_new)
+    seq.num_computed = done
+    return seq
+
+
+def counts(running: list[Sequence], step_tokens: int) -> dict[str, int]:
+    return {row.seq.request_id: row.count for row in share_step(running, step_tokens)}
+
+
+def test_replies_get_their_token_before_an_older_prompt() -> None:
+    running = [computed(100, 0, 0), computed(5, 4, 1), computed(6, 5, 2)]
+    assert counts(running, 10) == {"r0": 8, "r1": 1, "r2": 1}
+
+
+def test_what_is_left_goes_to_prompts_in_line_order() -> None:
+    running = [computed(6, 0, 0), computed(9, 2, 1), computed(50, 0, 2)]
+    assert counts(running, 12) == {"r0": 6, "r1": 6}
+
+
+def test_the_first_prompt_moves_though_replies_fill_all_other_tokens() -> None:
+    running = [*(computed(5, 4, i) for i in range(7)), computed(100, 0, 7)]
+    assert counts(running, 8)["r7"] == 1
+
+
+def test_a_row_starts_where_the_sequence_stands() -> None:
+    (row,) = share_step([computed(20, 8)], 5)
+    assert (row.start, row.count, row.samples) == (8, 5, False)
+
+
+def test_only_the_row_with_the_last_token_samples_and_goes_on_saying_so() -> None:
+    seq = computed(20, 16)
+    (row,) = share_step([seq], 5)
+    assert row.samples
+    seq.token_ids.append(7)
+    assert row.samples
+
+
+def test_a_request_for_no_token_never_samples() -> None:
+    (row,) = share_step([computed(5, 0, max_new=0)], 8)
+    assert not row.samples
+
+
+@pytest.mark.parametrize(("arrival", "left"), [(5, 10 - 1 - 4), (1, 10 - 1)])
+def test_an_entrant_sees_what_replies_and_prompts_before_it_leave(arrival: int, left: int) -> None:
+    running = [computed(5, 4, 2), computed(6, 2, 3)]
+    assert tokens_for_entrant(running, make_sequence(arrival=arrival), 10) == left
