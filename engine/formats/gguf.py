@@ -7,7 +7,6 @@ Source of the layout: the GGUF specification, versions 2 and 3 (ggml, docs/gguf.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -161,7 +160,7 @@ def _place_tensors(
     file: MappedFile, cursor: HeaderCursor, infos: list[tuple[TensorInfo, int]], alignment: int
 ) -> tuple[dict[str, TensorInfo], dict[str, Place]]:
     """Check that every tensor lies in the file, aligned, on bytes of its own."""
-    data_start = math.ceil(cursor.position / alignment) * alignment
+    data_start = -(-cursor.position // alignment) * alignment
     tensors: dict[str, TensorInfo] = {}
     places: dict[str, Place] = {}
     end = data_start

@@ -133,8 +133,7 @@ class HeaderCursor:
 
     def number(self, code: str, field: str) -> int:
         """One little-endian integer of that `struct` format."""
-        layout = struct.Struct("<" + code)
-        return int(layout.unpack_from(self._file.data, self.take(layout.size, field))[0])
+        return int(self._scalar(code, field))
 
     def count(self, field: str, *, limit: int, item_bytes: int) -> int:
         """A count of things that take at least `item_bytes` each."""
@@ -160,9 +159,14 @@ class HeaderCursor:
             return self.string(field)
         if kind is ValueType.ARRAY:
             return self._array(field, depth=1)
-        layout = struct.Struct("<" + _CODES[kind])
-        (number,) = layout.unpack_from(self._file.data, self.take(layout.size, field))
+        number = self._scalar(_CODES[kind], field)
         return bool(number) if kind is ValueType.BOOL else number
+
+    def _scalar(self, code: str, field: str) -> int | float:
+        layout = "<" + code
+        start = self.take(struct.calcsize(layout), field)
+        number: int | float = struct.unpack_from(layout, self._file.data, start)[0]
+        return number
 
     def _type(self, field: str) -> ValueType:
         code = self.number("I", f"type of {field}")

@@ -9,30 +9,26 @@ from pathlib import Path
 from engine.errors import CorruptModel, ModelNotFound
 from engine.formats.mapped_file import DAMAGED
 
-MAX_TEXT_BYTES = 16 << 20
-"""The largest real ones (the index of a model of 100,000 tensors) take some 10 MiB; parsed, hostile
-JSON takes twenty times its size."""
 
-
-def read_text(path: Path) -> str:
-    """The file as UTF-8. Raises ModelNotFound when there is none, CorruptModel on its content, OSError."""
+def read_text(path: Path, *, limit: int) -> str:
+    """The file as text. Raises OSError, ModelNotFound when there is no such file, and CorruptModel
+    when it is larger than `limit` bytes or not UTF-8.
+    """
     if not path.is_file():
         raise ModelNotFound(f"{path} is missing; download the whole folder")
     with path.open("rb") as file:
-        data = file.read(MAX_TEXT_BYTES + 1)
-    if len(data) > MAX_TEXT_BYTES:
-        raise CorruptModel(
-            f"{path.name}: is larger than the limit of {MAX_TEXT_BYTES} bytes; {DAMAGED}"
-        )
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise CorruptModel(f"{path.name}: is larger than the limit of {limit} bytes; {DAMAGED}")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise CorruptModel(f"{path.name}: is not UTF-8 at byte {error.start}; {DAMAGED}") from error
 
 
-def read_json(path: Path) -> Mapping[str, object]:
+def read_json(path: Path, *, limit: int) -> Mapping[str, object]:
     """The file's JSON object. Raises as `read_text`, and CorruptModel when it holds none."""
-    text = read_text(path)
+    text = read_text(path, limit=limit)
     try:
         value = json.loads(text)
     except RecursionError as error:
@@ -44,8 +40,3 @@ def read_json(path: Path) -> Mapping[str, object]:
             f"{path.name}: must hold an object, it holds {type(value).__name__}; {DAMAGED}"
         )
     return value
-
-
-def optional_json(path: Path) -> Mapping[str, object]:
-    """As `read_json`; an empty mapping when there is no such file."""
-    return read_json(path) if path.is_file() else {}

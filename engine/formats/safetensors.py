@@ -16,7 +16,7 @@ from safetensors import SafetensorError, safe_open
 
 from engine.errors import CorruptModel, ModelNotFound, UnsupportedModel
 from engine.formats.base import Checkpoint, FileFormat, FolderText, Place, TensorInfo
-from engine.formats.json_files import optional_json, read_json, read_text
+from engine.formats.json_files import read_json, read_text
 from engine.formats.mapped_file import DAMAGED, MappedFile, shorten
 from kernels.quant import block_format
 
@@ -25,6 +25,11 @@ INDEX_FILE = "model.safetensors.index.json"
 PICKLED_SUFFIXES = frozenset({".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle"})
 WEIGHT_TYPES = ("F32", "F16", "BF16")
 MAX_HEADER_BYTES = 16 << 20
+MAX_CONFIG_BYTES = 1 << 20
+MAX_TOKENIZER_CONFIG_BYTES = 4 << 20
+MAX_INDEX_BYTES = 12 << 20
+"""A model of 100,000 tensors has an index of some 10 MiB. Hostile JSON takes 25 times its size when
+parsed, which is why these limits are what they are."""
 MAX_TOKENIZER_BYTES = 64 << 20
 MAX_SHARDS = 4096
 
@@ -36,7 +41,7 @@ def open_folder(folder: Path) -> Checkpoint:
 
     Raises ModelNotFound, CorruptModel, UnsupportedModel, OSError.
     """
-    config = read_json(folder / "config.json")
+    config = read_json(folder / "config.json", limit=MAX_CONFIG_BYTES)
     model_type = config.get("model_type")
     if not isinstance(model_type, str) or not model_type:
         raise CorruptModel(
@@ -108,7 +113,7 @@ def refuse_pickled(path: Path) -> None:
 
 
 def _read_index(folder: Path) -> dict[str, frozenset[str]]:
-    weight_map = read_json(folder / INDEX_FILE).get("weight_map")
+    weight_map = read_json(folder / INDEX_FILE, limit=MAX_INDEX_BYTES).get("weight_map")
     if not isinstance(weight_map, dict) or not weight_map:
         raise CorruptModel(f"{INDEX_FILE}: weight_map must map tensors to files; {DAMAGED}")
     wanted: defaultdict[str, set[str]] = defaultdict(set)
@@ -184,23 +189,30 @@ def _read_folder_text(folder: Path) -> FolderText:
         )
     return FolderText(
         tokenizer_json=tokenizer_json if found else None,
-        tokenizer_config=optional_json(folder / "tokenizer_config.json"),
-        special_tokens=optional_json(folder / "special_tokens_map.json"),
-        generation_config=optional_json(folder / "generation_config.json"),
+        tokenizer_config=_optional_json(
+            folder / "tokenizer_config.json", MAX_TOKENIZER_CONFIG_BYTES
+        ),
+        special_tokens=_optional_json(folder / "special_tokens_map.json", MAX_CONFIG_BYTES),
+        generation_config=_optional_json(folder / "generation_config.json", MAX_CONFIG_BYTES),
     )
+
+
+def _optional_json(path: Path, limit: int) -> Mapping[str, object]:
+    """The file's object; an empty mapping when there is no such file."""
+    return read_json(path, limit=limit) if path.is_file() else {}
 
 
 def _chat_template(folder: Path, tokenizer_config: Mapping[str, object]) -> str | None:
     """The default template; a file of its own goes before the one in tokenizer_config.json."""
     alone = folder / "chat_template.jinja"
     if alone.is_file():
-        return read_text(alone)
-    template = optional_json(folder / "chat_template.json").get("chat_template")
+        return read_text(alone, limit=MAX_CONFIG_BYTES)
+    template = _optional_json(folder / "chat_template.json", MAX_CONFIG_BYTES).get("chat_template")
     if template is None:
         template = tokenizer_config.get("chat_template")
     if isinstance(template, list):  # several, by name
-        named = {t.get("name"): t.get("template") for t in template if isinstance(t, dict)}
-        template = named.get("default")
+        named = [t for t in template if isinstance(t, dict) and t.get("name") == "default"]
+        template = named[0].get("template") if named else None
     if template is not None and not isinstance(template, str):
         raise CorruptModel(f"{folder.name}: chat_template must be text, it is {shorten(template)}")
     return template
