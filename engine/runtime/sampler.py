@@ -43,7 +43,7 @@ class Sampler:
     """One request's way of choosing tokens. Immutable: a park cannot lose, nor a replay advance, anything.
 
     `seed` may be any integer (its low 64 bits count). `vocab_size` is the number of ids the tokenizer
-    knows; wider rows are padded, and the padding is never chosen. `token_text` gives the bytes of any
+    knows; wider rows are padded, and the padding is never chosen. `token_bytes` gives the bytes of any
     id that may stand in the text, control tokens as written out.
     Raises InvalidRequest, naming the field, for parameters that do not fit this vocabulary.
     """
@@ -54,13 +54,13 @@ class Sampler:
         *,
         seed: int,
         vocab_size: int,
-        token_text: Callable[[int], bytes],
+        token_bytes: Callable[[int], bytes],
     ) -> None:
         self._params = params
         self._seed = seed
         self._vocab_size = vocab_size
         self._bias = LogitBias(params.logit_bias, vocab_size=vocab_size)
-        self._dry = DryPenalty(params, token_text)
+        self._dry = DryPenalty(params, token_bytes)
 
     def sample(self, logits: NDArray[np.floating], token_ids: Sequence[int]) -> SampledToken:
         """The token that follows `token_ids` (prompt, then reply; their number is the position of the draw).
@@ -102,9 +102,9 @@ class Sampler:
         row -= np.log(np.exp(row).sum())
         count = self._params.logprobs
         ids = likeliest(row, count) if count else np.array([], dtype=np.intp)
-        top = sorted(
-            zip(ids.tolist(), row[ids].tolist(), strict=True), key=lambda pair: (-pair[1], pair[0])
-        )
+        pairs = zip(ids.tolist(), row[ids].tolist(), strict=True)
+        # a stable sort: equal ones stay in ascending order of id
+        top = sorted(pairs, key=lambda pair: pair[1], reverse=True)
         return SampledToken(token_id, float(row[token_id]), tuple(top))
 
     def _nothing_left(self, logits: NDArray[np.floating], position: int) -> EngineError:
@@ -120,7 +120,7 @@ class Sampler:
 
 
 def _settle(row: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The row with every value below +inf: NaN becomes -inf; where there is +inf it becomes 0 and all else -inf."""
+    """The row with every value below +inf: NaN is -inf, and beside a +inf, which is 0 then, all else is -inf."""
     peak = row.max()
     if np.isnan(peak):
         row = np.where(np.isnan(row), -np.inf, row)

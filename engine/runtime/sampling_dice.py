@@ -40,12 +40,10 @@ def uniform(seed: int, position: int) -> float:
 
 
 def pick(weights: NDArray[np.float64], number: float) -> int:
-    """The index whose share of the summed weights, laid end to end in their order, covers `number` in [0, 1).
+    """The index whose share of the summed weights, laid end to end in their order, covers `number`.
 
-    weights: [n], none negative, at least one positive; they need not sum to 1. An index of weight 0 is never picked.
+    weights: [n], none negative, not all 0; they need not sum to 1. An index of weight 0 is never picked.
+    number: from `uniform`, which is far enough below 1 for the product to stay below the sum.
     """
     ends = weights.cumsum()
-    total = ends[-1]
-    last_positive = ends.searchsorted(total, side="left")
-    # number * total can round up to total itself, which no interval covers
-    return int(min(ends.searchsorted(number * total, side="right"), last_positive))
+    return int(ends.searchsorted(number * ends[-1], side="right"))

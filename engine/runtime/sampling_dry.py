@@ -27,15 +27,15 @@ _LARGEST_POWER = 1e300
 
 
 class DryPenalty:
-    """The penalty with one request's parameters. `token_text` gives the bytes of any id in its text.
+    """The penalty with one request's parameters. `token_bytes` gives the bytes of any id in its text.
 
     Raises InvalidRequest when a sequence breaker is empty or there are more than 256.
     """
 
-    def __init__(self, params: SamplingParams, token_text: Callable[[int], bytes]) -> None:
+    def __init__(self, params: SamplingParams, token_bytes: Callable[[int], bytes]) -> None:
         _check(params.dry_sequence_breakers)
         self._params = params
-        self._token_text = token_text
+        self._token_bytes = token_bytes
         self._breakers = tuple(
             text.encode(errors="surrogatepass") for text in params.dry_sequence_breakers
         )
@@ -63,20 +63,20 @@ class DryPenalty:
                 row[token_id] -= params.dry_multiplier * params.dry_base**exponent
 
     def _is_breaker(self, token_id: int) -> bool:
-        text = self._token_text(token_id)
+        text = self._token_bytes(token_id)
         return any(breaker in text for breaker in self._breakers)
 
     def _tokens_since_breaker(self, window: Sequence[int], count: int) -> int:
         """How many of the last `count` tokens lie wholly behind the last breaker, which may span tokens."""
         # a breaker may begin before those tokens; each token there has at least one byte of it
         lead = max(map(len, self._breakers), default=1) - 1
-        texts = [self._token_text(token_id) for token_id in window[-(count + lead) :]]
+        texts = [self._token_bytes(token_id) for token_id in window[-(count + lead) :]]
         text = b"".join(texts)
         ends = [at + len(breaker) for breaker in self._breakers if (at := text.rfind(breaker)) >= 0]
         bytes_left = len(text) - max(ends, default=0)
-        for tokens, token_text in enumerate(reversed(texts)):
-            bytes_left -= len(token_text)
-            if tokens == count or bytes_left < 0:
+        for tokens, token_bytes in enumerate(reversed(texts[-count:])):
+            bytes_left -= len(token_bytes)
+            if bytes_left < 0:
                 return tokens
         return count
 

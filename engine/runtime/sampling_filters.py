@@ -47,9 +47,9 @@ def likeliest(row: Floats, count: int) -> Indices:
 
 
 def keep_typical(logits: Floats, mass: float) -> Indices:
-    """Indices, ascending, of the smallest set with at least `mass` of whose surprise is closest to the expected one.
+    """Indices, ascending, of the fewest tokens of most nearly the expected surprise that together reach `mass`.
 
-    logits: [n], all finite. Source: Meister et al., "Locally Typical Sampling" (arXiv 2202.00666).
+    logits: [n], all finite. Equals go in order. Source: Meister et al., "Locally Typical Sampling" (arXiv 2202.00666).
     """
     below_peak = logits - logits.max()
     weights = np.exp(below_peak)

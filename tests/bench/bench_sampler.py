@@ -11,6 +11,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +47,7 @@ def cases(rng: np.random.Generator, vocab: int) -> list[Case]:
     ]
 
 
-def token_text(token_id: int) -> bytes:
+def token_bytes(token_id: int) -> bytes:
     return b" t%d" % token_id
 
 
@@ -75,15 +76,17 @@ def median_us(
 def main() -> None:
     draws = int(sys.argv[1]) if len(sys.argv) > 1 else 100
     rng = np.random.default_rng(1)
-    np.zeros(4 << 20)  # freed at once, as loading a model frees much: malloc then keeps what rows need
+    np.zeros(
+        1 << 20
+    )  # freed at once, as loading a model frees much: malloc then keeps what rows need
     for vocab in (49_152, 151_936):
         rows = [(rng.standard_normal(vocab) * 3).astype(np.float32) for _ in range(draws)]
         yardstick = median_us(lambda row: whole_row_draw(row, rng), rows)
         print(f"\nvocabulary {vocab:,}, {draws} rows, medians   {'us':>8}  of whole-row sort")
         print(f"{'whole-row sort (default)':<42} {yardstick:8.0f}  1.00")
         for name, params, token_ids in cases(rng, vocab):
-            sampler = Sampler(params, seed=1, vocab_size=vocab, token_text=token_text)
-            took = median_us(lambda row, s=sampler, ids=token_ids: s.sample(row, ids), rows)
+            sampler = Sampler(params, seed=1, vocab_size=vocab, token_bytes=token_bytes)
+            took = median_us(partial(sampler.sample, token_ids=token_ids), rows)
             print(f"{name:<42} {took:8.0f}  {took / yardstick:.2f}")
 
 

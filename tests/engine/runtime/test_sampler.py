@@ -21,7 +21,7 @@ INF = math.inf
 
 def make_sampler(params: SamplingParams, *, vocab: int, seed: int = 1) -> Sampler:
     return Sampler(
-        params, seed=seed, vocab_size=vocab, token_text=lambda token_id: b"<%d>" % token_id
+        params, seed=seed, vocab_size=vocab, token_bytes=lambda token_id: b"<%d>" % token_id
     )
 
 
@@ -96,6 +96,14 @@ def test_bias_comes_before_the_repetition_penalty_and_both_before_top_k() -> Non
     # (1 + 3) / 2 = 2 loses to 2.5; in the other order 1 / 2 + 3 = 3.5 would win
     params = SamplingParams(top_k=1, logit_bias=((0, 3.0),), repetition_penalty=2.0)
     assert sample_id([1.0, 2.5], params, (0,)) == 1
+
+
+def test_the_repetition_penalty_comes_before_dry() -> None:
+    # token 0: 3 / 2 - 2 loses to 0; in the other order (3 - 2) / 2 would win
+    params = dataclasses.replace(
+        GREEDY, repetition_penalty=2.0, dry_multiplier=2.0, dry_allowed_length=1
+    )
+    assert sample_id([3.0, -9.0, 0.0], params, (1, 0, 1)) == 2
 
 
 def test_temperature_comes_after_the_filters() -> None:

@@ -96,8 +96,13 @@ def test_a_multiplier_of_zero_is_off() -> None:
 
 
 @pytest.mark.parametrize("base", [1.0, 1.75, 100.0])
-def test_penalties_of_endless_loops_stay_finite(base: float) -> None:
-    taken = penalties("a" * 3000, dry_base=base, dry_multiplier=100.0)["a"]
+@pytest.mark.parametrize("text", ["a" * 3000, "xy" + "a" * 160])
+@pytest.mark.parametrize("breakers", [(), ("xy", "a breaker that never occurs")])
+def test_penalties_of_endless_loops_stay_finite(
+    base: float, text: str, breakers: tuple[str, ...]
+) -> None:
+    params = {"dry_base": base, "dry_multiplier": 100.0, "dry_sequence_breakers": breakers}
+    taken = penalties(text, **params)["a"]
     assert 100.0 <= taken < math.inf
 
 

@@ -26,7 +26,7 @@ def biased(logits: list[float], *pairs: tuple[int, float]) -> list[float]:
 
 def test_repetition_divides_positive_and_multiplies_negative_logits() -> None:
     params = SamplingParams(repetition_penalty=2.0)
-    assert penalised([3.0, -3.0, 0.0, 5.0], [0, 1, 2, 0], params) == [1.5, -6.0, 0.0, 5.0]
+    assert penalised([3.0, -3.0, 0.25, 5.0], [0, 1, 2, 0], params) == [1.5, -6.0, 0.125, 5.0]
 
 
 def test_presence_counts_once_and_frequency_every_time() -> None:
