@@ -80,7 +80,7 @@ class LoadedModel:
         sampler = Sampler(
             request.sampling,
             seed=seed,
-            vocab_size=self.runner.spec.vocab_size,
+            vocab_size=min(self.runner.spec.vocab_size, self.tokenizer.vocab_size),
             token_bytes=self.tokenizer.token_bytes,
         )
         return Generation(seq, sampler, seed, TextStream(self.tokenizer, request.stop))

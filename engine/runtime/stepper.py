@@ -80,7 +80,7 @@ class Stepper:
         """The next token of one row, or why there is none; a bad request must not end its neighbours."""
         sampler = self._generation(row.seq).sampler
         try:
-            return sampler.sample(logits, row.seq.token_ids, row.seq.num_prompt)
+            return sampler.sample(logits, row.seq.token_ids)
         except EngineError as error:
             return error
 
