@@ -68,7 +68,7 @@ def page_layout(program: Program, kv_type: KvType = KvType.F16) -> PageLayout:
         values_at = at + _aligned(shape.kv_heads * shape.head_dim * PAGE_TOKENS * kv_type.value)
         layers[number] = KvLayer(at, values_at, shape.kv_heads, shape.head_dim, stride)
         at = values_at + _aligned(shape.kv_heads * stride * PAGE_TOKENS * kv_type.value)
-    return PageLayout(at, kv_type, layers)
+    return PageLayout(max(at, _ALIGNMENT), kv_type, layers)
 
 
 class KvPool:

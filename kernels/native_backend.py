@@ -38,7 +38,7 @@ class NativeProgram:
 
     def __init__(self, library: NativeLibrary, team: ThreadTeam, pool: KvPool) -> None:
         self._library = library
-        self._team = team
+        self.team = team
         self._pool = pool
         self._weights: NativeWeights | None = None
         self._native = 0
@@ -48,7 +48,7 @@ class NativeProgram:
     def build(self, program: Program, source: WeightSource, limits: StepLimits) -> None:
         """Pack the weights and add the phases; see `NativeBackend.compile`."""
         functions = self._library.functions
-        self._weights = NativeWeights(self._library, self._team, source)
+        self._weights = NativeWeights(self._library, self.team, source)
         self._native = self._library.check(
             functions.layby_program_new(self._library.variant.encode(), limits.rows, limits.outputs)
         )
@@ -92,7 +92,7 @@ class NativeProgram:
         )
         functions = self._library.functions
         self._library.check(
-            functions.layby_program_run(self._native, self._team.handle, ctypes.byref(step))
+            functions.layby_program_run(self._native, self.team.handle, ctypes.byref(step))
         )
         return self._logits[: len(inputs.outputs)]
 

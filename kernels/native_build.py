@@ -33,12 +33,13 @@ from kernels.native_lowering import (
     HeadsPhase,
     HeadStream,
     Kind,
+    LinearInput,
     LinearPhase,
     Phase,
     Sink,
     lower,
 )
-from kernels.native_memory import MemoryPlan, plan_memory, prepared_input
+from kernels.native_memory import MemoryPlan, plan_memory
 from kernels.quant import block_format
 from kernels.weight_source import FLOAT_STORAGES, WeightSource
 
@@ -150,8 +151,8 @@ class ProgramBuilder:
                 self._program, self._slot(buffer), ctypes.byref(stride)
             )
         )
-        floats = (ctypes.c_float * (count * stride.value)).from_address(address)
-        return np.frombuffer(floats, np.float32).reshape(count, -1)[:, : buffer.width]
+        floats = ctypes.cast(address, ctypes.POINTER(ctypes.c_float))
+        return np.ctypeslib.as_array(floats, (count, stride.value))[:, : buffer.width]
 
     def _call(self, what: str, *arguments: object) -> int:
         function = getattr(self._functions, f"layby_program_add_{what}")
@@ -194,13 +195,13 @@ class ProgramBuilder:
                 self._call("embedding", self._weights.packed(table), scale, self._slot(out))
                 return "embedding"
             case LinearPhase(parts=parts):
-                structs = self._linears(parts)
-                self._call("linear", self._input(place, phase), structs, len(parts))
+                given = self._input(place, phase.input)
+                self._call("linear", given, self._linears(parts), len(parts))
                 return "linear " + "+".join(op.weight.name for op in parts)
             case GatedLinearPhase(gate=gate, up=up, op=op):
                 self._call(
                     "gated_linear",
-                    self._input(place, phase),
+                    self._input(place, phase.input),
                     self._linears((gate, up)),
                     _ACTIVATIONS[op.activation],
                     self._slot(op.out),
@@ -232,8 +233,7 @@ class ProgramBuilder:
                 self._call("take", self._slot(x), self._slot(out))
                 return "take"
 
-    def _input(self, place: int, phase: LinearPhase | GatedLinearPhase) -> native.InputStruct:
-        given = prepared_input(phase)
+    def _input(self, place: int, given: LinearInput) -> native.InputStruct:
         scratch = self._plan.scratch_of.get(place)
         return native.InputStruct(
             self._slot(given.source),

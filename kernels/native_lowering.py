@@ -168,7 +168,7 @@ class Lowering:
 
     def _lower(self, op: Op) -> None:
         if isinstance(op, RmsNorm | TakeOutputs) and self._feeds_only_linear(op):
-            return  # joined to the layers that read it
+            return None  # joined to the layers that read it
         if isinstance(op, RmsNorm) and self._is_of_heads(op):
             return self._add_head_norm(op)
         if isinstance(op, Rotary):

@@ -32,7 +32,7 @@ class NativeLibrary:
     def __init__(self, functions: ctypes.CDLL, variant: str | None = None) -> None:
         """Choose the best variant, or the one named; NativeUnavailable when this CPU cannot run it."""
         self.functions = functions
-        names = []
+        names: list[str] = []
         while name := functions.layby_variant(len(names)):
             names.append(name.decode())
         self.variants = tuple(n for n in names if functions.layby_variant_runs_here(n.encode()))
