@@ -47,7 +47,7 @@ inline void score(const Piece& piece, const float* packed, int64_t head_dim, flo
     for (int64_t d = 0; d < head_dim; ++d) {
       F k[KEY_VECTORS];
       for (int v = 0; v < KEY_VECTORS; ++v) k[v] = load_element(keys + d * PAGE_TOKENS + v * LANES);
-#pragma GCC unroll 8
+      LAYBY_UNROLL
       for (int n = 0; n < N; ++n) {
         const F q = simd::set1(packed[d * N + n]);
         for (int v = 0; v < KEY_VECTORS; ++v) acc[n][v] = simd::fma(q, k[v], acc[n][v]);
@@ -91,7 +91,7 @@ inline void add_values(const Piece& piece, int64_t begin, int64_t end, int64_t s
     for (; begin < stop; ++begin, row += stride) {
       F value[V];
       for (int v = 0; v < V; ++v) value[v] = load_element(row + v * LANES);
-#pragma GCC unroll 8
+      LAYBY_UNROLL
       for (int n = 0; n < N; ++n) {
         const F weight = simd::set1(weights[n][begin]);
         for (int v = 0; v < V; ++v) acc[n][v] = simd::fma(weight, value[v], acc[n][v]);

@@ -43,10 +43,10 @@ inline void sum_products(const uint8_t* part, int sub, const int32_t* q, const i
   if constexpr (Codec::KIND == Product::FOUR_BIT) {
     simd::CodeSum narrow[M];
     for (int m = 0; m < M; ++m) narrow[m] = simd::no_codes();
-#pragma GCC unroll 4
+    LAYBY_UNROLL
     for (int i = FIRST; i < LAST; ++i) {
       Codec::codes(part, i, sub, two);
-#pragma GCC unroll 8
+      LAYBY_UNROLL
       for (int m = 0; m < M; ++m) {
         narrow[m] = simd::add_product_4bit(narrow[m], two[0], q + 2 * i * M + m);
         narrow[m] = simd::add_product_4bit(narrow[m], two[1], q + (2 * i + 1) * M + m);
@@ -55,10 +55,10 @@ inline void sum_products(const uint8_t* part, int sub, const int32_t* q, const i
     for (int m = 0; m < M; ++m) sums[m] = simd::total_4bit(narrow[m]);
   } else if constexpr (Codec::KIND == Product::SIX_BIT) {
     for (int m = 0; m < M; ++m) sums[m] = simd::no_sum();
-#pragma GCC unroll 4
+    LAYBY_UNROLL
     for (int i = FIRST; i < LAST; ++i) {
       Codec::codes(part, i, sub, two);
-#pragma GCC unroll 8
+      LAYBY_UNROLL
       for (int m = 0; m < M; ++m) {
         sums[m] = simd::add_product_6bit(sums[m], two[0], q + 2 * i * M + m);
         sums[m] = simd::add_product_6bit(sums[m], two[1], q + (2 * i + 1) * M + m);
@@ -66,11 +66,11 @@ inline void sum_products(const uint8_t* part, int sub, const int32_t* q, const i
     }
   } else {
     for (int m = 0; m < M; ++m) sums[m] = simd::start_signed(minus_128_sum + m);
-#pragma GCC unroll 4
+    LAYBY_UNROLL
     for (int i = FIRST; i < LAST; ++i) {
       Codec::codes(part, i, sub, two);
       const simd::SignedCodes first = simd::as_signed(two[0]), second = simd::as_signed(two[1]);
-#pragma GCC unroll 8
+      LAYBY_UNROLL
       for (int m = 0; m < M; ++m) {
         sums[m] = simd::add_product_signed(sums[m], first, q + 2 * i * M + m);
         sums[m] = simd::add_product_signed(sums[m], second, q + (2 * i + 1) * M + m);
@@ -85,14 +85,14 @@ inline void add_group(const uint8_t* block, const uint8_t* part, int64_t k, cons
   constexpr int STEPS = Codec::GROUP / 8;
   const float* scales = tile.scale + k * M;
   const float* sums = Codec::GROUP == QUANT_BLOCK ? tile.sum + k * M : tile.half_sum + (2 * k + HALF) * M;
-#pragma GCC unroll 4
+  LAYBY_UNROLL
   for (int sub = 0; sub < SUBS; ++sub) {
     I totals[M];
     sum_products<Codec, M, HALF * STEPS, HALF * STEPS + STEPS>(part, sub, tile.q + k * 8 * M,
                                                                tile.minus_128_sum + k * M, totals);
     const F scale = Codec::scale(block, part, HALF, sub);
     const F minimum = Codec::minimum(block, part, HALF, sub);
-#pragma GCC unroll 8
+    LAYBY_UNROLL
     for (int m = 0; m < M; ++m) {
       const F step = simd::mul(scale, simd::set1(scales[m]));
       acc[m][sub] = simd::fma(simd::to_float(totals[m]), step, acc[m][sub]);
@@ -139,7 +139,7 @@ void dot_float(const uint8_t* group, int64_t columns, const Tile& tile, float* o
       const uint8_t* input = group + k * BYTES;
       if (M <= PREFETCH_ROWS && sub == 0) simd::prefetch(input + PREFETCH_BYTES);
       const F weights = load_weights<FORM>(input, sub);
-#pragma GCC unroll 8
+      LAYBY_UNROLL
       for (int m = 0; m < M; ++m) acc[m] = simd::fma(simd::set1(tile.x[k * M + m]), weights, acc[m]);
     }
     for (int m = 0; m < M; ++m) simd::store(out + m * WIDTH + sub * LANES, acc[m]);

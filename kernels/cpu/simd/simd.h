@@ -18,6 +18,15 @@
 // function compiled for one instruction set must never be linked into code that runs without it.
 #pragma once
 
+// Small loops over rows and vectors must disappear, or their arrays live in memory; plain C++ gains nothing by it.
+#if defined(__clang__) && !defined(LAYBY_SIMD_PORTABLE)
+#define LAYBY_UNROLL _Pragma("unroll")
+#elif defined(__GNUC__) && !defined(LAYBY_SIMD_PORTABLE)
+#define LAYBY_UNROLL _Pragma("GCC unroll 8")
+#else
+#define LAYBY_UNROLL
+#endif
+
 #if defined(LAYBY_SIMD_AVX512)
 #include "simd/avx512.h"
 #elif defined(LAYBY_SIMD_AVX2)
