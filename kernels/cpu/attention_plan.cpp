@@ -68,6 +68,12 @@ void AttentionPlan::split(const AttentionWork& tile) {
   for (int64_t p = tile.pieces.begin; p < tile.pieces.end; ++p) work_.push_back({tile.row, 1, {p, p + 1}, index});
 }
 
+NextPiece AttentionPlan::after(int64_t chunk) const {
+  if (chunk + 1 >= chunks()) return {-1, 0, 0};
+  const AttentionWork& next = work(chunk + 1);
+  return {next.row, kv_head(chunk + 1), next.pieces.begin};
+}
+
 float* AttentionPlan::states(int64_t split, int64_t kv_head, int64_t piece) const {
   const int64_t slot = splits_[split].first_slot + piece - splits_[split].pieces.begin;
   return partial_.as<float>() + (slot * shape_.kv_heads + kv_head) * state_floats();

@@ -44,6 +44,8 @@ class AttentionPlan {
 
   int64_t chunks() const { return static_cast<int64_t>(work_.size()) * shape_.kv_heads; }
   const AttentionWork& work(int64_t chunk) const { return work_[chunk / shape_.kv_heads]; }
+  // Where the chunk behind this one begins.
+  NextPiece after(int64_t chunk) const;
   int64_t kv_head(int64_t chunk) const { return chunk % shape_.kv_heads; }
 
   const SplitTile& split_tile(int64_t split) const { return splits_[split]; }

@@ -150,6 +150,11 @@ struct AttentionTile {
   int64_t kv_head;
 };
 
+// A piece of a row's sequence for one key head that is likely to be attended to next; row -1: none.
+struct NextPiece {
+  int64_t row, kv_head, piece;
+};
+
 // What a query has gathered so far: the largest score, the sum of weights, and the weighted values.
 struct AttentionState {
   static constexpr int64_t HEADER = 16;  // floats
@@ -165,8 +170,9 @@ struct KernelTable {
   void (*gated)(const Rows& gate, const Rows& up, Activation, const Sink& out, Range rows, int64_t columns);
   void (*heads)(const HeadStream&, const StepRows&, Range rows);
   // Joins pieces [pieces.begin, pieces.end) of a tile's queries to their states, in order. A state starts as zeros;
-  // scratch holds attention_scratch floats.
-  void (*attend)(const Attention&, const StepRows&, const AttentionTile&, Range pieces, float* states, float* scratch);
+  // `next` is what this thread is likely to do afterwards.
+  void (*attend)(const Attention&, const StepRows&, const AttentionTile&, Range pieces, const NextPiece& next,
+                 float* states, float* scratch);
   // Joins one query's state of a piece to what it has gathered from the pieces before.
   void (*join)(float* state, const float* piece, int64_t value_stride);
   void (*finish)(const Attention&, int64_t row, int64_t head, float* state);

@@ -58,4 +58,12 @@ void relax() {
 #endif
 }
 
+void fetch(const uint8_t* address) {
+#if defined(__GNUC__)
+  __builtin_prefetch(address);
+#elif defined(_M_X64)
+  _mm_prefetch(reinterpret_cast<const char*>(address), _MM_HINT_T0);
+#endif
+}
+
 }  // namespace layby

@@ -13,4 +13,7 @@ void wake_all(std::atomic<uint32_t>& word);
 // A hint that this thread is in a short loop of waiting.
 void relax();
 
+// Asks for the cache line at `address`, which need not exist.
+void fetch(const uint8_t* address);
+
 }  // namespace layby

@@ -12,6 +12,7 @@ constexpr int64_t ROWS_PER_CHUNK = 8;
 constexpr int64_t LINEAR_ROW_BLOCK = 64;    // rows of a chunk: their operand stays in the cache
 constexpr int64_t MOST_CHUNK_BYTES = 64 << 10;  // of weights, so that a late thread holds up little
 constexpr int64_t CHUNKS_PER_THREAD = 8;
+constexpr int64_t MOST_AHEAD_BYTES = 32 << 10;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -22,6 +23,12 @@ Range row_chunk(int64_t rows, int64_t chunk) {
 }
 
 int64_t groups_of(const PackedWeight& weight) { return ceil_div(weight.outputs, GROUP_OUTPUTS); }
+
+Ahead weights_from(const PackedWeight& weight, int64_t group) {
+  const uint8_t* begin = weight.data + group * weight.group_bytes;
+  const uint8_t* end = weight.data + groups_of(weight) * weight.group_bytes;
+  return {begin, std::min(end, begin + MOST_AHEAD_BYTES)};
+}
 
 void prepare(const Step& step, const Input& input, const Operand& out, Range rows) {
   Source source = input.source;
@@ -151,6 +158,15 @@ void LinearPhase::run(const Step& step, int64_t chunk, int worker) const {
   }
 }
 
+Ahead LinearPhase::ahead(const Step& step, int64_t chunk) const {
+  int64_t group = grid(step).unit_range(chunk).begin;
+  for (const LinearPart& part : parts_) {
+    if (group < groups_of(part.weight)) return weights_from(part.weight, group);
+    group -= groups_of(part.weight);
+  }
+  return {};
+}
+
 GatedLinearPhase::GatedLinearPhase(int64_t id, const Input& input, const GatedPart& part, OperandPlace out)
     : id_(id), input_(input), part_(part), out_(out) {}
 
@@ -168,6 +184,10 @@ void GatedLinearPhase::run(const Step& step, int64_t chunk, int worker) const {
   if (!part.out.rows.data) part.out.operand = out_.with_rows(grid.rows);
   step.kernels->gated_linear(part, operand_for(step, input_, id_, worker), grid.unit_range(chunk),
                              grid.row_range(chunk));
+}
+
+Ahead GatedLinearPhase::ahead(const Step& step, int64_t chunk) const {
+  return weights_from(part_.gate.weight, grid(step).unit_range(chunk).begin * (QUANT_BLOCK / GROUP_OUTPUTS));
 }
 
 int64_t NormPhase::chunks(const Step& step) const { return ceil_div(rows_of(step, extent_), ROWS_PER_CHUNK); }
@@ -205,7 +225,7 @@ void AttentionPhase::run(const Step& step, int64_t chunk, int worker) const {
   float* states = is_split ? plan_->states(work.split, tile.kv_head, work.pieces.begin)
                            : step.workers[worker].states.as<float>();
   std::fill_n(states, floats, 0.0f);
-  step.kernels->attend(attention, step.sequence_rows, tile, work.pieces, states, scratch);
+  step.kernels->attend(attention, step.sequence_rows, tile, work.pieces, plan_->after(chunk), states, scratch);
   if (is_split) {
     if (!plan_->finish_piece(work.split, tile.kv_head)) return;
     states = step.workers[worker].states.as<float>();

@@ -10,6 +10,7 @@
 #include "attention_plan.h"
 #include "kernels.h"
 #include "memory.h"
+#include "team.h"
 
 namespace layby {
 
@@ -42,6 +43,8 @@ class Phase {
   virtual ~Phase() = default;
   virtual int64_t chunks(const Step& step) const = 0;
   virtual void run(const Step& step, int64_t chunk, int worker) const = 0;
+  // Weights that the chunk reads first.
+  virtual Ahead ahead(const Step&, int64_t) const { return {}; }
 };
 
 // Where an operand lies; its rows are those of the step.
@@ -118,6 +121,7 @@ class LinearPhase : public Phase {
   LinearPhase(int64_t id, const Input& input, std::vector<LinearPart> parts);
   int64_t chunks(const Step& step) const override;
   void run(const Step& step, int64_t chunk, int worker) const override;
+  Ahead ahead(const Step& step, int64_t chunk) const override;
 
  private:
   LinearGrid grid(const Step& step) const;
@@ -133,6 +137,7 @@ class GatedLinearPhase : public Phase {
   GatedLinearPhase(int64_t id, const Input& input, const GatedPart& part, OperandPlace out);
   int64_t chunks(const Step& step) const override;
   void run(const Step& step, int64_t chunk, int worker) const override;
+  Ahead ahead(const Step& step, int64_t chunk) const override;
 
  private:
   LinearGrid grid(const Step& step) const;

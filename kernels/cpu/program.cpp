@@ -253,6 +253,13 @@ int64_t Program::chunks(int phase) {
   return phases_[phase]->chunks(step_);
 }
 
+Ahead Program::ahead(int phase, int worker) const {
+  int64_t chunks = 0;
+  while (chunks == 0 && ++phase < phases()) chunks = phases_[phase]->chunks(step_);
+  if (chunks == 0) return {};
+  return phases_[phase]->ahead(step_, chunks * worker / step_.threads);
+}
+
 void Program::size_workers(int threads) {
   const size_t scratch = sizeof(float) * MOST_SCRATCH_QUERIES * (MAX_HEAD_DIM + PIECE_TOKENS);
   while (static_cast<int>(workers_.size()) < threads) {

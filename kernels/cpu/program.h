@@ -52,6 +52,8 @@ class Program : private Job {
   int64_t chunks(int phase) override;
   void run(int phase, int64_t chunk, int worker) override { phases_[phase]->run(step_, chunk, worker); }
 
+  Ahead ahead(int phase, int worker) const override;
+
   const Buffer& buffer(int32_t index, int64_t width = -1) const;
   OperandPlace operand(int32_t index) const;
   Input input(const LaybyInput& from, int64_t inputs, Form form);

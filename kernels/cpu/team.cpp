@@ -12,6 +12,7 @@ namespace {
 // A phase of a small model takes some 10 microseconds, a gap between two steps some hundred.
 constexpr int PHASE_SPINS = 500;
 constexpr int STEP_SPINS = 2000;
+constexpr int LINES_A_SPIN = 8;
 
 // A stretch of chunks as one word, so that taking from it needs one comparison: epoch, end, next.
 constexpr int NEXT_BITS = 20;
@@ -46,7 +47,7 @@ Team::~Team() {
 void Team::run(Job& job) {
   job_ = &job;
   phase_ = -1;
-  open_next_phase();
+  open_next_phase(0);
   for (uint32_t epoch = epoch_.load(); is_busy(epoch); epoch = epoch_.load(std::memory_order_acquire))
     work(0, epoch, PHASE_SPINS);
 }
@@ -63,10 +64,12 @@ void Team::helper(int worker) {
 
 void Team::work(int worker, uint32_t epoch, int spins) {
   const int64_t done = take_chunks(worker, epoch);
-  if (done)
-    report(done);
-  else
-    wait_for_change(epoch, spins);
+  Ahead ahead;
+  if (done) {
+    ahead = job_->ahead(phase_, worker);  // asked for while the phase cannot end: afterwards the job may be gone
+    if (report(worker, done)) return;
+  }
+  wait_for_change(epoch, spins, ahead);
 }
 
 int64_t Team::take_chunks(int worker, uint32_t epoch) {
@@ -92,14 +95,23 @@ bool Team::claim(int owner, uint32_t epoch, int64_t* chunk) {
   return true;
 }
 
-void Team::report(int64_t done) {
+// Whether this was the rest of the phase, and the next is open.
+bool Team::report(int worker, int64_t done) {
   // Nobody can be inside the phase any more once all its chunks are reported, so this thread opens the next alone.
-  if (left_.fetch_sub(done, std::memory_order_acq_rel) == done) open_next_phase();
+  if (left_.fetch_sub(done, std::memory_order_acq_rel) != done) return false;
+  open_next_phase(worker);
+  return true;
 }
 
-void Team::open_next_phase() {
+void Team::open_next_phase(int worker) {
   int64_t chunks = 0;
-  while (chunks == 0 && ++phase_ < job_->phases()) chunks = job_->chunks(phase_);
+  while (chunks == 0 && ++phase_ < job_->phases()) {
+    chunks = job_->chunks(phase_);
+    if (chunks == 1) {  // not worth a word to the others
+      job_->run(phase_, 0, worker);
+      chunks = 0;
+    }
+  }
   const uint32_t epoch = after(epoch_.load(), chunks > 0);
   if (chunks == 0) return announce(epoch);  // the job may be gone as soon as this is seen
   left_.store(chunks, std::memory_order_relaxed);
@@ -115,9 +127,10 @@ void Team::announce(uint32_t epoch) {
   if (sleepers_.load() > 0) wake_all(epoch_);
 }
 
-void Team::wait_for_change(uint32_t seen, int spins) {
+void Team::wait_for_change(uint32_t seen, int spins, Ahead ahead) {
   for (int i = 0; i < spins; ++i) {
     if (epoch_.load(std::memory_order_acquire) != seen) return;
+    for (int line = 0; line < LINES_A_SPIN && ahead.begin < ahead.end; ++line, ahead.begin += 64) fetch(ahead.begin);
     relax();
   }
   sleepers_.fetch_add(1);

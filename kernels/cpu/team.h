@@ -16,12 +16,20 @@
 
 namespace layby {
 
+// Memory that will be read soon.
+struct Ahead {
+  const uint8_t* begin = nullptr;
+  const uint8_t* end = nullptr;
+};
+
 class Job {
  public:
   virtual ~Job() = default;
   virtual int phases() const = 0;
   virtual int64_t chunks(int phase) = 0;  // called by one thread, after the phases before are done; may be 0
   virtual void run(int phase, int64_t chunk, int worker) = 0;
+  // What a thread that has nothing left to do in a phase may fetch while it waits for the others.
+  virtual Ahead ahead(int, int) const { return {}; }
 };
 
 class Team {
@@ -41,9 +49,9 @@ class Team {
   void work(int worker, uint32_t epoch, int spins);
   int64_t take_chunks(int worker, uint32_t epoch);
   bool claim(int owner, uint32_t epoch, int64_t* chunk);
-  void report(int64_t done);
-  void open_next_phase();
-  void wait_for_change(uint32_t seen, int spins);
+  bool report(int worker, int64_t done);
+  void open_next_phase(int worker);
+  void wait_for_change(uint32_t seen, int spins, Ahead ahead);
   void announce(uint32_t epoch);
 
   std::vector<std::unique_ptr<Claim>> claims_;

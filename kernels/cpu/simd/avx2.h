@@ -139,7 +139,7 @@ inline I add_product_signed(I sum, SignedCodes codes, const int32_t* x) {
 
 #endif
 
-inline void prefetch(const void* p) { _mm_prefetch((const char*)p, _MM_HINT_T0); }
+LAYBY_ALWAYS_INLINE void prefetch(const void* p) { _mm_prefetch((const char*)p, _MM_HINT_T0); }
 
 }  // namespace simd
 }  // namespace

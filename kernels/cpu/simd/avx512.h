@@ -114,7 +114,7 @@ inline I add_product_signed(I sum, SignedCodes codes, const int32_t* x) {
 
 inline int32_t sum_of_lanes(I x) { return _mm512_reduce_add_epi32(x); }
 
-inline void prefetch(const void* p) { _mm_prefetch((const char*)p, _MM_HINT_T0); }
+LAYBY_ALWAYS_INLINE void prefetch(const void* p) { _mm_prefetch((const char*)p, _MM_HINT_T0); }
 
 }  // namespace simd
 }  // namespace

@@ -96,7 +96,7 @@ inline SignedCodes as_signed(Codes codes) { return codes; }
 inline I start_signed(const int32_t*) { return no_sum(); }
 inline I add_product_signed(I sum, SignedCodes codes, const int32_t* x) { return add_product_6bit(sum, codes, x); }
 
-inline void prefetch(const void* p) { __builtin_prefetch(p); }
+LAYBY_ALWAYS_INLINE void prefetch(const void* p) { __builtin_prefetch(p); }
 
 }  // namespace simd
 }  // namespace

@@ -27,6 +27,13 @@
 #define LAYBY_UNROLL
 #endif
 
+// For functions that only prefetch: GCC takes a call of one for a call without effect and drops it.
+#if defined(_MSC_VER)
+#define LAYBY_ALWAYS_INLINE __forceinline
+#else
+#define LAYBY_ALWAYS_INLINE inline __attribute__((always_inline))
+#endif
+
 #if defined(LAYBY_SIMD_AVX512)
 #include "simd/avx512.h"
 #elif defined(LAYBY_SIMD_AVX2)
@@ -80,6 +87,12 @@ inline F exp(F x) {
   p = fma(p, r, set1(5.0000001201e-1f));
   p = fma(p, mul(r, r), add(r, set1(1.0f)));
   return mul(p, power_of_two(n));
+}
+
+inline float exp_of(float x) {
+  float lanes[LANES];
+  store(lanes, exp(set1(x)));
+  return lanes[0];
 }
 
 }  // namespace simd
