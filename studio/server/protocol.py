@@ -83,7 +83,7 @@ def _read_max_tokens(value: object) -> object:
     return None if value == -1 else value
 
 
-MaxTokens = Annotated[int | None, BeforeValidator(_read_max_tokens)]
+MaxTokens = Annotated[int | None, Field(ge=0), BeforeValidator(_read_max_tokens)]
 
 
 class SamplingFields(WireModel):
