@@ -89,6 +89,7 @@ TEXT_ONLY: list[tuple[dict[str, Any], str]] = [
     ({"prompt": ["a", 1]}, "prompt"),
     ({"prompt": [[1], ["a"]]}, "prompt"),
     ({"prompt": ["a"] * 129}, "prompt"),
+    ({"prompt": [1] * ((1 << 20) + 1)}, "prompt"),
     ({"prompt": ["a"] * 65, "n": 2}, "n"),
     ({"logprobs": True}, "logprobs"),
     ({"logprobs": 21}, "logprobs"),

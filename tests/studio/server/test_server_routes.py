@@ -323,3 +323,16 @@ async def test_a_bug_is_an_internal_error_without_its_details() -> None:
     async with open_client(Broken()) as client:
         answer = await client.get("/v1/models")
     assert "secret" not in assert_error(answer, 500, "internal_error")
+
+
+def test_every_request_is_one_log_line_with_its_id(caplog: pytest.LogCaptureFixture) -> None:
+    @on_a_loop
+    async def ask_once() -> None:
+        async with open_client(FakeEngine()) as client:
+            await client.get("/v1/models", headers={"x-request-id": "abc-1"})
+
+    with caplog.at_level("INFO", logger="studio.server"):
+        ask_once()
+    (line,) = [r.getMessage() for r in caplog.records if r.name.startswith("studio.server")]
+    assert line.startswith("GET /v1/models -> 200")
+    assert "abc-1" in line
