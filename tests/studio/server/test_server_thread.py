@@ -21,7 +21,8 @@ from fakes.http_driver import (
     read_to_end,
     read_until,
 )
-from studio.models.server_settings import ServerSettings, ServerStartError
+from studio.models.errors import ServerStartError
+from studio.models.server_settings import ServerSettings
 from studio.server.thread import THREAD_NAME, ServerThread
 
 FREE_PORT = ServerSettings(port=0)
