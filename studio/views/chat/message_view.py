@@ -6,7 +6,7 @@ services.
 
 from __future__ import annotations
 
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
@@ -89,7 +89,8 @@ class ReplyView(MessageView):
         self._is_whole = False
         self._mark = StateMark(theme, self)
         self._state = QLabel(self)
-        self._state.setWordWrap(False)
+        self._state.setWordWrap(True)
+        self._state.setTextFormat(Qt.TextFormat.PlainText)
         self._copy = IconButton("copy", tr("Copy reply"), self)
         self._copy.setObjectName("small")
         self._copy.clicked.connect(self._on_copy)

@@ -73,7 +73,7 @@ class ProseView(QTextBrowser):
             document.setTextWidth(width)
         return math.ceil(document.size().height())
 
-    def loadResource(self, kind: int, url: QUrl) -> None:
+    def loadResource(self, kind: int, name: QUrl | str) -> None:
         """Nothing that a message names is loaded, from disk or from the network."""
 
     def wheelEvent(self, event: QWheelEvent) -> None:
