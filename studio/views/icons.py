@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.resources import files
 
 from PySide6.QtCore import QByteArray, QRectF, Qt
-from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
+from PySide6.QtGui import QColor, QIcon, QPainter, QPalette, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
 _FOLDER = files("resources") / "icons"
@@ -26,8 +26,11 @@ def pixmap(name: str, color: QColor, size_px: int = _SIZE_PX, *, scale: float = 
     return picture
 
 
-def icon(name: str, normal: QColor, disabled: QColor) -> QIcon:
-    """An icon for a button, sharp at every usual scale."""
+def palette_icon(name: str, palette: QPalette) -> QIcon:
+    """An icon in the colours of a button's text, sharp at every usual scale."""
+    group, role = QPalette.ColorGroup, QPalette.ColorRole.ButtonText
+    normal = palette.color(group.Active, role)  # a palette's own current group may be any
+    disabled = palette.color(group.Disabled, role)
     made = QIcon()
     for scale in _SCALES:
         made.addPixmap(pixmap(name, normal, scale=scale), QIcon.Mode.Normal)

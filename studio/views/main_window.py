@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable
 from typing import cast
 
-from PySide6.QtCore import QEvent
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QCloseEvent, QHideEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QMainWindow, QVBoxLayout, QWidget
 
@@ -43,11 +43,12 @@ class MainWindow(QMainWindow):
         super().__init__()
         self.setWindowTitle("Layby")
         self.setWindowIcon(app_icon())
+        self.setAttribute(Qt.WidgetAttribute.WA_QuitOnClose, False)  # the services end after it
         self.resize(1280, 800)
         self._services = services
         self._theme = theme = Theme(cast(QApplication, QApplication.instance()))
         tasks = Tasks(services.notices)
-        self._context = Context(
+        self.context = Context(
             services=services,
             theme=theme,
             tasks=tasks,
@@ -58,13 +59,13 @@ class MainWindow(QMainWindow):
         self._closed = asyncio.Event()
         self._dressed_as: AppearanceSettings | None = None
         self._dress(services.settings.settings)
-        self._sidebar = Sidebar(self._context, self)
-        self._top = TopBar(self._context, self)
-        self._notices = NoticeBar(services.notices, theme, self)
-        self.panes = PaneArea(self._context, self)
-        self._status = StatusLine(self._context, self)
+        self._sidebar = Sidebar(self.context, self)
+        self._top = TopBar(self.context, self)
+        self.notice_bar = NoticeBar(services.notices, theme, self)
+        self.panes = PaneArea(self.context, self)
+        self._status = StatusLine(self.context, self)
         self._lay_out()
-        self._actions = Actions(self.menuBar(), self._handlers(), self)
+        self.commands = Actions(self.menuBar(), self._handlers(), self)
         self._connect()
         self._update_commands()
         tasks.start(self._show_first_chat())
@@ -80,10 +81,10 @@ class MainWindow(QMainWindow):
                 disconnect()
             self._sidebar.close_sidebar()
             self._top.selector.close_selector()
-            self._notices.close_bar()
+            self.notice_bar.close_bar()
             self._status.close_line()
             self.panes.close_area()
-            self._context.tasks.cancel_all()
+            self.context.tasks.cancel_all()
             self._theme.close()
         super().closeEvent(event)
 
@@ -108,7 +109,7 @@ class MainWindow(QMainWindow):
         centre = QVBoxLayout()
         centre.setSpacing(0)
         centre.addWidget(self._top)
-        centre.addWidget(self._notices)
+        centre.addWidget(self.notice_bar)
         centre.addWidget(self.panes, 1)
         upper = QHBoxLayout()
         upper.setSpacing(0)
@@ -128,7 +129,7 @@ class MainWindow(QMainWindow):
         self._sidebar.delete_wanted.connect(self._ask_to_delete)
         self._top.sidebar_wanted.connect(self._toggle_sidebar)
         self._top.split_wanted.connect(self._split)
-        self._notices.action_wanted.connect(self._do_notice_action)
+        self.notice_bar.action_wanted.connect(self._do_notice_action)
         self.panes.changed.connect(self._update_commands)
         chats, models = self._services.chats, self._services.models
         self._disconnects = (
@@ -157,14 +158,14 @@ class MainWindow(QMainWindow):
             CommandId.THEME_LIGHT: lambda: self._choose_theme(ThemeChoice.LIGHT),
             CommandId.THEME_DARK: lambda: self._choose_theme(ThemeChoice.DARK),
             CommandId.CHOOSE_MODEL: self._top.selector.showMenu,
-            CommandId.USE_FILE: self._context.models.choose_file,
-            CommandId.USE_FOLDER: self._context.models.choose_folder,
-            CommandId.UNLOAD: self._context.models.unload,
+            CommandId.USE_FILE: self.context.models.choose_file,
+            CommandId.USE_FOLDER: self.context.models.choose_folder,
+            CommandId.UNLOAD: self.context.models.unload,
         }
 
     def _update_commands(self) -> None:
         chat, chats = self.panes.active.chat, self._services.chats.chats
-        self._actions.update(
+        self.commands.update(
             WindowState(
                 has_chat=chat is not None,
                 is_running=chat is not None and chat.running_message is not None,
@@ -183,8 +184,8 @@ class MainWindow(QMainWindow):
 
     def _rest_while_unseen(self) -> None:
         is_unseen = self.isMinimized() or not self.isVisible()
-        self._context.frames.set_paused(is_paused=is_unseen)
-        self._context.figures.set_paused(is_paused=is_unseen)
+        self.context.frames.set_paused(is_paused=is_unseen)
+        self.context.figures.set_paused(is_paused=is_unseen)
 
     def _dress(self, settings: Settings) -> None:
         appearance = settings.appearance
@@ -200,10 +201,10 @@ class MainWindow(QMainWindow):
         self._update_commands()
 
     def _show_chat(self, chat: Conversation) -> None:
-        self._context.tasks.start(self.panes.show_chat(chat))
+        self.context.tasks.start(self.panes.show_chat(chat))
 
     def _new_chat(self) -> None:
-        self._context.tasks.start(self._show_new_chat())
+        self.context.tasks.start(self._show_new_chat())
 
     async def _show_new_chat(self) -> None:
         await self.panes.show_chat(await self._empty_chat())
@@ -217,7 +218,7 @@ class MainWindow(QMainWindow):
 
     def _split(self) -> None:
         if self.panes.can_split:
-            self._context.tasks.start(self._split_with_other())
+            self.context.tasks.start(self._split_with_other())
 
     async def _split_with_other(self) -> None:
         hidden = [chat for chat in self._services.chats.chats if self.panes.pane_of(chat) is None]
@@ -260,14 +261,14 @@ class MainWindow(QMainWindow):
         confirm(question, lambda: self._delete(chat), self)
 
     def _delete(self, chat: Conversation) -> None:
-        self._context.tasks.start(self._services.chats.delete(chat))
+        self.context.tasks.start(self._services.chats.delete(chat))
 
     def _on_chat_removed(self, chat: Conversation) -> None:
         pane = self.panes.pane_of(chat)
         if pane is not None and len(self.panes.panes) > 1:
             self.panes.close_pane(pane)
         elif pane is not None:
-            self._context.tasks.start(self._show_first_chat())
+            self.context.tasks.start(self._show_first_chat())
         self._update_commands()
 
     async def _show_first_chat(self) -> None:
@@ -280,6 +281,6 @@ class MainWindow(QMainWindow):
             case NoticeAction.LOAD_MODEL:
                 self._top.selector.showMenu()
             case NoticeAction.GET_MODEL:
-                self._context.models.get_starter()
+                self.context.models.get_starter()
             case NoticeAction.NEW_CHAT:
                 self._new_chat()

@@ -5,12 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import QEvent, QSize, Qt
-from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
 from engine.api import EngineState
 from studio.views.context import Context
-from studio.views.icons import icon
+from studio.views.icons import palette_icon
 from studio.views.words import size, tr
 
 
@@ -104,6 +103,4 @@ class ModelSelector(QToolButton):
             menu.addAction(tr("Unload the model"), self._actions.unload)
 
     def _draw_icon(self) -> None:
-        palette, role = self.palette(), QPalette.ColorRole.ButtonText
-        off = palette.color(QPalette.ColorGroup.Disabled, role)
-        self.setIcon(icon("model", palette.color(role), off))
+        self.setIcon(palette_icon("model", self.palette()))

@@ -28,6 +28,7 @@ class _Choice:
 
     text: str
     ask: Callable[[], None]
+    tip: str = ""
 
 
 class StartView(QWidget):
@@ -124,6 +125,7 @@ class StartView(QWidget):
                 _Choice(
                     tr("Get the starter model ({size})").format(size=size(found.size_bytes)),
                     partial(self._actions.get, found.name),
+                    tr("{model}, {license}").format(model=found.title, license=found.license),
                 )
                 for found in self._models.catalog[:1]
             ]
@@ -150,6 +152,7 @@ class StartView(QWidget):
         self._offered = []
         for choice in choices:
             button = QPushButton(choice.text, self)
+            button.setToolTip(choice.tip)
             is_primary = has_primary and not self._offered
             button.setObjectName("primary" if is_primary else "secondary")
             button.clicked.connect(lambda _checked=False, ask=choice.ask: ask())

@@ -78,7 +78,7 @@ def describe_reply(message: Message) -> StatusWords:
             text = tr("Interrupted when Layby closed")
             return StatusWords(Mark.BROKEN_RING, text, Tone.WAITING)
         case MessageStatus.FAILED:
-            return StatusWords(Mark.CROSS, note or tr("This reply failed"), Tone.FAILED)
+            return StatusWords(Mark.CROSS, _joined(tr("Failed"), note), Tone.FAILED)
     assert_never(status)
 
 

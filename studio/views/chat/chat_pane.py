@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from engine.api import EngineState
 from engine.errors import ModelUnavailable
-from studio.models.chat import Conversation, Message, Role
+from studio.models.chat import NEW_CHAT_TITLE, Conversation, Message, Role
 from studio.views.chat.chat_view import COLUMN_PX, SIDE_PX, ChatView
 from studio.views.chat.composer import Composer
 from studio.views.context import Context
@@ -38,10 +38,10 @@ class ChatPane(QWidget):
         self.transcript: ChatView | None = None
         self._header = _PaneHeader(self)
         self._header.close_button.clicked.connect(self.close_wanted)
-        self._start = StartView(self._models, context.models, self)
+        self.start_view = StartView(self._models, context.models, self)
         self._stack = QStackedWidget(self)
-        self._stack.addWidget(self._start)
-        self.composer = Composer(context.theme, self)
+        self._stack.addWidget(self.start_view)
+        self.composer = Composer(self)
         self.composer.edited.connect(self._on_edited)
         self.composer.submitted.connect(self._on_submitted)
         self.composer.stopped.connect(self.stop)
@@ -84,7 +84,7 @@ class ChatPane(QWidget):
             disconnect()
         if self.chat is not None:
             self._chats.set_visible(self.chat, is_visible=False)
-        self._context.frames.unmark(self._start.refresh)
+        self._context.frames.unmark(self.start_view.refresh)
         self._drop_transcript()
         self.hide()
         self.deleteLater()
@@ -116,8 +116,8 @@ class ChatPane(QWidget):
     def _show_messages(self) -> None:
         chat = self.chat
         if chat is None or not chat.messages:
-            self._start.refresh()
-            self._stack.setCurrentWidget(self._start)
+            self.start_view.refresh()
+            self._stack.setCurrentWidget(self.start_view)
             return
         self.transcript = ChatView(chat, self._context.theme, self._context.frames, self)
         self._stack.addWidget(self.transcript)
@@ -125,7 +125,7 @@ class ChatPane(QWidget):
 
     def _drop_transcript(self) -> None:
         old, self.transcript = self.transcript, None
-        self._stack.setCurrentWidget(self._start)
+        self._stack.setCurrentWidget(self.start_view)
         if old is not None:
             old.close_view()
             self._stack.removeWidget(old)
@@ -134,7 +134,11 @@ class ChatPane(QWidget):
     def _on_chat_changed(self, chat: Conversation) -> None:
         if chat is self.chat:
             self._header.set_title(chat.title)
-            self.composer.set_title(chat.title)
+            self.composer.set_prompt(
+                tr("Message {chat}").format(chat=chat.title)
+                if chat.title != NEW_CHAT_TITLE
+                else tr("Write a message")
+            )
             self.composer.set_running(is_running=chat.running_message is not None)
 
     def _on_message_added(self, message: Message) -> None:
@@ -153,8 +157,8 @@ class ChatPane(QWidget):
             self.transcript.mark_changed(message.message_id)
 
     def _on_models_changed(self) -> None:
-        if self._stack.currentWidget() is self._start:
-            self._context.frames.mark(self._start.refresh)
+        if self._stack.currentWidget() is self.start_view:
+            self._context.frames.mark(self.start_view.refresh)
 
     def _on_edited(self, text: str) -> None:
         if self.chat is not None:

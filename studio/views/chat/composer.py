@@ -6,12 +6,13 @@ import services.
 
 from __future__ import annotations
 
+import math
+
 from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QFontMetricsF, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
 from studio.views.icon_button import IconButton
-from studio.views.theme import Theme
 from studio.views.words import tr
 
 _MAX_LINES = 8
@@ -24,11 +25,11 @@ class Composer(QFrame):
     stopped = Signal()
     edited = Signal(str)
 
-    def __init__(self, theme: Theme, parent: QWidget) -> None:
+    def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("composer")
         self._is_running = False
-        self._input = _Input(theme, self)
+        self._input = _Input(self)
         self._input.submitted.connect(self._on_submit)
         self._input.textChanged.connect(self._on_edited)
         self._input.focus_changed.connect(self._on_focus_changed)
@@ -73,22 +74,21 @@ class Composer(QFrame):
             self._is_running = is_running
             self._show_state()
 
-    def set_title(self, title: str) -> None:
-        """Name the chat that the text goes to."""
-        self._input.setPlaceholderText(tr("Message {chat}").format(chat=title))
-        self._input.setAccessibleName(tr("Message {chat}").format(chat=title))
+    def set_prompt(self, words: str) -> None:
+        """Say where the text goes to, in the empty field and to a screen reader."""
+        self._input.setPlaceholderText(words)
+        self._input.setAccessibleName(words)
 
     def _show_state(self) -> None:
         if self._is_running:
-            self._button.set_icon_name("stop")
-            self._button.set_label(tr("Stop"), shortcut="Esc")
-            self._button.setEnabled(True)
-            self._hint.setText(tr("Esc stops the reply"))
-            return
-        self._button.set_icon_name("send")
-        self._button.set_label(tr("Send"), shortcut="Enter")
-        self._button.setEnabled(bool(self.text().strip()))
-        self._hint.setText(tr("Enter sends · Shift+Enter for a new line"))
+            icon_name, label, keys, hint = "stop", tr("Stop"), "Esc", tr("Esc stops the reply")
+        else:
+            icon_name, label, keys = "send", tr("Send"), "Enter"
+            hint = tr("Enter sends · Shift+Enter for a new line")
+        self._button.set_icon_name(icon_name)
+        self._button.set_label(label, shortcut=keys)
+        self._button.setEnabled(self._is_running or bool(self.text().strip()))
+        self._hint.setText(hint if self._input.hasFocus() else "")
 
     def _on_button(self) -> None:
         if self._is_running:
@@ -106,6 +106,7 @@ class Composer(QFrame):
         self.edited.emit(self.text())
 
     def _on_focus_changed(self, is_focused: bool) -> None:
+        self._show_state()
         self.setProperty("focused", is_focused)
         self.style().unpolish(self)
         self.style().polish(self)
@@ -117,9 +118,8 @@ class _Input(QPlainTextEdit):
     submitted = Signal()
     focus_changed = Signal(bool)
 
-    def __init__(self, theme: Theme, parent: QWidget) -> None:
+    def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
-        self._theme = theme
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setTabChangesFocus(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -129,8 +129,14 @@ class _Input(QPlainTextEdit):
     def fit(self) -> None:
         """Take the height of the text."""
         line_px = QFontMetricsF(self.document().defaultFont()).lineSpacing()
-        lines = min(_MAX_LINES, max(1, round(self.document().size().height())))
-        self.setFixedHeight(round(lines * line_px + 2 * self.document().documentMargin()))
+        num_lines = max(1, round(self.document().size().height()))
+        shown_px = min(_MAX_LINES, num_lines) * line_px + 2 * self.document().documentMargin()
+        self.setFixedHeight(math.ceil(shown_px) + 1)
+        policy = Qt.ScrollBarPolicy
+        is_long = num_lines > _MAX_LINES
+        self.setVerticalScrollBarPolicy(
+            policy.ScrollBarAsNeeded if is_long else policy.ScrollBarAlwaysOff
+        )
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         is_enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)

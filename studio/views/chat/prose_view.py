@@ -34,6 +34,8 @@ class ProseView(QTextBrowser):
         self._is_markdown = True
         self._shown_in: Colors | None = None
         self._own_document: QTextDocument | None = None
+        self._heights: dict[int, int] = {}
+        """Height of the document by width, as far as it was asked for."""
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setOpenLinks(False)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -68,10 +70,13 @@ class ProseView(QTextBrowser):
         return QSize(0, 0)
 
     def heightForWidth(self, width: int) -> int:
-        document = self.document()
-        if document.textWidth() != width:
+        height = self._heights.get(width)
+        if height is None:
+            document, shown_px = self.document(), self.viewport().width()
             document.setTextWidth(width)
-        return math.ceil(document.size().height())
+            height = self._heights[width] = math.ceil(document.size().height())
+            document.setTextWidth(shown_px)  # layouts also ask for widths that never come
+        return height
 
     def loadResource(self, kind: int, name: QUrl | str) -> None:
         """Nothing that a message names is loaded, from disk or from the network."""
@@ -107,6 +112,7 @@ class ProseView(QTextBrowser):
         self._shown_in = self._theme.colors
         old = self._own_document  # one that is not ours is deleted by Qt
         self._own_document = self._new_document()
+        self._heights.clear()
         self.setDocument(self._own_document)
         if old is not None:
             old.deleteLater()

@@ -79,7 +79,9 @@ class StatusLine(QWidget):
             self._address.setText(tr("Server off"))
             self._address.setAccessibleName(tr("Local server: off"))
         else:
-            self._address.setText(tr("● {address}").format(address=address.removeprefix("http://")))
+            self._address.setText(
+                tr("Server {address}").format(address=address.removeprefix("http://"))
+            )
             self._address.setAccessibleName(tr("Local server: {address}").format(address=address))
 
     def _fill_menu(self) -> None:

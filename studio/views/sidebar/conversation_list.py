@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, QSortFilterProxyModel, Qt, Signal
+from PySide6.QtCore import QEvent, QModelIndex, QSize, QSortFilterProxyModel, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -16,11 +16,13 @@ from PySide6.QtWidgets import (
 
 from studio.models.chat import Conversation
 from studio.views.context import Context
+from studio.views.icons import palette_icon
 from studio.views.sidebar.conversation_model import ChatRole, ConversationModel
 from studio.views.sidebar.conversation_row import ConversationRow
 from studio.views.words import tr
 
 WIDTH_PX = 280
+_ICON_PX = 18
 
 
 class Sidebar(QWidget):
@@ -37,8 +39,7 @@ class Sidebar(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setFixedWidth(WIDTH_PX)
         self._context = context
-        self._new = QPushButton(tr("New chat"), self)
-        self._new.setObjectName("newChat")
+        self._new = _NewButton(self)
         self._new.clicked.connect(self.new_wanted)
         self._search = _SearchField(self)
         self._search.textChanged.connect(self._on_search)
@@ -133,11 +134,30 @@ class _ChatList(QListView):
             super().keyPressEvent(event)
 
 
+class _NewButton(QPushButton):
+    """A button with words beside its icon, which follows the theme."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(tr("New chat"), parent)
+        self.setObjectName("newChat")
+        self.setToolTip(tr("New chat  Ctrl+N"))
+        self.setIconSize(QSize(_ICON_PX, _ICON_PX))
+        self.setIcon(palette_icon("plus", self.palette()))
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange:
+            self.setIcon(palette_icon("plus", self.palette()))
+
+
 class _SearchField(QLineEdit):
     """Escape empties it."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
+        self._glass = self.addAction(
+            palette_icon("search", self.palette()), QLineEdit.ActionPosition.LeadingPosition
+        )
         self.setPlaceholderText(tr("Search"))
         self.setAccessibleName(tr("Search chats by title"))
         self.setClearButtonEnabled(True)
@@ -147,3 +167,8 @@ class _SearchField(QLineEdit):
             self.clear()
         else:
             super().keyPressEvent(event)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange:
+            self._glass.setIcon(palette_icon("search", self.palette()))
