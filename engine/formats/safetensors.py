@@ -159,7 +159,7 @@ def _read_header(file: MappedFile) -> dict[str, tuple[TensorInfo, Place]]:
                 tensors[key] = (info, Place(file, offset))
                 offset += info.num_bytes
     except SafetensorError as error:
-        raise CorruptModel(f"{name}: {error}; {DAMAGED}") from error
+        raise CorruptModel(f"{name}: {shorten(str(error), 200)}; {DAMAGED}") from error
     if offset != file.size:
         raise CorruptModel(
             f"{name}: its tensors end at {offset}, the file at {file.size} bytes; {DAMAGED}"

@@ -34,6 +34,7 @@ from fakes.gguf_bytes import (
 )
 
 HUGE = (1 << 64) - 1
+ODD_NAME = b"\x1b[31m\n" + b"x" * 5000
 
 
 def read(folder: Path, content: bytes | RawGguf) -> GgufFile:
@@ -103,12 +104,12 @@ def test_nesting_has_a_limit(tmp_path: Path) -> None:
     for _ in range(gguf_values.MAX_NESTING - 1):
         value = array(ARRAY, [value])
     one_value(tmp_path, ARRAY, value)
-    with pytest.raises(CorruptModel, match=r"a\.key.* nests arrays 5 deep, the limit is 4"):
+    with pytest.raises(CorruptModel, match=r"'a\.key'.* nests arrays 5 deep, the limit is 4"):
         one_value(tmp_path, ARRAY, array(ARRAY, [value]))
 
 
 def test_a_string_that_is_not_utf8_is_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(CorruptModel, match=r"model\.gguf: a\.key is not UTF-8"):
+    with pytest.raises(CorruptModel, match=r"model\.gguf: 'a\.key' is not UTF-8"):
         one_value(tmp_path, STRING, text(b"\xff"))
     values = one_value(tmp_path, ARRAY, array(STRING, [text("ok"), text(b"\xc3")]))
     with pytest.raises(CorruptModel, match=r"model\.gguf: 'a\.key'\[1\] is not UTF-8"):
@@ -148,13 +149,13 @@ def test_the_number_of_strings_has_a_limit(tmp_path: Path, monkeypatch: pytest.M
     words = [text("a")] * 3
     keys = [RawKey(name, ARRAY, array(STRING, words)) for name in (b"one", b"two")]
     read(tmp_path, RawGguf(keys=keys[:1]))
-    with pytest.raises(CorruptModel, match="length of two is 3, at most 2 are possible"):
+    with pytest.raises(CorruptModel, match="length of 'two' is 3, at most 2 are possible"):
         read(tmp_path, RawGguf(keys=keys))
 
 
 def test_the_header_has_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gguf_values, "MAX_HEADER_BYTES", 200)
-    with pytest.raises(CorruptModel, match=r"a\.key is 300, at most \d+ are possible"):
+    with pytest.raises(CorruptModel, match=r"'a\.key' is 300, at most \d+ are possible"):
         one_value(tmp_path, STRING, text("x" * 300))
 
 
@@ -199,7 +200,7 @@ def test_files_of_other_kinds_are_refused(tmp_path: Path) -> None:
 
 
 def test_keys_and_tensors_may_not_stand_twice(tmp_path: Path) -> None:
-    with pytest.raises(CorruptModel, match="metadata key 'k' stands twice"):
+    with pytest.raises(CorruptModel, match="'k' stands twice"):
         read(tmp_path, RawGguf(keys=[RawKey(b"k", U8, b"\1")] * 2))
     twice = RawGguf(tensors=[RawTensor(b"t", [1]), RawTensor(b"t", [1], offset=32)], data=bytes(64))
     with pytest.raises(CorruptModel, match="tensor 't' stands twice"):
@@ -273,8 +274,15 @@ def test_types_that_cannot_be_read_are_refused_by_name(
         read(tmp_path, one_tensor(256, kind=kind))
 
 
-def test_long_and_odd_names_are_shortened_in_messages(tmp_path: Path) -> None:
-    raw = RawGguf(tensors=[RawTensor(b"\x1b[31m\n" + b"x" * 5000, [1] * 9)])
+@pytest.mark.parametrize(
+    "raw",
+    [
+        RawGguf(tensors=[RawTensor(ODD_NAME, [1] * 9)]),
+        RawGguf(keys=[RawKey(ODD_NAME, 99, b"")]),
+        RawGguf(keys=[RawKey(ODD_NAME, STRING, text(b"\xff"))]),
+    ],
+)
+def test_long_and_odd_names_are_shortened_in_messages(tmp_path: Path, raw: RawGguf) -> None:
     with pytest.raises(CorruptModel) as caught:
         read(tmp_path, raw)
     assert len(str(caught.value)) < 400

@@ -125,6 +125,14 @@ def test_the_architecture_must_be_named(tmp_path: Path) -> None:
         open_gguf(path)
 
 
+@pytest.mark.parametrize("name", ["", "lla\0ma", "../llama", "l" * 65, "läma", "a b"])
+def test_the_architecture_is_a_plain_name(tmp_path: Path, name: str) -> None:
+    path = write_tiny_gguf(tmp_path)
+    edit_key(path, "general.architecture", STRING, text(name))
+    with pytest.raises(CorruptModel, match="architecture is"):
+        open_gguf(path)
+
+
 def test_a_chat_template_must_be_text(tmp_path: Path) -> None:
     path = write_tiny_gguf(tmp_path)
     edit_key(path, "tokenizer.chat_template", U8, b"\1")
