@@ -358,3 +358,47 @@ def test_nothing_is_sent_or_stored_after_closing(path: Path) -> None:
         assert rig.engine.requests == {}
 
     asyncio.run(run())
+
+
+def test_half_a_surrogate_pair_harms_neither_history_nor_engine(path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(path) as rig:
+            chat = await rig.chats.new_chat()
+            rig.chats.set_draft(chat, "draft \ud83d")
+            _, _, request_id = await rig.ask("beach \ud83d here", chat)
+            (turn,) = rig.engine.requests[request_id].prompt.messages
+            assert turn.content == "beach ? here"
+            other = await rig.chats.new_chat()
+            rig.chats.set_draft(other, "draft \ud83d")
+            await until(
+                lambda: rig.rows("SELECT draft FROM chats WHERE draft != ''") == [("draft ?",)]
+            )
+
+    asyncio.run(run())
+
+
+def test_a_slot_that_raises_ends_its_own_reply_only(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(_message: object) -> None:
+        if not failures:
+            failures.append(1)
+            raise RuntimeError("a view's mistake")
+
+    failures: list[int] = []
+
+    async def run() -> None:
+        async with open_chats(path) as rig:
+            _, reply, request_id = await rig.ask("first")
+            _, other, other_id = await rig.ask("second")
+            rig.chats.message_changed.connect(broken)
+            rig.engine.start(request_id)
+            await until(lambda: reply.status is MessageStatus.FAILED)
+            assert reply.note == "a view's mistake"
+            rig.engine.start(other_id)
+            rig.engine.say(other_id, "fine")
+            rig.engine.finish(other_id)
+            await until(lambda: other.status is MessageStatus.DONE)
+
+    asyncio.run(run())
+    assert "a view's mistake" in caplog.text
