@@ -19,15 +19,12 @@ from types import FrameType
 from engine.api import EngineEvent, EnginePort, EngineState, LoadModel, ModelChanged
 from engine.client import EngineClient
 from engine.factory import create_engine, inspect_model
-from studio.models.server_settings import ServerSettings
-from studio.models.settings import LocalServerSettings
 from studio.paths import Paths
 from studio.server.thread import ServerThread
 from studio.services.chat_service import ChatService
 from studio.services.history_store import HistoryStore
 from studio.services.model_catalog import read_catalog
 from studio.services.model_fetcher import ModelFetcher, default_pip
-from studio.services.model_files import plain_name
 from studio.services.model_library_service import ModelLibraryService
 from studio.services.model_service import ModelService
 from studio.services.notice_service import NoticeService
@@ -44,18 +41,17 @@ def run_server(settings: SettingsService, paths: Paths) -> int:
     Listens first (so that a taken port is known at once, and /health answers while the model loads), then loads the
     model, then says where it listens. Raises EngineError or ServerStartError when it cannot serve.
     """
-    model = settings.settings.engine.model
-    path = _library(paths).resolve(model)
+    library = _library(paths)
+    path = library.resolve(settings.settings.engine.model)
     engine = create_engine()
-    server = ServerThread(engine, _server_settings(settings.settings.server))
+    server = ServerThread(engine, settings.settings.server.server_settings())
     try:
         server.start()
         news: queue.SimpleQueue[ModelChanged | None] = queue.SimpleQueue()
         _on_signals(lambda: news.put(None))
         engine.subscribe(lambda events: _pass_on_model_events(events, news))
         options = settings.settings.engine.load_options()
-        name = model if model != str(path) else plain_name(path)
-        engine.control(LoadModel(path=path, name=name, options=options))
+        engine.control(LoadModel(path=path, name=library.name_of(path), options=options))
         if _wait_until_ready(news):
             sys.stdout.write(f"listening on {server.url}\n")
             sys.stdout.flush()
@@ -127,11 +123,16 @@ async def _window_until_closed(settings: SettingsService, paths: Paths) -> int:
         window.show()
         if settings.settings.server.is_enabled:
             await services.server.start()
-        if model := settings.settings.engine.model:
-            await services.models.load(model)
+        loading = asyncio.create_task(_load_last_model(services))
         await window.wait_closed()
+        loading.cancel()
         window.deleteLater()
     return 0
+
+
+async def _load_last_model(services: WindowServices) -> None:
+    if model := services.settings.settings.engine.model:
+        await services.models.load(model)
 
 
 @asynccontextmanager
@@ -156,7 +157,7 @@ async def open_services(
     )
     server_engine = engine
     server = ServerService(
-        lambda: ServerThread(server_engine, _server_settings(settings.settings.server)), notices
+        lambda: ServerThread(server_engine, settings.settings.server.server_settings()), notices
     )
     if settings.problem is not None:
         notices.report(settings.problem)
@@ -181,7 +182,3 @@ async def open_services(
 
 def _library(paths: Paths) -> ModelLibraryService:
     return ModelLibraryService(paths.models_folder, read_catalog())
-
-
-def _server_settings(settings: LocalServerSettings) -> ServerSettings:
-    return ServerSettings(host=settings.host, port=settings.port, api_key=settings.api_key or None)
