@@ -22,6 +22,7 @@ from studio.models.settings import Theme as ThemeChoice
 from studio.views.actions import Actions, CommandId, WindowState
 from studio.views.context import Context
 from studio.views.dialogs.confirm import Question, confirm
+from studio.views.focus_order import next_tab_stop
 from studio.views.frame_ticker import FRAME_MS, FrameTicker
 from studio.views.icons import app_icon
 from studio.views.model_actions import ModelActions
@@ -87,6 +88,14 @@ class MainWindow(QMainWindow):
             self.context.tasks.cancel_all()
             self._theme.close()
         super().closeEvent(event)
+
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        stop = next_tab_stop(self, self.focusWidget(), forward=forward)
+        if stop is None:
+            return False
+        reason = Qt.FocusReason
+        stop.setFocus(reason.TabFocusReason if forward else reason.BacktabFocusReason)
+        return True
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QListView,
     QPushButton,
+    QToolButton,
     QVBoxLayout,
     QWidget,
 )
@@ -161,6 +162,8 @@ class _SearchField(QLineEdit):
         self.setPlaceholderText(tr("Search"))
         self.setAccessibleName(tr("Search chats by title"))
         self.setClearButtonEnabled(True)
+        for button in self.findChildren(QToolButton):
+            button.setAccessibleName(tr("Search"))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape and self.text():
