@@ -166,7 +166,7 @@ class MainWindow(QMainWindow):
             CommandId.THEME_SYSTEM: lambda: self._choose_theme(ThemeChoice.SYSTEM),
             CommandId.THEME_LIGHT: lambda: self._choose_theme(ThemeChoice.LIGHT),
             CommandId.THEME_DARK: lambda: self._choose_theme(ThemeChoice.DARK),
-            CommandId.CHOOSE_MODEL: self._top.selector.showMenu,
+            CommandId.CHOOSE_MODEL: self._top.selector.open_menu,
             CommandId.USE_FILE: self.context.models.choose_file,
             CommandId.USE_FOLDER: self.context.models.choose_folder,
             CommandId.UNLOAD: self.context.models.unload,
@@ -288,7 +288,7 @@ class MainWindow(QMainWindow):
     def _do_notice_action(self, action: NoticeAction) -> None:
         match action:
             case NoticeAction.LOAD_MODEL:
-                self._top.selector.showMenu()
+                self._top.selector.open_menu()
             case NoticeAction.GET_MODEL:
                 self.context.models.get_starter()
             case NoticeAction.NEW_CHAT:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import qasync
 from PySide6.QtCore import QCoreApplication, QEvent
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QMenu, QWidget
 
 from studio.models.settings import Theme as ThemeChoice
 from studio.views.theme import Theme
@@ -24,6 +24,12 @@ def _no_dangling_widget(qapp: QApplication) -> Iterator[None]:
     for widget in left:
         widget.close()
     assert not left
+
+
+@pytest.fixture(autouse=True)
+def _no_popup(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Menus are filled but not put on screen: the offscreen platform cannot grab the keyboard for them."""
+    monkeypatch.setattr(QMenu, "popup", lambda *_: None)
 
 
 @pytest.fixture

@@ -32,9 +32,9 @@ def offers(stage: Stage) -> list[str]:
 
 
 def menu_of(stage: Stage) -> QMenu:
-    menu = stage.window.findChild(ModelSelector).menu()
-    menu.aboutToShow.emit()
-    return menu
+    selector = stage.window.findChild(ModelSelector)
+    selector.click()
+    return selector.menu_of_models
 
 
 def test_the_start_screen_follows_a_fetch_and_a_load(play: Play, tmp_path: Path) -> None:

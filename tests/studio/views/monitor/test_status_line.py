@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from PySide6.QtCore import QTimer
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QLabel, QMenu, QPushButton, QWidget
+from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from engine.api import EngineSnapshot, EngineState, PoolUsage
 from fakes.fake_engine import TINY_MODEL
@@ -86,14 +86,14 @@ def test_the_line_follows_the_snapshot_only_while_it_is_seen(play: Play, tmp_pat
 def test_the_server_is_switched_from_its_button(play: Play, tmp_path: Path) -> None:
     async def story() -> None:
         async with open_stage(tmp_path) as stage:
-            button = stage.window.findChild(StatusLine).findChild(QPushButton)
-            menu: QMenu = button.menu()
+            line = stage.window.findChild(StatusLine)
+            button = line.findChild(QPushButton)
             assert button.text() == "Server off"
-            menu.aboutToShow.emit()
-            menu.actions()[0].trigger()
+            button.click()
+            line.server_menu.actions()[0].trigger()
             await until(lambda: button.text() == "Server 127.0.0.1:8484")
-            menu.aboutToShow.emit()
-            copy, stop = menu.actions()
+            button.click()
+            copy, stop = line.server_menu.actions()
             copy.trigger()
             assert QGuiApplication.clipboard().text() == "http://127.0.0.1:8484/v1"
             stop.trigger()
