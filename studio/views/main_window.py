@@ -14,7 +14,7 @@ from PySide6.QtGui import QCloseEvent, QHideEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QMainWindow, QVBoxLayout, QWidget
 
 from engine.api import EngineState
-from studio.models.chat import Conversation
+from studio.models.chat import NEW_CHAT_TITLE, Conversation
 from studio.models.errors import StudioError
 from studio.models.notices import NoticeAction
 from studio.models.settings import AppearanceSettings, Settings
@@ -219,9 +219,10 @@ class MainWindow(QMainWindow):
         await self.panes.show_chat(await self._empty_chat())
 
     async def _empty_chat(self) -> Conversation:
-        """A chat to begin with: one that nothing was written in yet, where there is one."""
+        """A chat to begin with: one that nothing was done with yet, where there is one."""
         for chat in self._services.chats.chats:
-            if chat.is_loaded and not chat.messages and not chat.draft:
+            is_untouched = chat.is_loaded and not chat.messages and not chat.draft
+            if is_untouched and chat.title == NEW_CHAT_TITLE:
                 return chat
         return await self._services.chats.new_chat()
 

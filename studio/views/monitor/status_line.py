@@ -58,6 +58,8 @@ class StatusLine(QWidget):
 
     def refresh(self) -> None:
         """Show the engine's last snapshot."""
+        if self.window().isMinimized():
+            return
         snapshot = self._context.services.read_snapshot()
         self._bar.show_pool(snapshot.pool)
         _set_text(self._pool, pool_words(snapshot.pool))

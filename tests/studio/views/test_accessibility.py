@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QAccessible
+from PySide6.QtGui import QAccessible, QKeySequence
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -28,6 +28,7 @@ from studio.views.chat.code_block import CodeBlock
 from studio.views.chat.message_view import ReplyView
 from studio.views.icon_button import IconButton
 from studio.views.model_selector import ModelSelector
+from studio.views.sidebar.conversation_list import Sidebar
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
 CONTROLS = (QAbstractButton, QLineEdit, QListView, QPlainTextEdit, QTextEdit, QScrollArea)
@@ -108,6 +109,44 @@ def test_tab_reaches_every_control_and_comes_back(play: Play, tmp_path: Path) ->
             pane = stage.window.panes.panes[0]
             inside = [spot.y() for w, spot in zip(seen, spots, strict=True) if pane.owns(w)]
             assert inside == sorted(inside)
+
+    play(story())
+
+
+def press(keys: str) -> None:
+    """Type a key combination where the focus is."""
+    combination = QKeySequence(keys)[0]
+    QTest.keyClick(QApplication.focusWidget(), combination.key(), combination.keyboardModifiers())
+
+
+def test_keys_do_what_the_menus_say(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A", "B")) as stage:
+            window, chat = stage.window, stage.chats.chats[0]
+            window.activateWindow()
+            await until(lambda: isinstance(QApplication.focusWidget(), QPlainTextEdit))
+            request_id = await stage.ask(chat, "Hello?")
+            press("Esc")
+            await until(lambda: request_id in stage.engine.aborted)
+            press("Ctrl+Tab")
+            await until(lambda: window.panes.active.chat is stage.chats.chats[1])
+            press("Ctrl+Shift+Tab")
+            await until(lambda: window.panes.active.chat is chat)
+            press("Ctrl+\\")
+            await until(lambda: len(window.panes.panes) == 2 and window.panes.panes[1].chat)
+            press("F6")
+            assert window.panes.active is window.panes.panes[0]
+            press("Ctrl+W")
+            await until(lambda: len(window.panes.panes) == 1)
+            press("Ctrl+K")
+            assert isinstance(QApplication.focusWidget(), QLineEdit)
+            press("Ctrl+N")
+            await until(lambda: window.panes.active.chat.title == "New chat")
+            press("Ctrl+B")
+            assert not window.findChild(Sidebar).isVisible()
+            press("F2")
+            assert window.findChild(Sidebar).isVisible()
+            assert QApplication.focusWidget().property("text") == "New chat"
 
     play(story())
 

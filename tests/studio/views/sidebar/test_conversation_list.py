@@ -126,6 +126,29 @@ def test_f2_renames_in_the_row(play: Play, tmp_path: Path) -> None:
     play(story())
 
 
+def test_a_running_reply_does_not_disturb_renaming_or_the_keyboard(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A", "B", "C")) as stage:
+            chat, rows = stage.chats.chats[0], list_of(stage)
+            request_id = await stage.ask(chat, "Hello?")
+            stage.engine.start(request_id)
+            rows.setCurrentIndex(rows.model().index(2, 0))
+            stage.engine.say(request_id, "x")
+            await until(lambda: "C, Writing" in said(stage)[0])
+            assert rows.currentIndex().row() == 2
+            stage.window.commands[CommandId.RENAME_CHAT].trigger()
+            editor = rows.viewport().findChild(QLineEdit)
+            editor.setText("half")
+            before = stage.window.context.figures.num_flushes
+            stage.engine.say(request_id, "y")
+            await until(lambda: stage.window.context.figures.num_flushes > before)
+            assert editor.text() == "half"
+
+    play(story())
+
+
 def test_delete_in_the_list_asks(play: Play, tmp_path: Path) -> None:
     async def story() -> None:
         async with open_stage(tmp_path, titles=("A",)) as stage:
