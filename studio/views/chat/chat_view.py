@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from time import perf_counter
 
 from PySide6.QtCore import QEvent, Qt, QTimer
 from PySide6.QtGui import QKeyEvent, QResizeEvent, QShowEvent
@@ -26,7 +27,10 @@ NUM_VIEWS = 60
 MAX_VIEWS = 90
 COLUMN_PX = 760
 SIDE_PX = 24
-_PAGE = 20
+_FIRST_VIEWS = 4
+"""Made at once when a chat is opened; the others of the window follow in slices."""
+_SLICE_S = 0.008
+"""How long the window may be kept busy with making views before it looks at the user again."""
 _MESSAGE_GAP_PX = 24
 _NEAR_PX = 400
 """This close to an end of what is laid out, the next page comes."""
@@ -132,9 +136,10 @@ class ChatView(QScrollArea):
     def _show_newest(self) -> None:
         with self._place_kept():
             self._drop_first(len(self.views))
-            self._first = max(0, len(self._chat.messages) - NUM_VIEWS)
+            self._first = max(0, len(self._chat.messages) - _FIRST_VIEWS)
             for message in self._chat.messages[self._first :]:
                 self._insert(len(self.views), message)
+        self._paging.start()
 
     def _insert(self, index: int, message: Message) -> None:
         view = make_message_view(message, self._theme, self._page)
@@ -167,21 +172,28 @@ class ChatView(QScrollArea):
                     view.redraw()
 
     def _page_in(self) -> None:
-        """Bring in the page that the reader is about to reach."""
+        """Make a slice of the views that are missing: up to NUM_VIEWS, and wherever the reader comes near an end."""
         bar, messages = self.verticalScrollBar(), self._chat.messages
         last = self._first + len(self.views)
-        if bar.value() < _NEAR_PX and self._first > 0:
+        is_near_end = bar.maximum() - bar.value() < _NEAR_PX
+        num_wanted = MAX_VIEWS + 1 if bar.value() < _NEAR_PX else NUM_VIEWS
+        deadline_s = perf_counter() + _SLICE_S
+        if is_near_end and last < len(messages):
             with self._place_kept():
-                low = max(0, self._first - _PAGE)
-                for offset, message in enumerate(messages[low : self._first]):
-                    self._insert(offset, message)
-                self._first = low
-                self._drop_last(len(self.views) - MAX_VIEWS)
-        elif bar.maximum() - bar.value() < _NEAR_PX and last < len(messages):
-            with self._place_kept():
-                for message in messages[last : last + _PAGE]:
-                    self._insert(len(self.views), message)
+                while last < len(messages) and perf_counter() < deadline_s:
+                    self._insert(len(self.views), messages[last])
+                    last += 1
                 self._drop_first(len(self.views) - MAX_VIEWS)
+            self._paging.start()
+        elif self._first > 0 and len(self.views) < num_wanted:
+            with self._place_kept():
+                while self._first > 0 and len(self.views) < num_wanted:
+                    self._first -= 1
+                    self._insert(0, messages[self._first])
+                    if perf_counter() > deadline_s:
+                        break
+                self._drop_last(len(self.views) - MAX_VIEWS)
+            self._paging.start()
 
     def _place_again(self) -> None:
         with self._place_kept():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from time import perf_counter
 from typing import Any
 
 import pytest
@@ -50,13 +49,15 @@ def shown_numbers(view: ChatView) -> list[int]:
     ]
 
 
-def test_a_chat_of_5000_messages_opens_with_few_widgets(show: Any) -> None:
-    start = perf_counter()
+def test_a_chat_of_5000_messages_opens_with_few_widgets(show: Any, qtbot: Any) -> None:
     view = show(chat_of(5000))
+    assert len(view.views) < 10
+    assert shown_numbers(view)[-1] == 5000
+    qtbot.waitUntil(lambda: len(view.views) == NUM_VIEWS)
+    assert shown_numbers(view)[-1] == 5000
+    qtbot.wait(50)
     assert len(view.views) == NUM_VIEWS
     assert len(view.findChildren(QWidget)) < 40 * NUM_VIEWS
-    assert shown_numbers(view)[-1] == 5000
-    assert perf_counter() - start < 5  # it is 0.3 s; the bound only catches work over all messages
 
 
 def test_scrolling_up_pages_older_messages_in_and_holds_the_place(show: Any, qtbot: Any) -> None:
@@ -114,11 +115,11 @@ def test_the_view_yields_to_a_reader_who_scrolled_away(show: Any, qtbot: Any) ->
     bar.setValue(bar.maximum() - 300)
     assert not view.sticks
     assert view.to_end_button.isVisible()
-    place = bar.value()
+    offset = view.view_of(12).y() - bar.value()
     chat.messages[-1].text += "\n\nNew paragraph." * 50
     view.mark_changed(12)
-    qtbot.waitUntil(lambda: bar.maximum() > place + 1000)
-    assert bar.value() == place
+    qtbot.waitUntil(lambda: view.view_of(12).height() > 1000)
+    assert view.view_of(12).y() - bar.value() == offset
     view.to_end_button.click()
     qtbot.waitUntil(lambda: bar.value() == bar.maximum())
     assert view.sticks
@@ -162,7 +163,8 @@ def test_new_messages_do_not_pull_a_reader_away_from_old_ones(show: Any, qtbot: 
     assert view.view_of(301) is None
     view.scroll_to_end()
     qtbot.waitUntil(lambda: view.view_of(301) is not None and bar.value() == bar.maximum())
-    assert len(view.views) == NUM_VIEWS
+    qtbot.waitUntil(lambda: len(view.views) >= NUM_VIEWS)
+    assert len(view.views) <= MAX_VIEWS
 
 
 def test_home_and_end_move_through_the_transcript(show: Any, qtbot: Any) -> None:
