@@ -25,8 +25,8 @@ from engine.text.text_pipeline import (
 
 HIDDEN_KINDS = (TokenKind.CONTROL, TokenKind.UNKNOWN)
 """Tokens that no ordinary text may become."""
-_MAX_WORD_CHARS = 100_000
-"""A longer word is one unknown token (WordPiece is quadratic in it)."""
+_MAX_WORD_CHARS = 100
+"""A longer word is one unknown token, as in BERT; WordPiece takes the cube of a word's length."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
