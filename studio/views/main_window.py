@@ -53,7 +53,7 @@ class MainWindow(QMainWindow):
             services=services,
             theme=theme,
             tasks=tasks,
-            models=ModelActions(services.models, tasks, self),
+            model_actions=ModelActions(services.models, tasks, self),
             frames=FrameTicker(self, FRAME_MS),
             figures=FrameTicker(self, POLL_MS),
         )
@@ -167,9 +167,9 @@ class MainWindow(QMainWindow):
             CommandId.THEME_LIGHT: lambda: self._choose_theme(ThemeChoice.LIGHT),
             CommandId.THEME_DARK: lambda: self._choose_theme(ThemeChoice.DARK),
             CommandId.CHOOSE_MODEL: self._top.selector.open_menu,
-            CommandId.USE_FILE: self.context.models.choose_file,
-            CommandId.USE_FOLDER: self.context.models.choose_folder,
-            CommandId.UNLOAD: self.context.models.unload,
+            CommandId.USE_FILE: self.context.model_actions.choose_file,
+            CommandId.USE_FOLDER: self.context.model_actions.choose_folder,
+            CommandId.UNLOAD: self.context.model_actions.unload,
         }
 
     def _update_commands(self) -> None:
@@ -291,6 +291,6 @@ class MainWindow(QMainWindow):
             case NoticeAction.LOAD_MODEL:
                 self._top.selector.open_menu()
             case NoticeAction.GET_MODEL:
-                self.context.models.get_starter()
+                self.context.model_actions.get_starter()
             case NoticeAction.NEW_CHAT:
                 self._new_chat()

@@ -20,7 +20,7 @@ class ModelSelector(QToolButton):
         super().__init__(parent)
         self.setObjectName("model")
         self._models = context.services.models
-        self._actions = context.models
+        self._actions = context.model_actions
         self._tasks = context.tasks
         self._frames = context.frames
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)

@@ -25,8 +25,9 @@ from studio.views.words import tr
 
 NUM_VIEWS = 60
 MAX_VIEWS = 90
-COLUMN_PX = 760
+_COLUMN_PX = 760
 SIDE_PX = 24
+_SCROLL_BAR_PX = 12
 _FIRST_VIEWS = 4
 """Made at once when a chat is opened; the others of the window follow in slices."""
 _SLICE_S = 0.008
@@ -217,14 +218,14 @@ class ChatView(QScrollArea):
         self.to_end_button.setVisible(not self._sticks)
 
     def _place(self) -> None:
-        room = self.viewport().size()
-        side = max(SIDE_PX, (room.width() - COLUMN_PX) // 2)
-        width, y = room.width() - 2 * side, SIDE_PX
+        side, width = column_of(self.width())
+        y = SIDE_PX
         for view in self.views:
             height = view.heightForWidth(width)
             view.setGeometry(side, y, width, height)
             y += height + _MESSAGE_GAP_PX
-        self._page.resize(room.width(), max(room.height(), y - _MESSAGE_GAP_PX + SIDE_PX))
+        port = self.viewport().size()
+        self._page.resize(port.width(), max(port.height(), y - _MESSAGE_GAP_PX + SIDE_PX))
 
     def _on_scrolled(self, value: int) -> None:
         if self._is_placing:
@@ -235,6 +236,14 @@ class ChatView(QScrollArea):
         self.to_end_button.setVisible(not self._sticks)
         if not self._sticks:
             self._paging.start()
+
+
+def column_of(width_px: int) -> tuple[int, int]:
+    """(left edge, width) of the column of text in a transcript; room for the scroll bar is kept even while it is not
+    there, so that its coming wraps no line anew."""
+    room = width_px - _SCROLL_BAR_PX
+    side = max(SIDE_PX, (room - _COLUMN_PX) // 2)
+    return side, room - 2 * side
 
 
 def _later(view: ChatView, do: Callable[[], None]) -> QTimer:

@@ -38,7 +38,7 @@ class MessageView(QWidget):
     """What every message view can do. Its owner gives it the height that `heightForWidth` tells."""
 
     layout_changed = Signal()
-    """The height may be another one now, without a `redraw`: a link was loaded, the text size changed."""
+    """The height may be another one now, also without a `redraw`: the colours or the text size changed."""
 
     def __init__(self, message: Message, parent: QWidget) -> None:
         super().__init__(parent)

@@ -94,6 +94,8 @@ class ProseView(QTextBrowser):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
+        if ">" not in self._source:
+            return  # no quote, and no need to look at every block for each frame
         layout = self.document().documentLayout()
         painter = QPainter(self.viewport())
         block = self.document().begin()

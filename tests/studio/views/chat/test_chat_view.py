@@ -177,5 +177,18 @@ def test_home_and_end_move_through_the_transcript(show: Any, qtbot: Any) -> None
     assert view.sticks
 
 
+def test_the_scroll_bars_coming_wraps_no_line_anew(show: Any, qtbot: Any) -> None:
+    chat = chat_of(2, words=5)
+    view = show(chat)
+    width = view.views[0].width()
+    assert view.verticalScrollBar().maximum() == 0
+    chat.messages += chat_of(12).messages[2:]
+    for message in chat.messages[2:]:
+        view.add_message(message)
+    qtbot.waitUntil(lambda: view.verticalScrollBar().isVisible())
+    assert view.views[0].width() == width
+    assert view.views[0].geometry().right() < view.viewport().width()
+
+
 def test_an_empty_chat_has_no_views(show: Any) -> None:
     assert show(chat_of(0)).views == []
