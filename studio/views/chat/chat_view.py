@@ -32,6 +32,8 @@ _FIRST_VIEWS = 4
 """Made at once when a chat is opened; the others of the window follow in slices."""
 _SLICE_S = 0.008
 """How long the window may be kept busy with making views before it looks at the user again."""
+_PAUSE_MS = 4
+"""Between two slices: timers without a pause could starve others."""
 _MESSAGE_GAP_PX = 24
 _NEAR_PX = 400
 """This close to an end of what is laid out, the next page comes."""
@@ -70,6 +72,7 @@ class ChatView(QScrollArea):
         self.to_end_button.hide()
         self.to_end_button.clicked.connect(self.scroll_to_end)
         self._paging = _later(self, self._page_in)
+        self._paging.setInterval(_PAUSE_MS)
         self._placing = _later(self, self._place_again)
         bar = self.verticalScrollBar()
         bar.setSingleStep(_STEP_PX)
