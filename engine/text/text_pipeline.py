@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import tokenizers
 
 from engine.errors import CorruptModel
+from engine.formats.mapped_file import DAMAGED
 
 MAX_UNKNOWN_CHARS = 256
 """Length of the piece for unknown text, which the library copies for every unknown character."""
@@ -31,7 +32,7 @@ def library_errors(field: str) -> Iterator[None]:
     except (KeyboardInterrupt, SystemExit, GeneratorExit, CorruptModel):
         raise
     except BaseException as error:
-        raise CorruptModel(f"{field} makes no tokenizer: {str(error)[:200]}") from error
+        raise CorruptModel(f"{field} does not work: {str(error)[:200]}; {DAMAGED}") from error
 
 
 def longest_replacement(table: bytes) -> int:
