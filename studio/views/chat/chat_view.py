@@ -237,7 +237,7 @@ class ChatView(QScrollArea):
         is_whole = self._first + len(self.views) == len(self._chat.messages)
         self._sticks = is_whole and value >= bar.maximum() - _STICK_PX
         self.to_end_button.setVisible(not self._sticks)
-        if not self._sticks:
+        if not (self._sticks or self._paging.isActive()):
             self._paging.start()
 
 
