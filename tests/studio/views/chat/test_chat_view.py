@@ -88,7 +88,7 @@ def test_scrolling_down_again_pages_newer_messages_in(show: Any, qtbot: Any) -> 
         bar.setValue(bar.maximum())
         return view.views[-1].message.message_id == 150 and view.sticks
 
-    qtbot.waitUntil(scroll_down, timeout=20_000)
+    qtbot.waitUntil(scroll_down)
     assert len(view.views) <= MAX_VIEWS
 
 

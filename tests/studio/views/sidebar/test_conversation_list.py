@@ -165,13 +165,13 @@ def test_delete_in_the_list_asks(play: Play, tmp_path: Path) -> None:
     play(story())
 
 
-def test_thousands_of_chats_are_listed_at_once(play: Play, tmp_path: Path) -> None:
+def test_many_chats_are_listed_at_once(play: Play, tmp_path: Path) -> None:
     async def story() -> None:
         async with open_stage(tmp_path) as stage:
-            for number in range(300):
+            for number in range(60):
                 await stage.chats.rename(await stage.chats.new_chat(), f"Chat {number}")
             rows = list_of(stage)
-            assert rows.model().rowCount() == 301
+            assert rows.model().rowCount() == 61
             assert rows.verticalScrollBar().maximum() > 1000
             assert rows.grab().width() > 0
 
