@@ -340,6 +340,51 @@ def test_random_damage_gives_a_tokenizer_or_our_error(tmp_path: Path) -> None:
             load(tmp_path, data.decode("utf-8", "replace")).encode("hello <s> wörld")
 
 
+def nodes_of(value: object) -> list[tuple[dict | list, object]]:
+    """Every place in a JSON value, as its container and key."""
+    places: list[tuple[dict | list, object]] = []
+    if isinstance(value, dict | list):
+        for key in value if isinstance(value, dict) else range(len(value)):
+            places.append((value, key))
+            places += nodes_of(value[key])  # type: ignore[index]
+    return places
+
+
+def test_a_value_of_the_wrong_kind_anywhere_gives_a_tokenizer_or_our_error(tmp_path: Path) -> None:
+    odd = [
+        None,
+        5,
+        -1,
+        10**15,
+        1.5,
+        "",
+        "x",
+        "\ud800",
+        True,
+        [],
+        {},
+        [[]],
+        ["x"],
+        {"type": ["x"]},
+        "y" * 3000,
+    ]
+    dice = random.Random(9)
+    for library in LIBRARIES.values():
+        source = library()
+        source.post_processor = processors.TemplateProcessing("<s> $A", None, [("<s>", 1)])
+        text = source.to_str()
+        for _ in range(400):
+            data = json.loads(text)
+            top = dice.choice([key for key in data if isinstance(data[key], dict | list)])
+            container, key = dice.choice([(data, top), *nodes_of(data[top])])
+            container[key] = dice.choice(odd)  # type: ignore[call-overload, index]
+            with contextlib.suppress(CorruptModel, UnsupportedModel):
+                tokenizer = load(tmp_path, json.dumps(data), tokenizer_config={"bos_token": "<s>"})
+                tokenizer.decode(
+                    tokenizer.encode("hello <s> wörld", parse_special=True, add_special=True)
+                )
+
+
 def test_a_pattern_that_never_ends_is_an_error(tmp_path: Path) -> None:
     pattern = {
         "type": "Split",

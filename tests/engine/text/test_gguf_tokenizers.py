@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import random
 from array import array
 from pathlib import Path
 
@@ -299,3 +301,52 @@ def test_a_sentencepiece_vocabulary_without_bytes_uses_its_unknown_token() -> No
     kinds = [2 if kind == BYTE else kind for kind in metadata["tokenizer.ggml.token_type"]]  # type: ignore[attr-defined]
     tokenizer = load_tokenizer(StandIn(metadata | ggml(token_type=kinds)))
     assert tokenizer.encode("日本")[-1] == 0
+
+
+def damaged(dice: random.Random, metadata: dict[str, object]) -> dict[str, object]:
+    """One value exchanged, or one entry of an array."""
+    key = dice.choice(list(metadata))
+    value = metadata[key]
+    odd = [
+        None,
+        0,
+        -1,
+        10**12,
+        1.5,
+        float("nan"),
+        float("inf"),
+        "",
+        "x",
+        True,
+        [],
+        ["x"],
+        [[]],
+        array("B", [1]),
+    ]
+    odd += [array("f", [1.0] * 300), "▁" * 5000, b"x"]
+    if isinstance(value, list) and value and dice.random() < 0.7:
+        value = list(value)
+        for _ in range(dice.randrange(1, 4)):
+            value[dice.randrange(len(value))] = dice.choice([*odd, dice.choice(value)])
+        return metadata | {key: value}
+    return metadata | {key: dice.choice(odd)}
+
+
+def test_random_damage_gives_a_tokenizer_or_our_error(caplog: pytest.LogCaptureFixture) -> None:
+    sentencepiece_like = sentencepiece_metadata() | ggml(add_bos_token=True, add_space_prefix=True)
+    sources = [
+        byte_level_metadata() | ggml(bos_token_id=5, eos_token_id=6, add_bos_token=True),
+        sentencepiece_like,
+        sentencepiece_like | ggml(model="t5", unknown_token_id=0),
+        sentencepiece_like | ggml(model="bert", unknown_token_id=0, seperator_token_id=2),
+    ]
+    dice = random.Random(4)
+    loaded = 0
+    for _ in range(2000):
+        metadata = damaged(dice, dice.choice(sources))
+        with contextlib.suppress(CorruptModel, UnsupportedModel):
+            tokenizer = load_tokenizer(StandIn(metadata))
+            ids = tokenizer.encode("hello <s> wörld", add_special=True, parse_special=True)
+            tokenizer.decode(ids)
+            loaded += 1
+    assert 200 < loaded < 1800
