@@ -7,14 +7,18 @@ import contextlib
 import json
 import random
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
+from transformers import PreTrainedTokenizerFast
 
+from engine.api import ChatMessage
 from engine.errors import CorruptModel, UnsupportedModel
 from engine.formats.base import FileFormat
+from engine.text.chat_template import CHATML, ChatTemplate, encode_chat
 from engine.text.pieces import byte_alphabet
 from engine.text.tokenizer import Tokenizer, load_tokenizer
 from fakes.tiny_text import SENTENCEPIECE_WORDS, StandIn, changed_json, folder_stand_in
@@ -160,6 +164,34 @@ def test_decoding_equals_the_library(tmp_path: Path, kind: str) -> None:
         assert tokenizer.decode(ids) == library.decode(ids, skip_special_tokens=True)
         if kind == "byte_level":  # the others lose spaces beside added tokens
             assert tokenizer.decode(tokenizer.encode(text)) == text.replace("e\u0301", "é")
+
+
+@pytest.mark.parametrize("kind", ["byte_level", "legacy", "metaspace", "unigram"])
+def test_a_chat_has_the_tokens_it_has_in_transformers(tmp_path: Path, kind: str) -> None:
+    library = LIBRARIES[kind]()
+    reference = PreTrainedTokenizerFast(tokenizer_object=library, bos_token="<s>")
+    tokenizer = load(tmp_path, library, tokenizer_config={"bos_token": "<s>"})
+    source = "{{ bos_token }}" + CHATML
+    template = ChatTemplate(source, tokenizer)
+    turns = [("system", "Be brief."), ("user", " hello <b> <think>x "), ("assistant", "wörld\n")]
+    expected = reference.apply_chat_template(
+        [{"role": role, "content": content} for role, content in turns],
+        chat_template=source,
+        add_generation_prompt=True,
+        return_dict=False,
+    )
+    chat = [ChatMessage(role=role, content=content) for role, content in turns]
+    assert encode_chat(tokenizer, template, chat) == expected
+
+
+@KINDS
+def test_several_threads_may_encode_at_once(tmp_path: Path, kind: str) -> None:
+    tokenizer = load(tmp_path, LIBRARIES[kind]())
+    cases = texts(200)
+    expected = [tokenizer.encode(text) for text in cases]
+    with ThreadPoolExecutor(4) as threads:
+        for ids in threads.map(lambda _: [tokenizer.encode(text) for text in cases], range(4)):
+            assert ids == expected
 
 
 def test_a_lower_case_wordpiece_text_decodes_with_its_spaces(tmp_path: Path) -> None:
