@@ -11,7 +11,7 @@ from kernels.api import AttentionShape, PagedAttention, StepInputs
 from kernels.attention_plan import PIECE_TOKENS, TILE_SIZE, Geometry, plan_attention
 from kernels.torch_pool import Pool
 from kernels.torch_step import Step, Workspace
-from kernels.torch_wave import BoundWave, WaveBinder
+from kernels.torch_wave import BoundWave, WaveBinder, value_width
 from kernels.torch_wave_ops import Part
 
 _WAVE_BYTES = 6 << 20
@@ -77,13 +77,13 @@ class AttentionKernel:
         """Memory for queries and results: by row as the step has them, by key head as the products need them."""
         shape, group = self._shape, self._geometry.group
         tile_rows, size = self._geometry.tile_rows, self._geometry.tile_size
-        tiles = (shape.kv_heads, num_tiles, size, shape.head_dim)
-        queries = self._scratch.take("tiles", *tiles)
-        state = Part.take(self._scratch, "state", tiles)
+        tiles = (shape.kv_heads, num_tiles, size)
+        queries = self._scratch.take("tiles", *tiles, shape.head_dim)
+        state = Part.take(self._scratch, "state", (*tiles, value_width(shape.head_dim)))
         by_head = (shape.kv_heads, num_tiles, tile_rows, group, shape.head_dim)
         used = tile_rows * group
         self._query_places = queries[:, :, :used].view(by_head)
-        self._result_places = state.mean[:, :, :used].view(by_head)
+        self._result_places = state.mean[:, :, :used, : shape.head_dim].view(by_head)
         self._tile_rows = self._scratch.take(
             "tile_rows", num_tiles * tile_rows, shape.heads * shape.head_dim
         )

@@ -15,7 +15,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kernels.attention_plan import PIECE_TOKENS, Geometry, PairMask, PieceMask, Segment, Wave
+from kernels.attention_plan import (
+    PIECE_TOKENS,
+    TILE_SIZE,
+    Geometry,
+    PairMask,
+    PieceMask,
+    Segment,
+    Wave,
+)
 from kernels.torch_pool import Pool
 from kernels.torch_step import Scratch
 from kernels.torch_wave_ops import (
@@ -33,6 +41,11 @@ from kernels.torch_wave_ops import (
 
 _HIDDEN = np.float32(-1e30)
 """The score of a position that must not be seen: beside any visible one its weight underflows to 0."""
+
+
+def value_width(head_dim: int) -> int:
+    """Columns of the value matrices: with 10 of them, a row's bits were found to depend on its place in the tile."""
+    return -(-head_dim // TILE_SIZE) * TILE_SIZE
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +77,7 @@ class WaveBinder:
         lead = (kv_heads, num_pairs) if wave.shared else (num_pairs, kv_heads)
         scores = self._scratch.take("scores", *lead, size, PIECE_TOKENS)
         weights = self._scratch.take("weights", *lead, size, PIECE_TOKENS)
-        part = Part.take(self._scratch, "part", (*lead, size, head_dim))
+        part = Part.take(self._scratch, "part", (*lead, size, value_width(head_dim)))
         gathered, keys, values, convert = self._bind_pieces(len(wave.pages))
         actions: list[Action] = []
         if wave.piece_mask is not None:
@@ -88,18 +101,18 @@ class WaveBinder:
         return BoundWave(first_page, len(wave.pages), gathered, tuple(actions))
 
     def _bind_pieces(self, num_pages: int) -> tuple[Tensor, Tensor, Tensor, Copy]:
-        """Pages as the pool has them; keys [pieces, kv_heads, head_dim, 256] and values [.., 256, head_dim] of them."""
+        """Pages as the pool has them; their keys [pieces, kv_heads, head_dim, 256], values [.., 256, value_width]."""
         pool, count = self._pool, self._geometry.piece_pages
         pieces = num_pages // count
         gathered = self._scratch.take(
             "gathered", num_pages, pool.pages.shape[1], dtype=pool.pages.dtype
         )
         by_page = gathered.view(pieces, count, 2, pool.page_tokens, pool.kv_heads, pool.head_dim)
-        kv = self._scratch.take(
-            "kv", 2, pieces, pool.kv_heads, count, pool.page_tokens, pool.head_dim
-        )
-        keys, values = kv.view(2, pieces, pool.kv_heads, PIECE_TOKENS, pool.head_dim).unbind()
-        return gathered, keys.transpose(-1, -2), values, Copy(by_page.permute(2, 0, 4, 1, 3, 5), kv)
+        width = value_width(pool.head_dim)
+        kv = self._scratch.take("kv", 2, pieces, pool.kv_heads, count, pool.page_tokens, width)
+        keys, values = kv.view(2, pieces, pool.kv_heads, PIECE_TOKENS, width).unbind()
+        convert = Copy(by_page.permute(2, 0, 4, 1, 3, 5), kv[..., : pool.head_dim])
+        return gathered, keys[..., : pool.head_dim].transpose(-1, -2), values, convert
 
     def _hide_unwritten(self, mask: PieceMask, gathered: Tensor) -> Keep:
         """Zero for the values (scores hide the keys) that lie beyond what was written."""

@@ -25,7 +25,7 @@ class Action(Protocol):
 class Part:
     """Softmax over some of the positions, per tile or pair: the largest score, the sum of exponents, the mean value.
 
-    Shapes: `top` and `total` [kv_heads, n, tile_size, 1], `mean` [kv_heads, n, tile_size, head_dim], or n first.
+    Shapes: `top` and `total` [kv_heads, n, tile_size, 1], `mean` [kv_heads, n, tile_size, value_width], or n first.
     """
 
     top: Tensor
