@@ -111,8 +111,10 @@ def _check_growth(file: TokenizerJson) -> None:
         if table := step.get("precompiled_charsmap"):
             try:
                 growth *= longest_replacement(base64.b64decode(table))
-            except (binascii.Error, TypeError, ValueError):
-                raise file.corrupt("normalizer.precompiled_charsmap", "is no base64") from None
+            except (binascii.Error, TypeError, ValueError) as error:
+                raise file.corrupt(
+                    "normalizer.precompiled_charsmap", f"is no table ({error})"
+                ) from None
         if growth > MAX_GROWTH:
             raise file.corrupt("normalizer", f"may make a text over {MAX_GROWTH} times longer")
     for key in ("unk_token", "continuing_subword_prefix", "end_of_word_suffix"):

@@ -142,7 +142,11 @@ def _unigram_normalizers(fields: GgufFields) -> list[normalizers.Normalizer]:
     steps: list[normalizers.Normalizer] = []
     if table := fields.raw_bytes("precompiled_charsmap"):
         field = f"{fields.name}: tokenizer.ggml.precompiled_charsmap"
-        if longest_replacement(table) > MAX_GROWTH:
+        try:
+            growth = longest_replacement(table)
+        except ValueError as error:
+            raise fields.corrupt("precompiled_charsmap", f"is no table ({error})") from None
+        if growth > MAX_GROWTH:
             raise fields.corrupt(
                 "precompiled_charsmap", f"makes more than {MAX_GROWTH} bytes of one character"
             )

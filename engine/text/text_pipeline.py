@@ -39,9 +39,13 @@ def longest_replacement(table: bytes) -> int:
     """The most bytes that one character becomes under a compiled normalisation table.
 
     *Layout*: length of a trie (4 bytes, little-endian), the trie, replacements with a NUL after each
-    (SentencePiece, `precompiled_charsmap`).
+    (SentencePiece, `precompiled_charsmap`). Raises ValueError on a length that cannot be true, which the
+    library would take memory for.
     """
-    replacements = table[4 + int.from_bytes(table[:4], "little") :].split(b"\0")
+    trie_bytes = int.from_bytes(table[:4], "little")
+    if trie_bytes % 4 or trie_bytes > len(table) - 4:
+        raise ValueError(f"its trie is said to have {trie_bytes} bytes of {len(table)}")
+    replacements = table[4 + trie_bytes :].split(b"\0")
     return max(1, *map(len, replacements))
 
 

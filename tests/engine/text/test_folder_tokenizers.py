@@ -307,6 +307,7 @@ def bad_files() -> dict[str, str]:
     library = byte_level_library()
     model = json.loads(library.to_str())["model"]
     charsmap = base64.b64encode(b"\xff" * 50).decode()
+    false_size = base64.b64encode(b"\0\0\0\x7f" + b"\0" * 40).decode()
     long_map = base64.b64encode(b"\0\0\0\0" + b"y" * 999 + b"\0").decode()
     doubling = {"type": "Replace", "pattern": {"String": "a"}, "content": "aa"}
     split = {"type": "Split", "behavior": "Isolated", "invert": False}
@@ -337,6 +338,7 @@ def bad_files() -> dict[str, str]:
         "growing": changed_json(library, normalizer={"type": "Sequence", "normalizers": [doubling] * 40}),
         "charsmap": changed_json(library, normalizer={"type": "Precompiled", "precompiled_charsmap": charsmap}),
         "long charsmap": changed_json(library, normalizer={"type": "Precompiled", "precompiled_charsmap": long_map}),
+        "false charsmap": changed_json(library, normalizer={"type": "Precompiled", "precompiled_charsmap": false_size}),
         "odd charsmap": changed_json(library, normalizer={"type": "Precompiled", "precompiled_charsmap": [1]}),
         "long unknown": changed_json(library, model={**model, "unk_token": "u" * 10**5}),
         "odd template": changed_json(library, post_processor={"type": "TemplateProcessing", "single": [5]}),

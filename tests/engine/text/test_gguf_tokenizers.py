@@ -284,7 +284,16 @@ def test_an_unknown_kind_of_vocabulary_is_named() -> None:
         load_tokenizer(StandIn(ggml(model="rwkv")))
 
 
-@pytest.mark.parametrize("table", [b"\xff" * 40, b"\0", b"\0\0\0\0" + b"x" * 300 + b"\0"])
+@pytest.mark.parametrize(
+    "table",
+    [
+        b"\xff" * 40,
+        b"\0",
+        b"\0\0\0\0" + b"x" * 300 + b"\0",
+        b"\0\0\0\x7f" + b"\0" * 40,  # the library would ask for two gigabytes and end the process
+        b"\x03\0\0\0" + b"\0" * 40,
+    ],
+)
 def test_a_broken_character_map_is_an_error(table: bytes) -> None:
     metadata = sentencepiece_metadata() | ggml(model="t5", unknown_token_id=0)
     with pytest.raises(CorruptModel, match="precompiled_charsmap"):
