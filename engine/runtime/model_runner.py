@@ -24,7 +24,12 @@ from engine.runtime.kv_tensors import allocate_pool, bytes_per_page
 from engine.runtime.step_inputs import make_step_inputs
 from engine.runtime.weight_reader import WeightReader
 from kernels.api import Program
-from kernels.torch_backend import TorchExecutable, compile_program, weight_bytes
+from kernels.torch_backend import (
+    TorchExecutable,
+    compile_program,
+    packing_bytes,
+    weight_bytes,
+)
 from kernels.torch_self_test import find_inexact_ops
 from kernels.torch_step import Limits
 
@@ -73,7 +78,9 @@ class ModelRunner:
         try:
             pool = allocate_pool(spec, num_pages, options.kv_type, device)
             return cls(spec, options, compile_program(program, weights, pool, limits))
-        except (MemoryError, torch.OutOfMemoryError) as error:
+        except (MemoryError, RuntimeError) as error:
+            if not _is_out_of_memory(error):
+                raise
             raise NotEnoughMemory(
                 f"memory ran out while the model was loaded ({error}); close other programs or take a smaller model"
             ) from error
@@ -98,7 +105,7 @@ class ModelRunner:
 
 def plan_memory(spec: ModelSpec, options: LoadOptions, program: Program, free: int) -> int:
     """Pages of the pool once the weights are in. Raises NotEnoughMemory when they or the pool do not fit."""
-    needed = weight_bytes(program) + _RESERVE_BYTES
+    needed = weight_bytes(program) + packing_bytes(program) + _RESERVE_BYTES
     smallest_pool = bytes_per_page(spec, options.kv_type)
     if needed + smallest_pool > free:
         raise NotEnoughMemory(
@@ -106,3 +113,10 @@ def plan_memory(spec: ModelSpec, options: LoadOptions, program: Program, free: i
             "free; close other programs or take a smaller model"
         )
     return pool_pages(options, spec, free - needed)
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """torch has no error of its own for the CPU's memory."""
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    return "allocate" in str(error)
