@@ -143,9 +143,9 @@ def _attention_inputs(length: int, before: int, others: int, table: list[int]) -
 
 
 def _all_equal(results: Sequence[Tensor | None]) -> bool:
-    """None stands for a place that steps of this program do not have."""
-    present = [result for result in results if result is not None]
-    return all(torch.equal(result, present[0]) for result in present)
+    """Bit by bit, so that NaN of damaged weights equals itself. None: a place that this program's steps do not have."""
+    bits = [result.view(torch.int32) for result in results if result is not None]
+    return all(torch.equal(one, bits[0]) for one in bits)
 
 
 def _on_one_thread(compute: Callable[[], Tensor | None]) -> Tensor | None:

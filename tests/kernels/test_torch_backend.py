@@ -10,7 +10,7 @@ from kernels import torch_linear
 from kernels.api import Activation, Embedding, Linear, RmsNorm
 from kernels.reference import run_reference
 from kernels.torch_attention import AttentionKernel
-from kernels.torch_backend import TorchExecutable, compile_program, weight_bytes
+from kernels.torch_backend import TorchExecutable, compile_program, packing_bytes, weight_bytes
 from kernels.torch_step import Limits
 
 LIMITS = Limits(max_rows=300, max_outputs=8, max_positions=640)
@@ -138,6 +138,7 @@ def test_each_weight_is_read_once_and_counted_as_it_is_kept() -> None:
     kept = [op.weight for op in program.ops if isinstance(op, Linear | RmsNorm)]
     kept += [op.table for op in program.ops if isinstance(op, Embedding)]
     assert weight_bytes(program) == 4 * sum(math.prod(ref.shape) for ref in kept)
+    assert packing_bytes(program) == 2 * 4 * (shape.heads + 2 * shape.kv_heads) * 16 * shape.hidden
 
 
 class _CountingWeights(dict[str, torch.Tensor]):
