@@ -31,7 +31,6 @@ from kernels.api import (
     TakeOutputs,
 )
 
-
 _RowOp = (
     Embedding | RmsNorm | Linear | Rotary | PagedAttention | GatedActivation | TakeOutputs
 )  # all that give rows
