@@ -19,7 +19,14 @@ from engine.formats.base import Checkpoint
 from engine.models.registry import find_architecture
 from engine.models.spec import ModelSpec, parse_spec
 from engine.models.weight_map import map_weights
-from engine.runtime.device import GIB, choose_device, default_threads, free_bytes, pool_pages
+from engine.runtime.device import (
+    GIB,
+    choose_device,
+    default_threads,
+    free_bytes,
+    pool_pages,
+    return_freed_memory,
+)
 from engine.runtime.kv_tensors import allocate_pool, bytes_per_page
 from engine.runtime.step_inputs import make_step_inputs
 from engine.runtime.weight_reader import WeightReader
@@ -70,7 +77,7 @@ class ModelRunner:
         sources = map_weights(program, architecture, spec, checkpoint)
         num_pages = plan_memory(spec, options, program, free_bytes(device))
         limits = Limits(
-            max_rows=options.batch_tokens,
+            max_rows=max(options.batch_tokens, options.parallel),
             max_outputs=options.parallel,
             max_positions=min(spec.context_tokens, num_pages * PAGE_TOKENS),
         )
@@ -100,7 +107,9 @@ class ModelRunner:
 
     def close(self) -> None:
         """Free weights and pool. Idempotent."""
-        self._executable = None
+        if self._executable is not None:
+            self._executable = None
+            return_freed_memory()
 
 
 def plan_memory(spec: ModelSpec, options: LoadOptions, program: Program, free: int) -> int:

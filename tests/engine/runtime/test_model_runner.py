@@ -1,11 +1,13 @@
 """Loading a model and running its steps: limits, cancelling, memory, failures. For its arithmetic: test_exactness."""
 
 import gc
+import sys
 import weakref
 from contextlib import closing
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 from engine.api import Device, LoadOptions
@@ -105,6 +107,23 @@ def test_close_frees_the_model_at_once(tmp_path: Path) -> None:
     runner.close()
     with pytest.raises(ModelUnavailable):
         runner.execute(())
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="resident memory means something else elsewhere"
+)
+def test_an_unloaded_model_gives_its_memory_back_to_the_system(
+    starter_model: Path, tmp_path: Path
+) -> None:
+    _load(write_tiny_gguf(tmp_path)).close()  # whatever is made once is made now
+    before = psutil.Process().memory_info().rss
+    runner = _load(starter_model)
+    loaded = psutil.Process().memory_info().rss
+    runner.close()
+    after = psutil.Process().memory_info().rss
+    assert loaded - before > 500 << 20
+    assert after - before < 100 << 20
 
 
 @pytest.mark.parametrize("free", [0, 100 << 20, (256 << 20) + 1000])
