@@ -55,7 +55,7 @@ def test(arguments: list[str]) -> None:
     environment = {**os.environ, "LAYBY_HOME": str(TEST_HOME)}
     environment.setdefault("QT_QPA_PLATFORM", "offscreen")
     call(["-m", "studio", "models", "get", STARTER_MODEL], environment)
-    call(["-m", "pytest", *(arguments or ["-n", "auto", "--dist", "worksteal"])], environment)
+    call(["-m", "pytest", *(arguments or ["-n", "auto", "--dist", "loadgroup"])], environment)
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from types import TracebackType
 
 from engine.api import (
@@ -59,7 +60,7 @@ class EngineClient:
         self._unsubscribe()
 
     def _on_events(self, events: tuple[EngineEvent, ...]) -> None:
-        if events and not self._loop.is_closed():
+        with suppress(RuntimeError):  # the loop has closed: nobody is left to hear
             self._loop.call_soon_threadsafe(self._fan_out, events)
 
     def _fan_out(self, events: tuple[EngineEvent, ...]) -> None:

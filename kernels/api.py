@@ -64,13 +64,15 @@ class AttentionShape:
 
 @dataclass(frozen=True, slots=True)
 class RotaryShape:
-    """Rotary embedding of a [rows, heads * head_dim] buffer, over the first `rotary_dim` of each head."""
+    """Rotary embedding of a [rows, heads * head_dim] buffer, over the first `rotary_dim` of each head.
+
+    Value i of a head turns with value i + rotary_dim / 2. Models whose files pair (2i, 2i + 1) get the rows of their
+    query and key weights reordered when they are loaded, which leaves every product of a query and a key as it was.
+    """
 
     heads: int
     head_dim: int
     rotary_dim: int
-    interleaved: bool
-    """True pairs (2i, 2i+1); False pairs (i, i + rotary_dim / 2)."""
     inverse_frequencies: tuple[float, ...]
     """rotary_dim / 2 angles per position, scaling of long contexts already applied."""
     magnitude: float = 1.0

@@ -22,7 +22,7 @@ from kernels.cpu.declarations import StepStruct
 from kernels.cpu.library import NativeLibrary, ThreadTeam
 from kernels.kv_layout import KvPool, KvType, PageLayout, page_layout
 from kernels.native_build import NativeWeights, ProgramBuilder, float_weight_names
-from kernels.weight_source import WeightSource
+from kernels.weight_store import WeightStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class NativeProgram:
         self._logits = np.empty((0, 0), np.float32)
         self._phase_names: list[str] = []
 
-    def build(self, program: Program, source: WeightSource, limits: StepLimits) -> None:
+    def build(self, program: Program, source: WeightStore, limits: StepLimits) -> None:
         """Pack the weights and add the phases; see `NativeBackend.compile`."""
         functions = self._library.functions
         self._weights = NativeWeights(self._library, self.team, source)
@@ -136,7 +136,7 @@ class NativeBackend:
         return page_layout(program, kv_type)
 
     def compile(
-        self, program: Program, weights: WeightSource, pool: KvPool, limits: StepLimits
+        self, program: Program, weights: WeightStore, pool: KvPool, limits: StepLimits
     ) -> NativeProgram:
         """Pack the weights and build the program.
 

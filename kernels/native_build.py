@@ -41,7 +41,7 @@ from kernels.native_lowering import (
 )
 from kernels.native_memory import MemoryPlan, plan_memory
 from kernels.quant import block_format
-from kernels.weight_source import FLOAT_STORAGES, WeightSource
+from kernels.weight_store import FLOAT_STORAGES, WeightStore
 
 _KINDS = {
     Kind.ROWS: native.BufferKind.ROWS,
@@ -61,7 +61,7 @@ _VECTOR_PADDING = 16  # floats; a kernel reads biases by whole vectors
 class NativeWeights:
     """Packed weights and small float vectors, each made once; closed by its owner."""
 
-    def __init__(self, library: NativeLibrary, team: ThreadTeam, source: WeightSource) -> None:
+    def __init__(self, library: NativeLibrary, team: ThreadTeam, source: WeightStore) -> None:
         self._library = library
         self._team = team
         self._source = source
@@ -286,7 +286,7 @@ def _angles(shape: RotaryShape) -> tuple[tuple[float, ...], float]:
     return (shape.inverse_frequencies, shape.magnitude)
 
 
-def float_weight_names(program: Program, source: WeightSource) -> frozenset[str]:
+def float_weight_names(program: Program, source: WeightStore) -> frozenset[str]:
     """The weights of linear layers that are stored as floats."""
     return frozenset(
         op.weight.name

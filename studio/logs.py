@@ -39,9 +39,6 @@ def log_to_stderr(level: LogLevel) -> None:
 def _install(handler: logging.Handler, level: LogLevel) -> None:
     handler.setFormatter(logging.Formatter(_FORMAT))
     root = logging.getLogger()
-    for old in root.handlers[:]:
-        root.removeHandler(old)
-        old.close()
     root.addHandler(handler)
     root.setLevel(level.value.upper())
     logging.captureWarnings(capture=True)

@@ -14,10 +14,10 @@ def share_step(running: Seq[Sequence], step_tokens: int) -> tuple[StepRow, ...]:
     to prompts, in line order; as there are fewer one-token sequences than tokens while a prompt is
     there, the first prompt always moves.
     """
-    left = step_tokens - sum(seq.num_uncomputed == 1 for seq in running)
+    wanted = [seq.num_uncomputed for seq in running]
+    left = step_tokens - wanted.count(1)
     rows = []
-    for seq in running:
-        count = seq.num_uncomputed
+    for seq, count in zip(running, wanted, strict=True):
         if count > 1:
             count = min(count, left)
             left -= count

@@ -120,14 +120,17 @@ class Scheduler:
         """Settle the next step: statuses are moved and pages taken. Empty only if nothing is alive."""
         self._step += 1
         rows = share_step(self._running, self.config.step_tokens)
-        plan = plan_preemption(self._running, self._page_needs(rows), self.pool, self._policy)
+        needs = self._page_needs(rows)
+        plan = plan_preemption(self._running, needs, self.pool, self._policy)
         entered: tuple[Sequence, ...] = ()
         if plan is not None:
             self._park(plan, now_s)
             rows = tuple(row for row in rows if row.seq.status is SeqStatus.RUNNING)
+            needs = self._page_needs(rows)
         elif entered := self._let_in(now_s):
             rows = share_step(self._running, self.config.step_tokens)
-        for seq, count in self._page_needs(rows).items():
+            needs = self._page_needs(rows)
+        for seq, count in needs.items():
             pages = self.pool.take(count)
             assert pages is not None, f"{seq.request_id} needs {count} pages of {self.pool.usage()}"
             seq.page_table += pages

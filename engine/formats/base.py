@@ -7,6 +7,7 @@ use them. A `Checkpoint` belongs to the thread that opened it. No torch.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -14,9 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.errors import NotEnoughMemory
-from engine.formats.mapped_file import MappedFile, shorten
+from engine.errors import CorruptModel, NotEnoughMemory
+from engine.formats.mapped_file import DAMAGED, MappedFile, shorten
 from kernels.quant import dequantize
+
+_ARCHITECTURE = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class FileFormat(Enum):
@@ -74,7 +77,7 @@ class Checkpoint:
     """What was opened: the first file of a split GGUF model, or the folder."""
     format: FileFormat
     architecture: str
-    """general.architecture of a GGUF file, model_type of a config.json."""
+    """general.architecture of a GGUF file, model_type of a config.json: a plain short name."""
     metadata: Mapping[str, object]
     tensors: Mapping[str, TensorInfo]
     """Under the file's own names."""
@@ -86,6 +89,13 @@ class Checkpoint:
     """The default template's text, not yet parsed."""
     folder_text: FolderText | None = None
     """Set for a Hugging Face folder; a GGUF file has tokenizer.ggml.* in `metadata` instead."""
+
+    def __post_init__(self) -> None:
+        if not _ARCHITECTURE.fullmatch(self.architecture):
+            raise CorruptModel(
+                f"{self.path.name}: the architecture is {shorten(self.architecture)}, a name of up to "
+                f"64 letters, digits and . _ - was expected; {DAMAGED}"
+            )
 
     def read_float32(self, name: str) -> np.ndarray:
         """The tensor's values, dequantised: C-contiguous float32 of its shape, the caller's own.

@@ -104,8 +104,8 @@ def _read_metadata(cursor: HeaderCursor, num_keys: int) -> dict[str, object]:
     for index in range(num_keys):
         key = cursor.string(f"metadata key {index}", limit=MAX_NAME_BYTES)
         if key in metadata:
-            raise cursor.corrupt(f"metadata key {shorten(key)}", "stands twice")
-        metadata[key] = cursor.value(key)
+            raise cursor.corrupt(shorten(key), "stands twice")
+        metadata[key] = cursor.value(shorten(key))
     return metadata
 
 

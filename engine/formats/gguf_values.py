@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import overload
 
 from engine.errors import CorruptModel
-from engine.formats.mapped_file import DAMAGED, MappedFile, shorten
+from engine.formats.mapped_file import DAMAGED, MappedFile
 
 MAX_HEADER_BYTES = 128 << 20
 """Everything before the weights; the largest vocabularies take some 20 MiB."""
@@ -105,7 +105,7 @@ class StringArray(Sequence[str]):
 class HeaderCursor:
     """A position in the header of one file; every method moves it past what it returns.
 
-    `field` names what is read, for messages. Raises CorruptModel on any value that cannot be.
+    `field` names what is read, as it is to stand in a message. Raises CorruptModel on any value that cannot be.
     """
 
     def __init__(self, file: MappedFile) -> None:
@@ -215,5 +215,4 @@ class HeaderCursor:
             position += length
         starts.append(position - begin + _LENGTH.size)
         self.position = position
-        name = f"{self.file_name}: {shorten(field)}"
-        return StringArray(name, self._file.data[begin:position], starts)
+        return StringArray(f"{self.file_name}: {field}", self._file.data[begin:position], starts)

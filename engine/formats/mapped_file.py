@@ -14,10 +14,10 @@ from engine.errors import CorruptModel, ModelNotFound
 DAMAGED = "the file is damaged or incomplete; download it again"
 
 
-def shorten(value: object) -> str:
+def shorten(value: object, limit: int = 80) -> str:
     """A value of a file as it may stand in a message: one line, of a length that can be read."""
     if isinstance(value, str):
-        return repr(value if len(value) <= 80 else value[:77] + "...")
+        return repr(value if len(value) <= limit else value[: limit - 3] + "...")
     if value is None or isinstance(value, int | float):
         return f"{value!r:.80}"
     return f"a value of type {type(value).__name__}"

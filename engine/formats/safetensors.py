@@ -24,7 +24,7 @@ SINGLE_FILE = "model.safetensors"
 INDEX_FILE = "model.safetensors.index.json"
 PICKLED_SUFFIXES = frozenset({".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle"})
 WEIGHT_TYPES = ("F32", "F16", "BF16")
-MAX_HEADER_BYTES = 16 << 20
+MAX_HEADER_BYTES = 8 << 20
 MAX_CONFIG_BYTES = 1 << 20
 MAX_TOKENIZER_CONFIG_BYTES = 4 << 20
 MAX_INDEX_BYTES = 12 << 20
@@ -159,7 +159,7 @@ def _read_header(file: MappedFile) -> dict[str, tuple[TensorInfo, Place]]:
                 tensors[key] = (info, Place(file, offset))
                 offset += info.num_bytes
     except SafetensorError as error:
-        raise CorruptModel(f"{name}: {error}; {DAMAGED}") from error
+        raise CorruptModel(f"{name}: {shorten(str(error), 200)}; {DAMAGED}") from error
     if offset != file.size:
         raise CorruptModel(
             f"{name}: its tensors end at {offset}, the file at {file.size} bytes; {DAMAGED}"

@@ -6,12 +6,14 @@ touches a scheduler, a sequence or a tensor; `submit`, `abort`, `control` and `s
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from engine.api import (
     Command,
@@ -33,9 +35,11 @@ from engine.errors import EngineError, EngineStopped, ModelError, ModelUnavailab
 from engine.runtime.event_bus import EventBus
 from engine.runtime.intake import Intake, Prepared
 from engine.runtime.live_request import LiveRequest
-from engine.runtime.loaded_model import LoadedModel
 from engine.runtime.rate_meter import RateMeter
-from engine.runtime.stepper import Stepper
+
+if TYPE_CHECKING:
+    from engine.runtime.loaded_model import LoadedModel
+    from engine.runtime.stepper import Stepper
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +229,12 @@ class Engine:
         )
         self._state = EngineState.LOADING
         self._publish([*events, ModelChanged(state=self._state, model=None, progress=0.0)])
+        # Threads that spin while they wait halve the speed beside one busy program; read when torch is imported.
+        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+        # Here and not above: torch takes a second to import, on this thread, when the window is up.
+        from engine.runtime.loaded_model import LoadedModel
+        from engine.runtime.stepper import Stepper
+
         try:
             self._model = LoadedModel.load(command, self._on_load_progress)
         except _LoadCancelled:

@@ -108,7 +108,7 @@ class Stepper:
         events += [
             Restored(
                 request_id=seq.request_id,
-                parked_s=seq.parked_s,
+                parked_s=seq.last_park_s,
                 recomputed_tokens=seq.num_uncomputed,
             )
             for seq in batch.restored

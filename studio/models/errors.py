@@ -6,6 +6,7 @@ StudioError
 │   ├── StoreBusy           another Layby has it open
 │   ├── StoreFull           the disk is full
 │   └── StoreBroken         the file was damaged; it has been set aside
+├── ServerStartError        the local server cannot start as it is set
 ├── LibraryError            the model library cannot be changed like that
 └── FetchError              a model could not be fetched
     ├── FetchUnavailable    this installation or its network cannot fetch
@@ -53,6 +54,12 @@ class StoreBroken(StoreError):
     """The history file was damaged and has been set aside."""
 
     code = "store_broken"
+
+
+class ServerStartError(StudioError):
+    """The local server cannot start as it is set; the message names the value and the remedy."""
+
+    code = "server_failed"
 
 
 class LibraryError(StudioError):

@@ -9,10 +9,6 @@ import ipaddress
 from dataclasses import dataclass, field
 
 
-class ServerStartError(Exception):
-    """The server cannot start as it is set; the message names the value and the remedy."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSettings:
     """Where the server listens and who may ask. Raises ValueError when the port is out of bounds."""

@@ -7,7 +7,7 @@ Standard library only; any thread.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import Field, dataclass, fields
 from enum import Enum
 from typing import Any, get_args, get_type_hints
 
@@ -149,27 +149,20 @@ _ARTICLES = {
 def fields_of(group: str, kind: type[Any]) -> tuple[SettingField, ...]:
     """Every setting of a group's dataclass, in the order they are declared."""
     hints = get_type_hints(kind)
-    return tuple(
-        _read(group, entry.name, hints[entry.name], entry.default, entry.metadata[_METADATA_KEY])
-        for entry in fields(kind)
-    )
+    return tuple(_read(group, entry, hints[entry.name]) for entry in fields(kind))
 
 
-def _read(group: str, name: str, hint: Any, default: Any, info: SettingInfo) -> SettingField:
+def _read(group: str, entry: Field[Any], hint: Any) -> SettingField:
     types = get_args(hint) or (hint,)
     base = next(kind for kind in types if kind is not type(None))
     is_choice = issubclass(base, Enum)
-    plain_kinds = {
-        bool: SettingKind.SWITCH,
-        int: SettingKind.INTEGER,
-        str: SettingKind.TEXT,
-    }
+    plain_kinds = {bool: SettingKind.SWITCH, int: SettingKind.INTEGER, str: SettingKind.TEXT}
     return SettingField(
         group=group,
-        name=name,
+        name=entry.name,
         kind=SettingKind.CHOICE if is_choice else plain_kinds[base],
-        default=default,
-        info=info,
+        default=entry.default,
+        info=entry.metadata[_METADATA_KEY],
         choices=base if is_choice else None,
         is_optional=type(None) in types,
     )

@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Any, get_type_hints
 
 from engine.api import Device, LoadOptions
+from studio.models.server_settings import ServerSettings
 from studio.models.setting_field import (
     AppliesAt,
     SettingField,
@@ -202,6 +203,10 @@ class LocalServerSettings:
             )
         ),
     )
+
+    def server_settings(self) -> ServerSettings:
+        """These settings as the server takes them."""
+        return ServerSettings(host=self.host, port=self.port, api_key=self.api_key or None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""One wire request under way: its engine requests, and their events merged in order of arrival. Server thread."""
+"""One wire request under way: its engine requests and their events, merged. Server thread."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.client import EngineClient, RequestStream
 from studio.server.replies import ChoiceText, Json, ReplyShape, total_usage
 
 ChoiceEvents = asyncio.Queue[tuple[int, RequestEvent]]
-"""Events with the index of their choice."""
+"""Events with the index of their choice; those of one choice are in order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,6 +23,9 @@ MAX_CHOICES = 8
 MAX_PROMPTS = 128
 MAX_STOPS = 16
 MAX_TOKEN_ID = (1 << 31) - 1
+MAX_MESSAGES = 1 << 16
+MAX_PROMPT_IDS = 1 << 20
+"""This and MAX_MESSAGES are beyond any model's window; they keep the reading of one request short."""
 
 Prompt = str | tuple[int, ...]
 """One prompt: text, or token ids taken as they are."""
@@ -83,7 +86,7 @@ def _read_max_tokens(value: object) -> object:
     return None if value == -1 else value
 
 
-MaxTokens = Annotated[int | None, BeforeValidator(_read_max_tokens)]
+MaxTokens = Annotated[int | None, Field(ge=0), BeforeValidator(_read_max_tokens)]
 
 
 class SamplingFields(WireModel):
@@ -197,7 +200,7 @@ class Message(WireModel):
 class ChatCompletionRequest(GenerationFields):
     """POST /v1/chat/completions."""
 
-    messages: Annotated[list[Message], Field(fail_fast=True, min_length=1)]
+    messages: Annotated[list[Message], Field(fail_fast=True, min_length=1, max_length=MAX_MESSAGES)]
     max_completion_tokens: MaxTokens = None
     logprobs: bool | None = None
     top_logprobs: int | None = None
@@ -225,6 +228,8 @@ def _read_prompt(place: str, value: object) -> Prompt:
 
 
 def _read_token_ids(place: str, ids: list[object]) -> tuple[int, ...]:
+    if len(ids) > MAX_PROMPT_IDS:
+        raise _wrong(f"has {len(ids)} token ids, the limit is {MAX_PROMPT_IDS}")
     for index, token_id in enumerate(ids):
         if type(token_id) is not int or not 0 <= token_id <= MAX_TOKEN_ID:
             raise _wrong(f"has at {place}[{index}] {token_id!r:.40}, which is no token id")

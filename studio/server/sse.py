@@ -25,6 +25,7 @@ DONE = b"data: [DONE]\n\n"
 KEEPALIVE = b":\n\n"
 PARKED_KEEPALIVE = b": preempt-keepalive\n\n"
 
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-cache"),
@@ -44,9 +45,7 @@ class StreamTimings:
 
 def encode(data: Json) -> bytes:
     """One event. JSON has no line breaks of its own, so it is always one line."""
-    return (
-        b"data: " + json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode() + b"\n\n"
-    )
+    return b"data: " + _JSON.encode(data).encode() + b"\n\n"
 
 
 class _Writer:
@@ -60,8 +59,8 @@ class _Writer:
 
     async def open(self) -> None:
         if not self.is_open:
-            self.is_open = True
             await self._send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+            self.is_open = True
             self.last_write_s = self._clock()
 
     async def write(self, data: bytes, *, is_last: bool = False) -> None:

@@ -20,7 +20,8 @@ import uvicorn
 
 from engine.api import EnginePort
 from engine.client import EngineClient
-from studio.models.server_settings import ServerSettings, ServerStartError
+from studio.models.errors import ServerStartError
+from studio.models.server_settings import ServerSettings
 from studio.server.app import build_app
 from studio.server.context import ServerContext
 from studio.server.live_requests import LiveRequests

@@ -34,15 +34,18 @@ class ChatSaver:
 
     def save_chat(self, chat: Conversation) -> None:
         """Write the chat (not its messages) with the next tick."""
-        self._chats[chat.chat_id] = chat
-        self._tick()
+        if chat.chat_id not in self._forgotten:
+            self._chats[chat.chat_id] = chat
+            self._tick()
 
-    def save_message(self, message: Message) -> None:
-        """Write the message with the next tick, or now if it has ended."""
+    def save_message(self, chat: Conversation, message: Message) -> None:
+        """Write the chat and this message with the next tick, or now if the message has ended."""
+        if chat.chat_id in self._forgotten:
+            return
         self._messages[message.message_id] = message
         if not message.status.is_alive:
             self._hurry.set()
-        self._tick()
+        self.save_chat(chat)
 
     def forget(self, chat: Conversation) -> None:
         """Write nothing more of this chat: it is being deleted."""

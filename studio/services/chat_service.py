@@ -21,6 +21,7 @@ from studio.models.errors import StoreError
 from studio.models.signal import Signal
 from studio.services.chat_prompt import request_for, title_for
 from studio.services.chat_saver import SAVE_INTERVAL_S, ChatSaver
+from studio.services.history_rows import valid_text
 from studio.services.history_store import HistoryStore
 from studio.services.notice_service import NoticeService
 from studio.services.reply_fold import ReplyFold
@@ -114,7 +115,7 @@ class ChatService:
         self._sending.add(chat.chat_id)
         try:
             await self._load_messages(chat)
-            reply = await self._add_turn(chat, text)
+            reply = await self._add_turn(chat, valid_text(text))
         except StoreError as error:
             self._notices.report(error)
             return False
@@ -169,12 +170,14 @@ class ChatService:
         self._store.end_check()
         for chat in tuple(self.chats):
             self._end_reply(chat, MessageStatus.INTERRUPTED)
-        if self._ending:
-            await asyncio.wait(self._ending)
-        await self._saver.close()
-        if self._checking is not None:
-            await self._checking
-        await self._store.close()
+        if running := {*self._ending, *self._replies.values()}:
+            await asyncio.wait(running)
+        try:
+            await self._saver.close()
+            if self._checking is not None:
+                await self._checking
+        finally:
+            await self._store.close()
 
     async def _check_store(self) -> None:
         try:
@@ -223,7 +226,7 @@ class ChatService:
             async for event in events:
                 before = reply.status
                 fold.apply(event, self._clock())
-                self._saver.save_message(reply)
+                self._saver.save_message(chat, reply)
                 self.message_changed.emit(reply)
                 if reply.status is not before:
                     self._on_status_changed(chat, reply)
@@ -238,14 +241,15 @@ class ChatService:
 
     def _end_reply(self, chat: Conversation, status: MessageStatus) -> None:
         """The reply has ended for everybody at once; its task leaves the engine's stream on its own."""
-        reply, task = chat.running_message, self._replies.pop(chat.chat_id, None)
+        reply, task = chat.running_message, self._replies.get(chat.chat_id)
         if reply is None or task is None:
             return
+        del self._replies[chat.chat_id]
         self._ending.add(task)
         task.cancel()
         reply.status = status
         reply.note = ""
-        self._saver.save_message(reply)
+        self._saver.save_message(chat, reply)
         self.message_changed.emit(reply)
         self.chat_changed.emit(chat)
 
@@ -262,6 +266,6 @@ class ChatService:
         if reply.status.is_alive:
             reply.status = MessageStatus.FAILED
             reply.note = str(error)
-            self._saver.save_message(reply)
+            self._saver.save_message(chat, reply)
             self.message_changed.emit(reply)
             self.chat_changed.emit(chat)

@@ -25,17 +25,22 @@ CHAT_COLUMNS = (
 MESSAGE_COLUMNS = "message_id, chat_id, role, text, created_s, status, note, stats"
 
 
+def valid_text(text: str) -> str:
+    """`text` with halves of surrogate pairs, which no file and no tokenizer takes, as question marks."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
 def chat_row(chat: Conversation) -> Row:
     """The values of CHAT_COLUMNS."""
     return (
         chat.chat_id,
-        chat.title,
+        valid_text(chat.title),
         chat.created_s,
         chat.updated_s,
-        chat.system_prompt,
+        valid_text(chat.system_prompt),
         _changed_as_json(chat.sampling, SamplingParams()),
         chat.max_tokens,
-        chat.draft,
+        valid_text(chat.draft),
         int(chat.has_unread),
     )
 
@@ -64,10 +69,10 @@ def message_row(message: Message) -> Row:
         message.message_id,
         message.chat_id,
         message.role.value,
-        message.text,
+        valid_text(message.text),
         message.created_s,
         message.status.value,
-        message.note,
+        valid_text(message.note),
         _changed_as_json(message.stats, ReplyStats()),
     )
 

@@ -64,6 +64,11 @@ class ModelLibraryService:
             )
         return entry.path
 
+    def name_of(self, path: Path) -> str:
+        """The library's name of the model at `path`, or a plain name made from the path."""
+        names = (entry.name for entry in self.entries() if entry.path == path)
+        return next(names, plain_name(path))
+
     def catalog_entry(self, name: str) -> CatalogEntry:
         """The model of that name that can be fetched.
 

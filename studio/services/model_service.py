@@ -22,7 +22,6 @@ from studio.models.errors import FetchError, LibraryError, StudioError
 from studio.models.model_library import CatalogEntry, ModelEntry
 from studio.models.signal import Signal
 from studio.services.model_fetcher import ModelFetcher
-from studio.services.model_files import plain_name
 from studio.services.model_library_service import ModelLibraryService
 from studio.services.notice_service import NoticeService
 from studio.services.settings_service import SettingsService
@@ -110,7 +109,7 @@ class ModelService:
 
         def read() -> ModelInfo:
             path = self._library.resolve(name_or_path)
-            return self._inspect(path, self._name_of(path))
+            return self._inspect(path, self._library.name_of(path))
 
         return await self._try(read)
 
@@ -208,10 +207,6 @@ class ModelService:
         except OSError as error:
             self._notices.report(LibraryError(f"{error.filename}: {error.strerror}"))
         return None
-
-    def _name_of(self, path: Path) -> str:
-        names = (entry.name for entry in self._library.entries() if entry.path == path)
-        return next(names, plain_name(path))
 
     def _remember(self, info: ModelInfo) -> None:
         is_in_library = any(entry.path == info.path for entry in self.entries)

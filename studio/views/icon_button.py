@@ -6,10 +6,9 @@ GUI thread. Its label is both the tool tip and the accessible name. Must not imp
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QSize, Qt
-from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QToolButton, QWidget
 
-from studio.views.icons import icon
+from studio.views.icons import palette_icon
 
 
 class IconButton(QToolButton):
@@ -39,6 +38,4 @@ class IconButton(QToolButton):
             self._draw()
 
     def _draw(self) -> None:
-        palette, role = self.palette(), QPalette.ColorRole.ButtonText
-        off = palette.color(QPalette.ColorGroup.Disabled, role)
-        self.setIcon(icon(self._icon_name, palette.color(role), off))
+        self.setIcon(palette_icon(self._icon_name, self.palette()))

@@ -59,13 +59,14 @@ def describe_reply(message: Message) -> StatusWords:
     status, note = message.status, message.note
     match status:
         case MessageStatus.QUEUED:
-            return StatusWords(Mark.DOTS, _joined(tr("Queued"), note, mark=", "), Tone.WAITING)
+            return StatusWords(Mark.DOTS, _joined(tr("Queued"), note), Tone.WAITING)
         case MessageStatus.READING:
-            return StatusWords(Mark.PIE, _reading(message), Tone.ACTIVE, message.progress)
+            text = note or _reading(message)
+            return StatusWords(Mark.PIE, text, Tone.ACTIVE, message.progress)
         case MessageStatus.WRITING:
             return StatusWords(Mark.DOT, _joined(tr("Writing"), _speed(message)), Tone.ACTIVE)
         case MessageStatus.PARKED:
-            return StatusWords(Mark.BARS, _joined(tr("Waiting for room"), note), Tone.WAITING)
+            return StatusWords(Mark.BARS, note or tr("Waiting for room"), Tone.WAITING)
         case MessageStatus.DONE:
             return StatusWords(Mark.NONE, figures(message))
         case MessageStatus.STOPPED:
@@ -77,7 +78,7 @@ def describe_reply(message: Message) -> StatusWords:
             text = tr("Interrupted when Layby closed")
             return StatusWords(Mark.BROKEN_RING, text, Tone.WAITING)
         case MessageStatus.FAILED:
-            return StatusWords(Mark.CROSS, note or tr("This reply failed"), Tone.FAILED)
+            return StatusWords(Mark.CROSS, _joined(tr("Failed"), note), Tone.FAILED)
     assert_never(status)
 
 
@@ -122,5 +123,5 @@ def _speed(message: Message) -> str:
     return tr("{speed} tok/s").format(speed=rate(speed)) if speed else ""
 
 
-def _joined(*parts: str, mark: str = " · ") -> str:
-    return mark.join(part for part in parts if part)
+def _joined(*parts: str) -> str:
+    return " · ".join(part for part in parts if part)

@@ -36,15 +36,15 @@ def ordinal(place: int) -> str:
 
 
 def rate(tokens_per_s: float) -> str:
-    """One decimal below 10, none above: more would be noise."""
-    return f"{tokens_per_s:.1f}" if tokens_per_s < 10 else f"{tokens_per_s:.0f}"
+    """One decimal below 20, none above: more would be noise."""
+    return f"{tokens_per_s:.1f}" if tokens_per_s < 19.95 else f"{tokens_per_s:.0f}"
 
 
 def seconds(duration_s: float) -> str:
     """0.9 s, 8 s, 3 min 5 s."""
-    if duration_s < 10:
+    if duration_s < 9.95:
         return tr("{figure} s").format(figure=f"{duration_s:.1f}")
-    if duration_s < 60:
+    if duration_s < 59.5:
         return tr("{figure} s").format(figure=f"{duration_s:.0f}")
     minutes, rest = divmod(round(duration_s), 60)
     return tr("{minutes} min {seconds} s").format(minutes=minutes, seconds=rest)
@@ -52,7 +52,7 @@ def seconds(duration_s: float) -> str:
 
 def size(num_bytes: int) -> str:
     """98 MB, 4.1 GB: decimal units, as file managers and download pages use."""
-    if num_bytes < _GB:
+    if num_bytes < _GB - _MB / 2:
         return tr("{figure} MB").format(figure=f"{num_bytes / _MB:.0f}")
     return tr("{figure} GB").format(figure=f"{num_bytes / _GB:.1f}")
 

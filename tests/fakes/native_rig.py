@@ -17,7 +17,7 @@ from kernels.cpu.library import NativeUnavailable, load_library
 from kernels.kv_layout import KvPool, KvType
 from kernels.native_backend import NativeBackend, NativeProgram, StepLimits
 from kernels.quant import BLOCK_FORMATS, dequantize
-from kernels.weight_source import StoredWeight
+from kernels.weight_store import StoredWeight
 
 STORAGES = tuple(BLOCK_FORMATS)
 FLOATS = ("F32", "F16", "BF16")

@@ -14,7 +14,7 @@ from fakes.native_rig import (
     reference,
     rows_program,
 )
-from fakes.tiny_programs import MODELS, record
+from fakes.native_programs import MODELS, record
 from kernels.api import (
     Activation,
     AttentionShape,

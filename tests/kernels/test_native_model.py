@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from fakes.native_rig import VARIANTS, compiled, needs_kernels, reference
-from fakes.tiny_programs import MODELS, VOCABULARY, record
+from fakes.native_programs import MODELS, VOCABULARY, record
 from kernels.api import StepInputs
 from kernels.cpu.library import NativeError
 from kernels.kv_layout import KvType

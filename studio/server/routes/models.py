@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 from starlette.responses import JSONResponse
 
-from engine.api import EngineState
+from engine.api import EngineSnapshot, EngineState
 from studio.server.context import ServerContext
 from studio.server.replies import Json
 from studio.server.translate import served_model
@@ -16,18 +16,20 @@ def models_router(context: ServerContext) -> APIRouter:
 
     @router.get("/v1/models")
     async def list_models() -> JSONResponse:
-        is_ready = context.client.snapshot().state is EngineState.READY
-        return JSONResponse({"object": "list", "data": [_entry(context, None)] if is_ready else []})
+        snapshot = context.client.snapshot()
+        is_ready = snapshot.state is EngineState.READY
+        return JSONResponse(
+            {"object": "list", "data": [_entry(snapshot, None)] if is_ready else []}
+        )
 
     @router.get("/v1/models/{name:path}")
     async def show_model(name: str) -> JSONResponse:
-        return JSONResponse(_entry(context, name))
+        return JSONResponse(_entry(context.client.snapshot(), name))
 
     return router
 
 
-def _entry(context: ServerContext, name: str | None) -> Json:
-    snapshot = context.client.snapshot()
+def _entry(snapshot: EngineSnapshot, name: str | None) -> Json:
     model = served_model(snapshot, name)
     return {
         "id": model.name,

@@ -54,7 +54,9 @@ class CodeBlock(QFrame):
         layout.addWidget(self._lines)
 
     def set_text(self, text: str) -> None:
+        """Show the code so far."""
         self._lines.set_text(text)
+        self.updateGeometry()  # at once: layouts tell layouts around them only with the next event
 
     def text(self) -> str:
         return self._lines.toPlainText()
@@ -85,12 +87,11 @@ class _CodeLines(QTextEdit):
         self.viewport().setAutoFillBackground(False)
         self.document().setDocumentMargin(0)
         self.setViewportMargins(12, 4, 12, 0)
-        cursor = self.textCursor()
-        cursor.setKeepPositionOnInsert(True)  # or the view would scroll to each line that comes
-        self.setTextCursor(cursor)
         self._dress()
 
     def set_text(self, text: str) -> None:
+        bar = self.horizontalScrollBar()
+        place_px = bar.value()
         cursor = QTextCursor(self.document())
         if not text.startswith(self._shown):
             cursor.select(QTextCursor.SelectionType.Document)
@@ -100,6 +101,9 @@ class _CodeLines(QTextEdit):
         cursor.insertText(text[len(self._shown) :])
         self._shown = text
         self._fit()
+        if not self.textCursor().hasSelection():
+            self.moveCursor(QTextCursor.MoveOperation.Start)  # or the view would follow the text
+        bar.setValue(place_px)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         if event.angleDelta().x():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from engine.core.config import SchedulerConfig
@@ -9,8 +12,9 @@ from engine.core.config import SchedulerConfig
 
 @pytest.mark.parametrize("name", ["num_pages", "page_tokens", "max_running", "step_tokens"])
 def test_a_size_below_one_is_refused(name: str) -> None:
+    sizes: dict[str, Any] = {name: 0}
     with pytest.raises(ValueError, match=f"{name} is 0, the least is 1"):
-        SchedulerConfig(**{"num_pages": 4, name: 0})
+        replace(SchedulerConfig(num_pages=4), **sizes)
 
 
 @pytest.mark.parametrize("window_tokens", [-1, 129])

@@ -32,7 +32,7 @@ class StoredWeight:
         return dequantize(np.frombuffer(self.data, np.uint8), self.storage, self.shape)
 
 
-class WeightSource(Protocol):
+class WeightStore(Protocol):
     """Weights by the names that a program uses."""
 
     def stored(self, name: str) -> StoredWeight:

@@ -1,0 +1,25 @@
+"""From the scheduler's rows to what a compiled program takes, token by token. Plain integers; engine thread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.core.types import StepRow
+from kernels.api import StepInputs
+
+
+def make_step_inputs(rows: Sequence[StepRow]) -> StepInputs:
+    """The tokens of all rows in order; logits are wanted for the last token of each row that samples."""
+    token_ids: list[int] = []
+    positions: list[int] = []
+    sequences: list[int] = []
+    outputs: list[int] = []
+    for index, row in enumerate(rows):
+        stop = row.start + row.count
+        token_ids += row.seq.token_ids[row.start : stop]
+        positions += range(row.start, stop)
+        sequences += [index] * row.count
+        if row.samples:
+            outputs.append(len(token_ids) - 1)
+    tables = [row.seq.page_table for row in rows]
+    return StepInputs(token_ids, positions, sequences, tables, outputs)

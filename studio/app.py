@@ -1,0 +1,184 @@
+"""The composition root: the only file that knows everybody.
+
+Builds the engine, its clients, the services, the server and the window, in that order, and takes them down in the
+opposite one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import queue
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from types import FrameType
+
+from engine.api import EngineEvent, EnginePort, EngineState, LoadModel, ModelChanged
+from engine.client import EngineClient
+from engine.factory import create_engine, inspect_model
+from studio.paths import Paths
+from studio.server.thread import ServerThread
+from studio.services.chat_service import ChatService
+from studio.services.history_store import HistoryStore
+from studio.services.model_catalog import read_catalog
+from studio.services.model_fetcher import ModelFetcher, default_pip
+from studio.services.model_library_service import ModelLibraryService
+from studio.services.model_service import ModelService
+from studio.services.notice_service import NoticeService
+from studio.services.server_service import ServerService
+from studio.services.settings_service import SettingsService
+from studio.views.ports import WindowServices
+
+_log = logging.getLogger(__name__)
+
+
+def run_server(settings: SettingsService, paths: Paths) -> int:
+    """`layby serve`: the server alone, until a signal ends it.
+
+    Listens first (so that a taken port is known at once, and /health answers while the model loads), then loads the
+    model, then says where it listens. Raises EngineError or ServerStartError when it cannot serve.
+    """
+    library = _library(paths)
+    path = library.resolve(settings.settings.engine.model)
+    engine = create_engine()
+    server = ServerThread(engine, settings.settings.server.server_settings())
+    try:
+        server.start()
+        news: queue.SimpleQueue[ModelChanged | None] = queue.SimpleQueue()
+        _on_signals(lambda: news.put(None))
+        engine.subscribe(lambda events: _pass_on_model_events(events, news))
+        options = settings.settings.engine.load_options()
+        engine.control(LoadModel(path=path, name=library.name_of(path), options=options))
+        if _wait_until_ready(news):
+            sys.stdout.write(f"listening on {server.url}\n")
+            sys.stdout.flush()
+            _wait_for_signal(news)
+        return 0
+    finally:
+        server.stop()
+        engine.shutdown()
+
+
+def _pass_on_model_events(
+    events: tuple[EngineEvent, ...], news: queue.SimpleQueue[ModelChanged | None]
+) -> None:
+    for event in events:
+        if isinstance(event, ModelChanged):
+            news.put(event)
+
+
+def _wait_until_ready(news: queue.SimpleQueue[ModelChanged | None]) -> bool:
+    """False when a signal came first; raises the engine's own error when the model cannot be loaded."""
+    while (event := _next(news)) is not None:
+        if event.error is not None:
+            raise event.error
+        if event.state is EngineState.READY:
+            return True
+    return False
+
+
+def _wait_for_signal(news: queue.SimpleQueue[ModelChanged | None]) -> None:
+    while _next(news) is not None:
+        pass
+
+
+def _next(news: queue.SimpleQueue[ModelChanged | None]) -> ModelChanged | None:
+    """The next event, or None for a signal. Wakes up now and then, or Windows would not deliver Ctrl+C."""
+    while True:
+        try:
+            return news.get(timeout=1.0)
+        except queue.Empty:
+            continue
+
+
+def _on_signals(stop: Callable[[], object]) -> None:
+    def handle(_number: int, _frame: FrameType | None) -> None:
+        stop()
+
+    signal.signal(signal.SIGINT, handle)
+    signal.signal(signal.SIGTERM, handle)
+
+
+def run_window(settings: SettingsService, paths: Paths) -> int:
+    """`layby`: the window, until it is closed."""
+    import qasync
+    from PySide6.QtWidgets import QApplication
+
+    application = QApplication.instance() or QApplication(sys.argv[:1])
+    application.setApplicationName("Layby")
+    # Not qasync.run: on Python 3.11 it would make every other thread's loop a Qt loop too.
+    with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(application)) as runner:
+        return runner.run(_window_until_closed(settings, paths))
+
+
+async def _window_until_closed(settings: SettingsService, paths: Paths) -> int:
+    from studio.views.main_window import MainWindow
+
+    async with open_services(settings, paths) as services:
+        window = MainWindow(services)
+        _on_signals(window.close)
+        window.show()
+        if settings.settings.server.is_enabled:
+            await services.server.start()
+        loading = asyncio.create_task(_load_last_model(services))
+        await window.wait_closed()
+        loading.cancel()
+        window.deleteLater()
+    return 0
+
+
+async def _load_last_model(services: WindowServices) -> None:
+    if model := services.settings.settings.engine.model:
+        await services.models.load(model)
+
+
+@asynccontextmanager
+async def open_services(
+    settings: SettingsService, paths: Paths, *, engine: EnginePort | None = None
+) -> AsyncIterator[WindowServices]:
+    """Everything below the window, running. Raises StoreBusy when another Layby has the chats open."""
+    loop = asyncio.get_running_loop()
+    engine = engine or create_engine()
+    client = EngineClient(engine, loop)
+    notices = NoticeService()
+    store = HistoryStore(paths.history_file)
+    chats = ChatService(client, store, notices, clock=time.time)
+    library = _library(paths)
+    models = ModelService(
+        client,
+        library,
+        ModelFetcher(library, pip=default_pip()),
+        settings=settings,
+        notices=notices,
+        inspect=inspect_model,
+    )
+    server_engine = engine
+    server = ServerService(
+        lambda: ServerThread(server_engine, settings.settings.server.server_settings()), notices
+    )
+    if settings.problem is not None:
+        notices.report(settings.problem)
+    try:
+        await chats.start()
+        await models.refresh()
+        yield WindowServices(
+            chats=chats,
+            models=models,
+            notices=notices,
+            settings=settings,
+            server=server,
+            read_snapshot=engine.snapshot,
+        )
+    finally:
+        await server.stop()
+        await chats.close()
+        await models.close()
+        client.close()
+        await asyncio.to_thread(engine.shutdown)
+
+
+def _library(paths: Paths) -> ModelLibraryService:
+    return ModelLibraryService(paths.models_folder, read_catalog())

@@ -1,0 +1,56 @@
+"""Carries out what the command line asked for. The window and the engine are imported only where they are needed."""
+
+from __future__ import annotations
+
+import sys
+
+from studio.cli.doctor import run_doctor
+from studio.cli.models_command import ModelsCommand
+from studio.cli.parser import Command, Options
+from studio.logs import log_to_file, log_to_stderr
+from studio.models.errors import SettingError
+from studio.paths import Paths, find_paths, layby_variables
+from studio.services.model_catalog import read_catalog
+from studio.services.model_fetcher import ModelFetcher, default_pip
+from studio.services.model_library_service import ModelLibraryService
+from studio.services.settings_service import SettingsService
+
+
+def run_command(options: Options) -> int:
+    """The exit code of the command. Raises EngineError, StudioError or OSError."""
+    paths = find_paths()
+    settings = SettingsService(
+        paths.settings_file, environment=layby_variables(), flags=options.flags
+    )
+    library = ModelLibraryService(paths.models_folder, read_catalog())
+    match options.command:
+        case Command.WINDOW:
+            return _open_window(settings, paths)
+        case Command.SERVE:
+            return _serve(settings, paths, library)
+        case Command.DOCTOR:
+            return run_doctor(settings, paths, library, is_deep=options.is_deep)
+        case _:
+            return ModelsCommand(library, ModelFetcher(library, pip=default_pip())).run(options)
+
+
+def _open_window(settings: SettingsService, paths: Paths) -> int:
+    log_to_file(paths.log_file, settings.settings.log.level)
+    from studio.app import run_window
+
+    return run_window(settings, paths)
+
+
+def _serve(settings: SettingsService, paths: Paths, library: ModelLibraryService) -> int:
+    log_to_stderr(settings.settings.log.level)
+    if settings.problem is not None:
+        sys.stderr.write(f"layby: {settings.problem}\n")
+    model = settings.settings.engine.model
+    if not model:
+        raise SettingError(
+            "no model to serve; name one with -m or LAYBY_MODEL, as in: layby serve -m smollm2-135m"
+        )
+    library.resolve(model)  # a name that is wrong is told before torch takes its seconds to load
+    from studio.app import run_server
+
+    return run_server(settings, paths)

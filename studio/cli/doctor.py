@@ -1,0 +1,118 @@
+"""`layby doctor`: checks everything Layby needs, a line each, with the remedy where one is needed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import sqlite3
+import sys
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+from studio import __version__
+from studio.cli.checks import Check, Level, fail, ok, warn
+from studio.cli.machine_checks import check_machine
+from studio.cli.package_checks import check_packages
+from studio.models.settings import LocalServerSettings
+from studio.paths import Paths
+from studio.services.model_library_service import ModelLibraryService
+from studio.services.settings_service import SettingsService
+
+_LITTLE_DISK_BYTES = 1 << 30
+
+
+def run_doctor(
+    settings: SettingsService, paths: Paths, library: ModelLibraryService, *, is_deep: bool
+) -> int:
+    """Print every check as it is done; 1 if one of them failed."""
+    checks = chain(
+        [ok("layby", f"{__version__}, SQLite {sqlite3.sqlite_version}")],
+        check_packages(),
+        check_machine(is_deep=is_deep),
+        check_folders(paths),
+        check_settings(settings),
+        check_library(library),
+        [check_port(settings.settings.server)],
+    )
+    has_failed = False
+    for check in checks:
+        sys.stdout.write(f"{check.level.value:<4}  {check.subject:<9}  {check.text}\n")
+        sys.stdout.flush()
+        has_failed = has_failed or check.level is Level.FAIL
+    return 1 if has_failed else 0
+
+
+def check_folders(paths: Paths) -> Iterator[Check]:
+    """Whether each folder can be written, and whether the disk of the models has room."""
+    for name, folder in (
+        ("data", paths.data),
+        ("config", paths.config),
+        ("cache", paths.cache),
+        ("logs", paths.logs),
+    ):
+        existing = _nearest_existing(folder)
+        if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+            yield fail(
+                name,
+                f"{folder} cannot be written; make {existing} a writable folder, or set LAYBY_HOME",
+            )
+        else:
+            yield ok(name, str(folder))
+    free = shutil.disk_usage(_nearest_existing(paths.data)).free
+    text = f"{free / 2**30:.1f} GiB free for models and chats"
+    yield ok("disk", text) if free >= _LITTLE_DISK_BYTES else warn("disk", f"{text}; make room")
+
+
+def check_settings(settings: SettingsService) -> Iterator[Check]:
+    """Only a settings file that could not be read is worth a line."""
+    if settings.problem is not None:
+        yield warn("settings", str(settings.problem))
+
+
+def check_library(library: ModelLibraryService) -> Iterator[Check]:
+    """How many models there are, and which links lead nowhere."""
+    entries = library.entries()
+    present = [entry for entry in entries if not entry.is_missing]
+    if present:
+        size = sum(entry.size_bytes for entry in present) / 1e9
+        yield ok(
+            "models",
+            f"{len(present)} with {size:.1f} GB: {', '.join(entry.name for entry in present)}",
+        )
+    else:
+        offer = library.catalog[0].name
+        yield warn(
+            "models",
+            f"the library is empty; fetch the starter model with: layby models get {offer}",
+        )
+    for entry in entries:
+        if entry.is_missing:
+            yield warn(
+                "models",
+                f"{entry.name} is not at {entry.path}; bring it back, or: layby models remove {entry.name}",
+            )
+
+
+def check_port(server: LocalServerSettings) -> Check:
+    """Whether the server could listen where the settings say."""
+    try:
+        family, kind, *_, address = socket.getaddrinfo(
+            server.host, server.port, type=socket.SOCK_STREAM
+        )[0]
+        with socket.socket(family, kind) as probe:
+            if os.name == "posix":  # as the server does: a port in TIME_WAIT is free
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        return warn(
+            "port",
+            f"{server.host}:{server.port} is not free ({reason}); choose another with --port or in the settings",
+        )
+    return ok("port", f"{server.host}:{server.port} is free")
+
+
+def _nearest_existing(folder: Path) -> Path:
+    return next(path for path in (folder, *folder.parents) if path.exists())

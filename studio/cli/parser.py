@@ -1,0 +1,152 @@
+"""The command line's grammar: flags come from the settings, commands are listed here.
+
+Importing this loads neither Qt nor torch, so that `layby --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import TypeAlias
+
+from studio import __version__
+from studio.models.errors import SettingError
+from studio.models.setting_field import SettingField, SettingValue
+from studio.models.settings import all_settings
+
+_DESCRIPTION = "Several chats on one local model, in a window or as an OpenAI-compatible server."
+_EPILOG = "Without a command the window opens. Every flag has a LAYBY_ variable and a place in the settings."
+
+
+_Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+
+class Command(Enum):
+    """What the program was asked to do."""
+
+    WINDOW = "window"
+    SERVE = "serve"
+    MODELS_LIST = "models list"
+    MODELS_GET = "models get"
+    MODELS_ADD = "models add"
+    MODELS_REMOVE = "models remove"
+    MODELS_VERIFY = "models verify"
+    DOCTOR = "doctor"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The parsed command line. `flags` holds only the settings that were given, by key."""
+
+    command: Command
+    flags: dict[str, SettingValue] = field(default_factory=dict)
+    name: str = ""
+    """Model that `models get`, `remove` and `verify` are about; empty for all of them."""
+    path: Path = Path()
+    """What `models add` adds."""
+    as_json: bool = False
+    is_sure: bool = False
+    """`--yes`: ask nothing."""
+    is_deep: bool = False
+
+
+def parse_arguments(arguments: Sequence[str]) -> Options:
+    """What the arguments ask for. Raises SystemExit, as argparse does: 2 for wrong usage, 0 for `--help`."""
+    values = vars(_build_parser().parse_args(arguments))
+    return Options(
+        command=values["command"],
+        flags={entry.key: values[entry.key] for entry in all_settings() if entry.key in values},
+        name=values.get("name") or "",
+        path=values.get("path", Path()),
+        as_json=values.get("as_json", False),
+        is_sure=values.get("is_sure", False),
+        is_deep=values.get("is_deep", False),
+    )
+
+
+def _build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="layby", description=_DESCRIPTION, epilog=_EPILOG, allow_abbrev=False
+    )
+    parser.add_argument("--version", action="version", version=f"layby {__version__}")
+    parser.set_defaults(command=Command.WINDOW)
+    _add_settings(parser)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    serve = _add_command(commands, Command.SERVE, "run the server without a window")
+    _add_settings(serve)
+    models = commands.add_parser("models", help="look after the models on this machine")
+    _add_models_commands(models.add_subparsers(title="commands", metavar="COMMAND", required=True))
+    doctor = _add_command(
+        commands, Command.DOCTOR, "check whether everything that Layby needs is there"
+    )
+    doctor.add_argument(
+        "--deep", dest="is_deep", action="store_true", help="also ask torch for devices"
+    )
+    return parser
+
+
+def _add_models_commands(commands: _Commands) -> None:
+    listing = _add_command(commands, Command.MODELS_LIST, "the models there are")
+    listing.add_argument("--json", dest="as_json", action="store_true", help="for other programs")
+    get = _add_command(commands, Command.MODELS_GET, "fetch a model of the catalogue")
+    get.add_argument("name", metavar="NAME", help="a name in the catalogue, as smollm2-135m")
+    add = _add_command(
+        commands, Command.MODELS_ADD, "add a model elsewhere on this machine, without copying it"
+    )
+    add.add_argument("path", metavar="PATH", type=Path, help="a GGUF file or a Hugging Face folder")
+    remove = _add_command(
+        commands, Command.MODELS_REMOVE, "forget a model; a fetched one is deleted"
+    )
+    remove.add_argument("name", metavar="NAME")
+    remove.add_argument(
+        "-y", "--yes", dest="is_sure", action="store_true", help="delete without asking"
+    )
+    verify = _add_command(commands, Command.MODELS_VERIFY, "check models by their SHA-256")
+    verify.add_argument(
+        "name", metavar="NAME", nargs="?", help="one model; all of them without a name"
+    )
+
+
+def _add_command(commands: _Commands, command: Command, words: str) -> argparse.ArgumentParser:
+    name = command.value.rsplit(" ", 1)[-1]
+    parser = commands.add_parser(
+        name, help=words, description=f"{words[0].upper()}{words[1:]}.", allow_abbrev=False
+    )
+    parser.set_defaults(command=command)
+    return parser
+
+
+def _add_settings(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("settings")
+    for entry in all_settings():
+        if entry.info.flags:
+            group.add_argument(
+                *reversed(entry.info.flags),
+                dest=entry.key,
+                default=argparse.SUPPRESS,
+                type=_Reader(entry),
+                metavar=_metavar(entry),
+                help=f"{entry.info.help} [{entry.info.env}]",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Turns a flag's text into the setting's value, with argparse's kind of error."""
+
+    entry: SettingField
+
+    def __call__(self, text: str) -> SettingValue:
+        try:
+            return self.entry.parse(text, source="the value")
+        except SettingError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _metavar(entry: SettingField) -> str:
+    if entry.choices is not None:
+        return "|".join(str(choice.value) for choice in entry.choices)
+    return entry.name.upper()

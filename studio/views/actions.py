@@ -1,0 +1,212 @@
+"""Every command of the window as data: its words, its keys, its menu, when it can be used. GUI thread.
+
+To add a command: a member of CommandId, a row in COMMANDS, and its function in MainWindow. No bare key destroys
+anything: Delete only asks, and only while the list of chats has the focus.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QMenuBar
+
+from studio.models.settings import Theme
+from studio.views.words import tr
+
+
+class CommandId(Enum):
+    """What the user can ask the window for."""
+
+    NEW_CHAT = "new_chat"
+    RENAME_CHAT = "rename_chat"
+    DELETE_CHAT = "delete_chat"
+    STOP = "stop"
+    QUIT = "quit"
+    SEARCH = "search"
+    NEXT_CHAT = "next_chat"
+    PREVIOUS_CHAT = "previous_chat"
+    SIDEBAR = "sidebar"
+    SPLIT = "split"
+    CLOSE_PANE = "close_pane"
+    NEXT_PANE = "next_pane"
+    THEME_SYSTEM = "theme_system"
+    THEME_LIGHT = "theme_light"
+    THEME_DARK = "theme_dark"
+    CHOOSE_MODEL = "choose_model"
+    USE_FILE = "use_file"
+    USE_FOLDER = "use_folder"
+    UNLOAD = "unload"
+
+
+class Menu(Enum):
+    """The menus, in their order."""
+
+    CHAT = "&Chat"
+    VIEW = "&View"
+    MODEL = "&Model"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowState:
+    """What commands depend on."""
+
+    has_chat: bool = False
+    is_running: bool = False
+    """The chat in the active pane has a running reply."""
+    num_chats: int = 0
+    num_panes: int = 1
+    can_split: bool = True
+    has_model: bool = False
+    has_sidebar: bool = True
+    theme: Theme = Theme.SYSTEM
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """One row. `keys` are all keys that do it, the first one shown."""
+
+    id: CommandId
+    menu: Menu
+    text: str
+    keys: tuple[str, ...] = ()
+    is_enabled: Callable[[WindowState], bool] = lambda state: True
+    is_checked: Callable[[WindowState], bool] | None = None
+    """For commands that are on or off."""
+    starts_group: bool = False
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command(
+        id=CommandId.NEW_CHAT, menu=Menu.CHAT, text="&New chat", keys=("Ctrl+N", "Ctrl+Shift+O")
+    ),
+    Command(id=CommandId.SEARCH, menu=Menu.CHAT, text="&Search chats", keys=("Ctrl+K",)),
+    Command(
+        id=CommandId.RENAME_CHAT,
+        menu=Menu.CHAT,
+        text="&Rename chat",
+        keys=("F2",),
+        is_enabled=lambda state: state.has_chat,
+    ),
+    Command(
+        id=CommandId.DELETE_CHAT,
+        menu=Menu.CHAT,
+        text="&Delete chat…",
+        is_enabled=lambda state: state.has_chat,
+    ),
+    Command(
+        id=CommandId.STOP,
+        menu=Menu.CHAT,
+        text="S&top the reply",
+        keys=("Esc",),
+        is_enabled=lambda state: state.is_running,
+        starts_group=True,
+    ),
+    Command(id=CommandId.QUIT, menu=Menu.CHAT, text="&Quit", keys=("Ctrl+Q",), starts_group=True),
+    Command(
+        id=CommandId.SIDEBAR,
+        menu=Menu.VIEW,
+        text="Side &bar",
+        keys=("Ctrl+B",),
+        is_checked=lambda state: state.has_sidebar,
+    ),
+    Command(
+        id=CommandId.SPLIT,
+        menu=Menu.VIEW,
+        text="&Split",
+        keys=("Ctrl+\\",),
+        is_enabled=lambda state: state.can_split,
+    ),
+    Command(
+        id=CommandId.CLOSE_PANE,
+        menu=Menu.VIEW,
+        text="&Close this pane",
+        keys=("Ctrl+W",),
+        is_enabled=lambda state: state.num_panes > 1,
+    ),
+    Command(
+        id=CommandId.NEXT_PANE,
+        menu=Menu.VIEW,
+        text="&Other pane",
+        keys=("F6",),
+        is_enabled=lambda state: state.num_panes > 1,
+    ),
+    Command(
+        id=CommandId.NEXT_CHAT,
+        menu=Menu.VIEW,
+        text="Ne&xt chat",
+        keys=("Ctrl+Tab",),
+        is_enabled=lambda state: state.num_chats > 1,
+        starts_group=True,
+    ),
+    Command(
+        id=CommandId.PREVIOUS_CHAT,
+        menu=Menu.VIEW,
+        text="&Previous chat",
+        keys=("Ctrl+Shift+Tab",),
+        is_enabled=lambda state: state.num_chats > 1,
+    ),
+    Command(
+        id=CommandId.THEME_SYSTEM,
+        menu=Menu.VIEW,
+        text="Colours of the d&esktop",
+        is_checked=lambda state: state.theme is Theme.SYSTEM,
+        starts_group=True,
+    ),
+    Command(
+        id=CommandId.THEME_LIGHT,
+        menu=Menu.VIEW,
+        text="&Light",
+        is_checked=lambda state: state.theme is Theme.LIGHT,
+    ),
+    Command(
+        id=CommandId.THEME_DARK,
+        menu=Menu.VIEW,
+        text="&Dark",
+        is_checked=lambda state: state.theme is Theme.DARK,
+    ),
+    Command(id=CommandId.CHOOSE_MODEL, menu=Menu.MODEL, text="&Choose a model", keys=("Ctrl+L",)),
+    Command(id=CommandId.USE_FILE, menu=Menu.MODEL, text="Use a model &file…", keys=("Ctrl+O",)),
+    Command(id=CommandId.USE_FOLDER, menu=Menu.MODEL, text="Use a model f&older…"),
+    Command(
+        id=CommandId.UNLOAD,
+        menu=Menu.MODEL,
+        text="&Unload the model",
+        is_enabled=lambda state: state.has_model,
+    ),
+)
+
+
+class Actions(QObject):
+    """One QAction for each command, in the menu bar. `update` turns them on and off."""
+
+    def __init__(
+        self, bar: QMenuBar, handlers: Mapping[CommandId, Callable[[], object]], parent: QObject
+    ) -> None:
+        super().__init__(parent)
+        self._actions: dict[CommandId, QAction] = {}
+        menus = {menu: bar.addMenu(tr(menu.value)) for menu in Menu}
+        for command in COMMANDS:
+            action = QAction(tr(command.text), self)
+            action.setShortcuts([QKeySequence(keys) for keys in command.keys])
+            action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
+            action.setCheckable(command.is_checked is not None)
+            action.triggered.connect(lambda _=False, do=handlers[command.id]: do())
+            if command.starts_group:
+                menus[command.menu].addSeparator()
+            menus[command.menu].addAction(action)
+            self._actions[command.id] = action
+
+    def __getitem__(self, command_id: CommandId) -> QAction:
+        return self._actions[command_id]
+
+    def update(self, state: WindowState) -> None:
+        """Turn each command on or off as its row says."""
+        for command in COMMANDS:
+            action = self._actions[command.id]
+            action.setEnabled(command.is_enabled(state))
+            if command.is_checked is not None:
+                action.setChecked(command.is_checked(state))

@@ -1,0 +1,218 @@
+"""One chat on screen: its title, its messages, the field to write in. Up to four stand side by side. GUI thread.
+
+It listens to the chat service for its own chat only and leaves the drawing to the frame ticker; a closed pane listens
+no more.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
+
+from engine.api import EngineState
+from engine.errors import ModelUnavailable
+from studio.models.chat import NEW_CHAT_TITLE, Conversation, Message, Role
+from studio.views.chat.chat_view import SIDE_PX, ChatView, column_of
+from studio.views.chat.composer import Composer
+from studio.views.context import Context
+from studio.views.elided_label import ElidedLabel
+from studio.views.icon_button import IconButton
+from studio.views.start_view import StartView
+from studio.views.words import tr
+
+_OUT_PX = 8
+"""How far the field to write in reaches out of the column of text."""
+
+
+class ChatPane(QWidget):
+    """Empty until `show_chat` was called."""
+
+    close_wanted = Signal()
+
+    def __init__(self, context: Context, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("chatPane")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self._context = context
+        self._chats = context.services.chats
+        self._models = context.services.models
+        self.chat: Conversation | None = None
+        self.transcript: ChatView | None = None
+        self._header = _PaneHeader(self)
+        self._header.close_button.clicked.connect(self.close_wanted)
+        self.start_view = StartView(self._models, context.model_actions, self)
+        self._blank = QWidget(self)
+        self._stack = QStackedWidget(self)
+        self._stack.addWidget(self._blank)
+        self._stack.addWidget(self.start_view)
+        self.composer = Composer(self)
+        self.composer.edited.connect(self._on_edited)
+        self.composer.submitted.connect(self._on_submitted)
+        self.composer.stopped.connect(self.stop)
+        self._composer_frame = QHBoxLayout()
+        self._composer_frame.addWidget(self.composer)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self._header)
+        layout.addWidget(self._stack, 1)
+        layout.addLayout(self._composer_frame)
+        self.setFocusProxy(self.composer)
+        self._disconnects = (
+            self._chats.chat_changed.connect(self._on_chat_changed),
+            self._chats.message_added.connect(self._on_message_added),
+            self._chats.message_changed.connect(self._on_message_changed),
+            self._models.changed.connect(self._on_models_changed),
+            self._models.library_changed.connect(self._on_models_changed),
+            self._models.fetch_changed.connect(self._on_models_changed),
+        )
+
+    async def show_chat(self, chat: Conversation) -> None:
+        """Put a chat into the pane, reading its messages first if they are not there yet."""
+        if chat is self.chat:
+            return
+        if self.chat is not None:
+            self._chats.set_visible(self.chat, is_visible=False)
+        elif typed_before := self.composer.text():
+            self._chats.set_draft(chat, chat.draft + typed_before)
+        self.chat = chat
+        self._chats.set_visible(chat, is_visible=True)
+        self.composer.set_text(chat.draft)
+        self._on_chat_changed(chat)
+        self._drop_transcript()
+        await self._chats.open_chat(chat.chat_id)
+        if self.chat is chat and self.transcript is None:
+            self._show_messages()
+
+    def close_pane(self) -> None:
+        """Listen no more and let the widget go."""
+        for disconnect in self._disconnects:
+            disconnect()
+        if self.chat is not None:
+            self._chats.set_visible(self.chat, is_visible=False)
+            self.chat = None
+        self._context.frames.unmark(self.start_view.refresh)
+        self._drop_transcript()
+        self.hide()
+        self.deleteLater()
+
+    def stop(self) -> None:
+        """End the reply of this pane's chat."""
+        if self.chat is not None:
+            self._chats.stop(self.chat)
+
+    def set_header_visible(self, *, is_visible: bool) -> None:
+        """The title stands in the pane only where there are several."""
+        self._header.setVisible(is_visible)
+
+    def set_active(self, *, is_active: bool) -> None:
+        """Mark the pane that commands go to."""
+        self._header.set_active(is_active=is_active)
+
+    def owns(self, widget: QObject | None) -> bool:
+        """Whether a widget lies in this pane."""
+        while widget is not None and widget is not self:
+            widget = widget.parent()
+        return widget is self
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        left, width = column_of(self.width())
+        right = self.width() - left - width
+        self._composer_frame.setContentsMargins(left - _OUT_PX, 0, right - _OUT_PX, 16)
+        super().resizeEvent(event)
+
+    def _show_messages(self) -> None:
+        chat = self.chat
+        if chat is None or not chat.messages:
+            self.start_view.refresh()
+            self._stack.setCurrentWidget(self.start_view)
+            return
+        self.transcript = ChatView(chat, self._context.theme, self._context.frames, self)
+        self._stack.addWidget(self.transcript)
+        self._stack.setCurrentWidget(self.transcript)
+
+    def _drop_transcript(self) -> None:
+        old, self.transcript = self.transcript, None
+        self._stack.setCurrentWidget(self._blank)
+        if old is not None:
+            old.close_view()
+            self._stack.removeWidget(old)
+            old.deleteLater()
+
+    def _on_chat_changed(self, chat: Conversation) -> None:
+        if chat is self.chat:
+            self._header.set_title(chat.title)
+            self.composer.set_prompt(
+                tr("Message {chat}").format(chat=chat.title)
+                if chat.title != NEW_CHAT_TITLE
+                else tr("Write a message")
+            )
+            self.composer.set_running(is_running=chat.running_message is not None)
+
+    def _on_message_added(self, message: Message) -> None:
+        if self.chat is None or message.chat_id != self.chat.chat_id:
+            return
+        if self.transcript is None:
+            self._show_messages()
+        else:
+            self.transcript.add_message(message)
+        if message.role is Role.USER and self.transcript is not None:
+            self.transcript.scroll_to_end()
+
+    def _on_message_changed(self, message: Message) -> None:
+        is_ours = self.chat is not None and message.chat_id == self.chat.chat_id
+        if is_ours and self.transcript is not None:
+            self.transcript.mark_changed(message.message_id)
+
+    def _on_models_changed(self) -> None:
+        if self._stack.currentWidget() is self.start_view:
+            self._context.frames.mark(self.start_view.refresh)
+
+    def _on_edited(self, text: str) -> None:
+        if self.chat is not None:
+            self._chats.set_draft(self.chat, text)
+
+    def _on_submitted(self, text: str) -> None:
+        if self.chat is not None:
+            self._context.tasks.start(self._send(self.chat, text))
+
+    async def _send(self, chat: Conversation, text: str) -> None:
+        """Send, and empty the field only once that has worked and if nobody typed on meanwhile."""
+        if self._models.state is not EngineState.READY:
+            self._context.services.notices.report(ModelUnavailable(self._reason_to_wait()))
+            return
+        is_sent = await self._chats.send(chat, text)
+        if is_sent and chat is self.chat and self.composer.text() == text:
+            self.composer.clear()
+
+    def _reason_to_wait(self) -> str:
+        if self._models.fetching is not None or self._models.state is EngineState.LOADING:
+            return tr("The model is not ready yet; your text stays where it is until then.")
+        return tr("Choose a model first; your text stays where it is.")
+
+
+class _PaneHeader(QWidget):
+    """The chat's title and a button that closes the pane."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("paneHeader")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self._title = ElidedLabel(self)
+        self._title.setObjectName("paneTitle")
+        self.close_button = IconButton("close", tr("Close this pane"), self)
+        self.close_button.setObjectName("small")
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(SIDE_PX, 6, 12, 6)
+        layout.addWidget(self._title, 1)
+        layout.addWidget(self.close_button)
+
+    def set_title(self, title: str) -> None:
+        self._title.set_text(title)
+
+    def set_active(self, *, is_active: bool) -> None:
+        if self._title.property("active") != is_active:
+            self._title.setProperty("active", is_active)
+            self._title.style().unpolish(self._title)
+            self._title.style().polish(self._title)

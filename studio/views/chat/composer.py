@@ -1,0 +1,165 @@
+"""Where the user types: grows with the text, Enter sends, Shift+Enter breaks the line, Send becomes Stop. GUI thread.
+
+Always live, also while no model is loaded. It knows no chat; its owner decides what becomes of the text. Must not
+import services.
+"""
+
+from __future__ import annotations
+
+import math
+
+from PySide6.QtCore import QEvent, QSize, Qt, Signal
+from PySide6.QtGui import QFocusEvent, QFontMetricsF, QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
+
+from studio.views.icon_button import IconButton
+from studio.views.words import tr
+
+_MAX_LINES = 8
+
+
+class Composer(QFrame):
+    """`submitted` carries the text, which stays until the owner calls `clear`; `stopped` asks to end the reply."""
+
+    submitted = Signal(str)
+    stopped = Signal()
+    edited = Signal(str)
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("composer")
+        self._is_running = False
+        self._input = _Input(self)
+        self._input.submitted.connect(self._on_submit)
+        self._input.textChanged.connect(self._on_edited)
+        self._input.focus_changed.connect(self._on_focus_changed)
+        self._hint = QLabel(self)
+        self._hint.setObjectName("secondary")
+        self._button = IconButton("send", tr("Send"), self)
+        self._button.setObjectName("send")
+        self._button.setFixedSize(32, 32)
+        self._button.setIconSize(QSize(18, 18))
+        self._button.clicked.connect(self._on_button)
+        foot = QHBoxLayout()
+        foot.setContentsMargins(6, 0, 0, 0)
+        foot.addWidget(self._hint, 1)
+        foot.addWidget(self._button)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(10, 10, 8, 8)
+        layout.setSpacing(4)
+        layout.addWidget(self._input)
+        layout.addLayout(foot)
+        self.setFocusProxy(self._input)
+        self._show_state()
+
+    def text(self) -> str:
+        return self._input.toPlainText()
+
+    def set_text(self, text: str) -> None:
+        """Put a draft there; it is not reported as an edit."""
+        if text != self.text():
+            self._input.blockSignals(True)
+            self._input.setPlainText(text)
+            self._input.blockSignals(False)
+            self._input.fit()
+            self._show_state()
+
+    def clear(self) -> None:
+        """The text has been sent."""
+        self._input.clear()
+
+    def set_running(self, *, is_running: bool) -> None:
+        """Turn Send into Stop while the chat's reply is alive."""
+        if is_running != self._is_running:
+            self._is_running = is_running
+            self._show_state()
+
+    def set_prompt(self, words: str) -> None:
+        """Say where the text goes to, in the empty field and to a screen reader."""
+        self._input.setPlaceholderText(words)
+        self._input.setAccessibleName(words)
+
+    def _show_state(self) -> None:
+        if self._is_running:
+            icon_name, label, keys, hint = "stop", tr("Stop"), "Esc", tr("Esc stops the reply")
+        else:
+            icon_name, label, keys = "send", tr("Send"), "Enter"
+            hint = tr("Enter sends · Shift+Enter for a new line")
+        self._button.set_icon_name(icon_name)
+        self._button.set_label(label, shortcut=keys)
+        self._button.setEnabled(self._is_running or bool(self.text().strip()))
+        self._hint.setText(hint if self._input.hasFocus() else "")
+
+    def _on_button(self) -> None:
+        if self._is_running:
+            self.stopped.emit()
+        else:
+            self._on_submit()
+
+    def _on_submit(self) -> None:
+        if not self._is_running and self.text().strip():
+            self.submitted.emit(self.text())
+
+    def _on_edited(self) -> None:
+        self._input.fit()
+        self._show_state()
+        self.edited.emit(self.text())
+
+    def _on_focus_changed(self, is_focused: bool) -> None:
+        self._show_state()
+        self.setProperty("focused", is_focused)
+        self.style().unpolish(self)
+        self.style().polish(self)
+
+
+class _Input(QPlainTextEdit):
+    """The text field itself: as high as its lines, up to _MAX_LINES, then it scrolls."""
+
+    submitted = Signal()
+    focus_changed = Signal(bool)
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setTabChangesFocus(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.viewport().setAutoFillBackground(False)
+        self.fit()
+
+    def fit(self) -> None:
+        """Take the height of the text."""
+        line_px = QFontMetricsF(self.document().defaultFont()).lineSpacing()
+        num_lines = max(1, round(self.document().size().height()))
+        shown_px = min(_MAX_LINES, num_lines) * line_px + 2 * self.document().documentMargin()
+        self.setFixedHeight(math.ceil(shown_px) + 1)
+        policy = Qt.ScrollBarPolicy
+        is_long = num_lines > _MAX_LINES
+        self.setVerticalScrollBarPolicy(
+            policy.ScrollBarAsNeeded if is_long else policy.ScrollBarAlwaysOff
+        )
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        is_enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        if is_enter and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            self.submitted.emit()
+            event.accept()
+        else:
+            super().keyPressEvent(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self.fit()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self.fit()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.focus_changed.emit(True)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.focus_changed.emit(False)

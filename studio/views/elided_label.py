@@ -1,0 +1,33 @@
+"""One line of text that ends in an ellipsis where there is no room. GUI thread; must not import services."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QLabel, QWidget
+
+_LEAST_PX = 40
+
+
+class ElidedLabel(QLabel):
+    """A label that never makes its parent wider; the whole text is its tool tip and what a screen reader says."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+
+    def set_text(self, text: str) -> None:
+        if text != self.text():
+            self.setText(text)
+            self.setToolTip(text)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(_LEAST_PX, super().minimumSizeHint().height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        room = self.contentsRect()
+        text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, room.width())
+        painter.setPen(self.palette().windowText().color())
+        painter.drawText(room, self.alignment() | Qt.AlignmentFlag.AlignVCenter, text)
+        painter.end()

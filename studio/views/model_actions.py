@@ -1,0 +1,77 @@
+"""What can be done with models from anywhere in the window: get, load, unload, pick a file. GUI thread.
+
+One object for the start screen, the model menu and the notices; the model service does the work and reports errors.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from studio.services.model_service import ModelService
+from studio.views.tasks import Tasks
+from studio.views.words import tr
+
+
+class ModelActions(QObject):
+    """Returns at once; what comes of it shows in `ModelService`."""
+
+    def __init__(self, models: ModelService, tasks: Tasks, window: QWidget) -> None:
+        super().__init__(window)
+        self._models = models
+        self._tasks = tasks
+        self._window = window
+
+    def load(self, name: str) -> None:
+        """Load a model of the library."""
+        self._tasks.start(self._models.load(name))
+
+    def unload(self) -> None:
+        """Free the model; the chats stay."""
+        self._tasks.start(self._models.unload())
+
+    def get(self, name: str) -> None:
+        """Fetch a model of the catalogue and load it."""
+        self._tasks.start(self._get(name))
+
+    def get_starter(self) -> None:
+        """Fetch and load the catalogue's first model."""
+        for entry in self._models.catalog[:1]:
+            self.get(entry.name)
+
+    def cancel(self) -> None:
+        """End the fetch that runs, or else the load."""
+        if self._models.fetching is not None:
+            self._models.cancel_fetch()
+        else:
+            self.unload()
+
+    def choose_file(self) -> None:
+        """Ask for a model file, remember it and load it."""
+        dialog = QFileDialog(self._window, tr("Use a model file"))
+        dialog.setNameFilters([tr("Model files (*.gguf)"), tr("All files (*)")])
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        self._ask(dialog)
+
+    def choose_folder(self) -> None:
+        """Ask for a folder in Hugging Face's layout, remember it and load it."""
+        dialog = QFileDialog(self._window, tr("Use a model folder"))
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        self._ask(dialog)
+
+    def _ask(self, dialog: QFileDialog) -> None:
+        dialog.fileSelected.connect(lambda chosen: self._tasks.start(self._use(Path(chosen))))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    async def _get(self, name: str) -> None:
+        entry = await self._models.fetch(name)
+        if entry is not None:
+            await self._models.load(entry.name)
+
+    async def _use(self, path: Path) -> None:
+        entry = await self._models.add(path)
+        if entry is not None:
+            await self._models.load(entry.name)

@@ -1,0 +1,110 @@
+"""The button at the top that says which model answers, and its menu: library, catalogue, files. GUI thread."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from PySide6.QtCore import QEvent, QPoint, QSize, Qt
+from PySide6.QtWidgets import QMenu, QToolButton, QWidget
+
+from engine.api import EngineState
+from studio.views.context import Context
+from studio.views.icons import palette_icon
+from studio.views.words import size, tr
+
+
+class ModelSelector(QToolButton):
+    """Shows the state of the model service, loading included."""
+
+    def __init__(self, context: Context, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("model")
+        self._models = context.services.models
+        self._actions = context.model_actions
+        self._tasks = context.tasks
+        self._frames = context.frames
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.setIconSize(QSize(18, 18))
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setToolTip(tr("Choose the model  Ctrl+L"))
+        self.menu_of_models = QMenu(self)
+        self.menu_of_models.setToolTipsVisible(True)
+        self.clicked.connect(self.open_menu)
+        self._disconnects = (
+            self._models.changed.connect(self._mark),
+            self._models.fetch_changed.connect(self._mark),
+        )
+        self._draw_icon()
+        self.refresh()
+
+    def close_selector(self) -> None:
+        """Follow the service no longer."""
+        for disconnect in self._disconnects:
+            disconnect()
+        self._frames.unmark(self.refresh)
+
+    def open_menu(self) -> None:
+        """Open the menu. `popup`, because a button's own menu would wait in a loop inside the loop."""
+        self._tasks.start(self._models.refresh())  # for the next time; the scan may be slow
+        self._fill_menu()
+        right = self.width() - self.menu_of_models.sizeHint().width()
+        self.menu_of_models.popup(self.mapToGlobal(QPoint(right, self.height() + 2)))
+
+    def refresh(self) -> None:
+        """Say which model there is, or how far it is."""
+        text = self._words()
+        self.setText(f"{text}  ▾")
+        self.setAccessibleName(tr("Model: {state}").format(state=text))
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange:
+            self._draw_icon()
+
+    def _mark(self) -> None:
+        self._frames.mark(self.refresh)
+
+    def _words(self) -> str:
+        models = self._models
+        if models.fetching is not None:
+            return tr("Getting a model · {share}").format(share=f"{models.fetching.share:.0%}")
+        if models.state is EngineState.LOADING:
+            return tr("Loading · {share}").format(share=f"{models.progress:.0%}")
+        if models.state is EngineState.READY and models.model is not None:
+            return models.model.name
+        return tr("Choose a model")
+
+    def _fill_menu(self) -> None:
+        menu, models = self.menu_of_models, self._models
+        menu.clear()
+        for entry in models.entries:
+            label = tr("{model}   {size}").format(model=entry.name, size=size(entry.size_bytes))
+            action = menu.addAction(label, partial(self._actions.load, entry.name))
+            action.setCheckable(True)
+            action.setChecked(models.model is not None and models.model.path == entry.path)
+            action.setToolTip(str(entry.path))
+            action.setEnabled(not entry.is_missing)
+        menu.addSeparator()
+        names = {entry.path.name for entry in models.entries}
+        for found in models.catalog:
+            if found.file_name not in names:
+                label = tr("Get {model}   {size}").format(
+                    model=found.title, size=size(found.size_bytes)
+                )
+                menu.addAction(label, partial(self._actions.get, found.name))
+        menu.addAction(tr("Use a model file…"), self._actions.choose_file)
+        menu.addAction(tr("Use a model folder…"), self._actions.choose_folder)
+        self._add_ending(menu)
+
+    def _add_ending(self, menu: QMenu) -> None:
+        models = self._models
+        is_busy = models.fetching is not None or models.state is EngineState.LOADING
+        if is_busy:
+            menu.addSeparator()
+            menu.addAction(tr("Cancel"), self._actions.cancel)
+        elif models.state is EngineState.READY:
+            menu.addSeparator()
+            menu.addAction(tr("Unload the model"), self._actions.unload)
+
+    def _draw_icon(self) -> None:
+        self.setIcon(palette_icon("model", self.palette()))

@@ -1,0 +1,145 @@
+"""The line at the bottom: how full the pool is, what runs and waits, how fast, the model, the local server. GUI thread.
+
+Drawn from the engine's snapshot at most four times a second, and not at all while nobody can see it.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPoint, Qt, QTimer
+from PySide6.QtGui import QGuiApplication, QHideEvent, QShowEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QWidget
+
+from engine.api import EngineSnapshot, EngineState, PoolUsage
+from studio.views.context import Context
+from studio.views.elided_label import ElidedLabel
+from studio.views.monitor.pool_bar import PoolBar, used_pages
+from studio.views.words import count, rate, tr
+
+POLL_MS = 250
+
+
+class StatusLine(QWidget):
+    """Always there."""
+
+    def __init__(self, context: Context, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("statusLine")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self._context = context
+        self._server = context.services.server
+        self._bar = PoolBar(context.theme, self)
+        self._pool = QLabel(self)
+        self._work = QLabel(self)
+        self._model = ElidedLabel(self)
+        self._model.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self._address = QPushButton(self)
+        self._address.setObjectName("quiet")
+        self._address.clicked.connect(self._open_menu)
+        self.server_menu = QMenu(self)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(12, 3, 8, 3)
+        layout.setSpacing(12)
+        layout.addWidget(self._bar)
+        layout.addWidget(self._pool)
+        layout.addWidget(self._work)
+        layout.addWidget(self._model, 1)
+        layout.addWidget(self._address)
+        self._disconnect = self._server.changed.connect(self._show_server)
+        self._timer = QTimer(self)
+        self._timer.setInterval(POLL_MS)
+        self._timer.timeout.connect(self.refresh)
+        self._show_server()
+        self.refresh()
+
+    def close_line(self) -> None:
+        """Follow the server no longer."""
+        self._disconnect()
+        self._timer.stop()
+
+    def refresh(self) -> None:
+        """Show the engine's last snapshot."""
+        if self.window().isMinimized():
+            return
+        snapshot = self._context.services.read_snapshot()
+        self._bar.show_pool(snapshot.pool)
+        _set_text(self._pool, pool_words(snapshot.pool))
+        _set_text(self._work, work_words(snapshot))
+        self._model.set_text(model_words(snapshot))
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._timer.start()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._timer.stop()
+
+    def _show_server(self) -> None:
+        address = self._server.address
+        if address is None:
+            self._address.setText(tr("Server off"))
+            self._address.setAccessibleName(tr("Local server: off"))
+        else:
+            self._address.setText(
+                tr("Server {address}").format(address=address.removeprefix("http://"))
+            )
+            self._address.setAccessibleName(tr("Local server: {address}").format(address=address))
+
+    def _open_menu(self) -> None:
+        self._fill_menu()
+        size = self.server_menu.sizeHint()
+        corner = QPoint(self._address.width() - size.width(), -size.height() - 2)
+        self.server_menu.popup(self._address.mapToGlobal(corner))
+
+    def _fill_menu(self) -> None:
+        self.server_menu.clear()
+        tasks, address = self._context.tasks, self._server.address
+        if address is None:
+            start = self.server_menu.addAction(tr("Start the local server"))
+            start.triggered.connect(lambda: tasks.start(self._server.start()))
+            return
+        copy = self.server_menu.addAction(tr("Copy the address"))
+        copy.triggered.connect(lambda: QGuiApplication.clipboard().setText(f"{address}/v1"))
+        stop = self.server_menu.addAction(tr("Stop the local server"))
+        stop.triggered.connect(lambda: tasks.start(self._server.stop()))
+
+
+def pool_words(pool: PoolUsage) -> str:
+    """ "pool 1,910 of 2,048 tokens"."""
+    if not pool.total_pages:
+        return tr("no pool yet")
+    used, total = used_pages(pool) * pool.page_tokens, pool.total_pages * pool.page_tokens
+    return tr("pool {used} of {total} tokens").format(used=count(used), total=count(total))
+
+
+def work_words(snapshot: EngineSnapshot) -> str:
+    """ "2 running · 1 waiting · 84 tok/s"; only what there is."""
+    parts = [
+        (snapshot.running, tr("{number} running")),
+        (snapshot.waiting, tr("{number} queued")),
+        (snapshot.parked, tr("{number} waiting for room")),
+    ]
+    words = [text.format(number=number) for number, text in parts if number]
+    if snapshot.running and snapshot.tokens_per_s:
+        words.append(tr("{speed} tok/s").format(speed=rate(snapshot.tokens_per_s)))
+    return " · ".join(words)
+
+
+def model_words(snapshot: EngineSnapshot) -> str:
+    """The state of the model, with what it is where one is loaded."""
+    match snapshot.state:
+        case EngineState.READY if snapshot.model is not None:
+            model = snapshot.model
+            return " · ".join(part for part in (model.name, model.quantization) if part)
+        case EngineState.LOADING:
+            return tr("loading a model")
+        case EngineState.FAILED:
+            return tr("the model did not load")
+        case EngineState.STOPPED:
+            return tr("the engine has stopped")
+    return tr("no model")
+
+
+def _set_text(label: QLabel, text: str) -> None:
+    if label.text() != text:
+        label.setText(text)

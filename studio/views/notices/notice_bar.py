@@ -1,0 +1,108 @@
+"""The newest notice: what happened, what can be done, and a way to put it away. GUI thread."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QWidget
+
+from studio.models.notices import Notice, NoticeAction, NoticeLevel
+from studio.services.notice_service import NoticeService
+from studio.views.icon_button import IconButton
+from studio.views.icons import pixmap
+from studio.views.theme import Theme
+from studio.views.words import tr
+
+_ICON_PX = 18
+
+
+class NoticeBar(QFrame):
+    """Hidden while there is no notice. `action_wanted` carries the NoticeAction of its button."""
+
+    action_wanted = Signal(object)
+
+    def __init__(self, notices: NoticeService, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("notice")
+        self._service = notices
+        self._theme = theme
+        self._notice: Notice | None = None
+        self._icon = QLabel(self)
+        self._text = QLabel(self)
+        self._text.setWordWrap(True)
+        self._text.setTextFormat(Qt.TextFormat.PlainText)
+        self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._action = QPushButton(self)
+        self._action.clicked.connect(self._on_action)
+        self._dismiss = IconButton("close", tr("Dismiss"), self)
+        self._dismiss.setObjectName("small")
+        self._dismiss.clicked.connect(self._on_dismiss)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(24, 8, 12, 8)
+        layout.setSpacing(12)
+        layout.addWidget(self._icon)
+        layout.addWidget(self._text, 1)
+        layout.addWidget(self._action)
+        layout.addWidget(self._dismiss)
+        self._disconnect = notices.notices.changed.connect(self.refresh)
+        self.refresh()
+
+    def close_bar(self) -> None:
+        """Follow the notices no longer."""
+        self._disconnect()
+
+    @property
+    def notice(self) -> Notice | None:
+        """What is shown."""
+        return self._notice
+
+    def refresh(self) -> None:
+        """Show the newest notice there is."""
+        notices = self._service.notices.notices
+        self._notice = notices[0] if notices else None
+        if self._notice is not None:
+            self._show(self._notice)
+        self.setVisible(self._notice is not None)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and self._notice is not None:
+            self._draw_icon(self._notice.level)
+
+    def _show(self, notice: Notice) -> None:
+        detail = notice.detail[:1].upper() + notice.detail[1:]
+        self._text.setText(f"{notice.text.rstrip('.')}. {detail}" if detail else notice.text)
+        words = action_words(notice.action)
+        self._action.setText(words)
+        self._action.setVisible(bool(words))
+        self._draw_icon(notice.level)
+
+    def _draw_icon(self, level: NoticeLevel) -> None:
+        colors = self._theme.colors
+        name, color = {
+            NoticeLevel.INFO: ("info", colors.accent),
+            NoticeLevel.WARNING: ("warning", colors.waiting),
+            NoticeLevel.ERROR: ("error", colors.failed),
+        }[level]
+        self._icon.setPixmap(pixmap(name, color, _ICON_PX, scale=self.devicePixelRatioF()))
+
+    def _on_action(self) -> None:
+        if self._notice is not None:
+            action = self._notice.action
+            self._service.resolve(self._notice.code)
+            self.action_wanted.emit(action)
+
+    def _on_dismiss(self) -> None:
+        if self._notice is not None:
+            self._service.resolve(self._notice.code)
+
+
+def action_words(action: NoticeAction) -> str:
+    """What the button says; empty for what this window has no button for."""
+    match action:
+        case NoticeAction.LOAD_MODEL:
+            return tr("Choose a model")
+        case NoticeAction.GET_MODEL:
+            return tr("Get the starter model")
+        case NoticeAction.NEW_CHAT:
+            return tr("New chat")
+    return ""

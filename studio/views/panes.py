@@ -1,0 +1,119 @@
+"""The chats side by side: at least one pane, one of them active. GUI thread.
+
+Which chat stands where is decided here; a chat stands in one pane at most.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QApplication, QSplitter, QWidget
+
+from studio.models.chat import Conversation
+from studio.views.chat.chat_pane import ChatPane
+from studio.views.context import Context
+
+MAX_PANES = 4
+_LEAST_PANE_PX = 320
+
+
+class PaneArea(QSplitter):
+    """`changed` tells that another pane is active, that it shows another chat, or that the number of panes changed."""
+
+    changed = Signal()
+
+    def __init__(self, context: Context, parent: QWidget) -> None:
+        super().__init__(Qt.Orientation.Horizontal, parent)
+        self._context = context
+        self.setChildrenCollapsible(False)
+        self.setHandleWidth(1)
+        self.panes: list[ChatPane] = []
+        self._add_pane()
+        self.active = self.panes[0]
+        self._app().focusChanged.connect(self._on_focus_changed)
+
+    def close_area(self) -> None:
+        """Close all panes; the area is of no use afterwards."""
+        self._app().focusChanged.disconnect(self._on_focus_changed)
+        for pane in self.panes:
+            pane.close_pane()
+
+    def pane_of(self, chat: Conversation) -> ChatPane | None:
+        """The pane that shows a chat, if one does."""
+        return next((pane for pane in self.panes if pane.chat is chat), None)
+
+    async def show_chat(self, chat: Conversation) -> None:
+        """Go to the pane that shows the chat, or show it in the active pane."""
+        pane = self.pane_of(chat)
+        if pane is not None:
+            self.activate(pane)
+            return
+        pane = self.active
+        await pane.show_chat(chat)
+        if pane in self.panes:  # it may have been closed meanwhile
+            self.activate(pane)
+
+    async def split(self, chat: Conversation) -> None:
+        """Show a chat in a new pane beside the others."""
+        pane = self._add_pane()
+        self.setSizes([self.width() // len(self.panes)] * len(self.panes))
+        self._show_headers()
+        await pane.show_chat(chat)
+        if pane in self.panes:  # it may have been closed meanwhile
+            self.activate(pane)
+
+    def close_pane(self, pane: ChatPane) -> None:
+        """Take a pane away; the last one stays."""
+        if len(self.panes) == 1:
+            return
+        place = self.panes.index(pane)
+        self.panes.remove(pane)
+        pane.close_pane()
+        self._show_headers()
+        if pane is self.active:
+            self.activate(self.panes[max(0, place - 1)])
+        self.changed.emit()
+
+    def activate(self, pane: ChatPane) -> None:
+        """Make a pane the one that commands go to, and put the cursor into it."""
+        pane.composer.setFocus(Qt.FocusReason.OtherFocusReason)
+        self._set_active(pane)
+
+    def activate_next(self) -> None:
+        """Go to the pane at the right, or around to the first."""
+        self.activate(self.panes[(self.panes.index(self.active) + 1) % len(self.panes)])
+
+    @property
+    def can_split(self) -> bool:
+        """Whether there is room for one more."""
+        num_panes = len(self.panes) + 1
+        return num_panes <= MAX_PANES and self.width() >= num_panes * _LEAST_PANE_PX
+
+    @staticmethod
+    def _app() -> QApplication:
+        return cast(QApplication, QApplication.instance())
+
+    def _add_pane(self) -> ChatPane:
+        pane = ChatPane(self._context, self)
+        pane.setMinimumWidth(_LEAST_PANE_PX)
+        pane.close_wanted.connect(lambda: self.close_pane(pane))
+        self.panes.append(pane)
+        self.addWidget(pane)
+        self._show_headers()
+        return pane
+
+    def _show_headers(self) -> None:
+        for pane in self.panes:
+            pane.set_header_visible(is_visible=len(self.panes) > 1)
+
+    def _set_active(self, active: ChatPane) -> None:
+        self.active = active
+        for pane in self.panes:
+            pane.set_active(is_active=pane is active)
+        self.changed.emit()
+
+    def _on_focus_changed(self, _old: QWidget | None, now: QWidget | None) -> None:
+        pane = next((pane for pane in self.panes if pane.owns(now)), None)
+        if pane is not None and pane is not self.active:
+            self._set_active(pane)

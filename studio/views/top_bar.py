@@ -1,0 +1,46 @@
+"""The bar above the chats: side bar switch, title, model, split. GUI thread."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QWidget
+
+from studio.views.context import Context
+from studio.views.elided_label import ElidedLabel
+from studio.views.icon_button import IconButton
+from studio.views.model_selector import ModelSelector
+from studio.views.words import tr
+
+
+class TopBar(QWidget):
+    """The title stands here while there is one pane; with several, each pane has its own."""
+
+    sidebar_wanted = Signal()
+    split_wanted = Signal()
+
+    def __init__(self, context: Context, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("topBar")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self._sidebar = IconButton("sidebar", "", self)
+        self._sidebar.set_label(tr("Side bar"), shortcut="Ctrl+B")
+        self._sidebar.clicked.connect(self.sidebar_wanted)
+        self._title = ElidedLabel(self)
+        self._title.setObjectName("title")
+        self.selector = ModelSelector(context, self)
+        self._split = IconButton("split", "", self)
+        self._split.set_label(tr("Split: show another chat beside this one"), shortcut="Ctrl+\\")
+        self._split.clicked.connect(self.split_wanted)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(8, 6, 8, 6)
+        layout.setSpacing(8)
+        layout.addWidget(self._sidebar)
+        layout.addWidget(self._title, 1)
+        layout.addWidget(self.selector)
+        layout.addWidget(self._split)
+
+    def set_title(self, title: str) -> None:
+        self._title.set_text(title)
+
+    def set_can_split(self, *, can_split: bool) -> None:
+        self._split.setEnabled(can_split)

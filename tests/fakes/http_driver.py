@@ -1,0 +1,197 @@
+"""Drives the HTTP server in a test: an engine to wait on, the application called in-process, raw sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+import socket
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+from fastapi import FastAPI
+
+from engine.api import EngineEvent, EnginePort, Request
+from engine.client import EngineClient
+from fakes.fake_engine import FakeEngine
+from studio.models.server_settings import ServerSettings
+from studio.server.app import build_app
+from studio.server.context import ServerContext
+from studio.server.sse import StreamTimings
+
+TIMEOUT_S = 10.0
+CHAT = "/v1/chat/completions"
+TEXT = "/v1/completions"
+HELLO = {"messages": [{"role": "user", "content": "Say hello."}]}
+BODIES: dict[str, dict[str, Any]] = {CHAT: HELLO, TEXT: {"prompt": "Once upon"}}
+
+
+def on_a_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Runs an async test on an event loop of its own."""
+
+    @functools.wraps(test)
+    def run(*args: Any, **kwargs: Any) -> None:
+        async def bounded() -> None:
+            async with asyncio.timeout(TIMEOUT_S):
+                await test(*args, **kwargs)
+
+        asyncio.run(bounded())
+
+    return run
+
+
+class WatchedEngine(FakeEngine):
+    """A fake engine whose requests and aborts can be waited for, from any thread."""
+
+    def __init__(self, *, auto: bool = True, ready: bool = True) -> None:
+        super().__init__(auto=auto, ready=ready)
+        self._news = threading.Condition()
+
+    def submit(self, request: Request) -> None:
+        super().submit(request)
+        with self._news:
+            self._news.notify_all()
+
+    def abort(self, request_id: str) -> None:
+        super().abort(request_id)
+        with self._news:
+            self._news.notify_all()
+
+    def wait_for_requests(self, count: int = 1) -> list[str]:
+        """Ids in order of arrival."""
+        with self._news:
+            assert self._news.wait_for(lambda: len(self.requests) >= count, TIMEOUT_S)
+        return list(self.requests)
+
+    def wait_for_aborts(self, count: int = 1) -> list[str]:
+        with self._news:
+            assert self._news.wait_for(lambda: len(self.aborted) >= count, TIMEOUT_S)
+        return self.aborted
+
+
+def make_app(
+    engine: EnginePort,
+    *,
+    settings: ServerSettings | None = None,
+    timings: StreamTimings | None = None,
+) -> FastAPI:
+    """The application on the running loop."""
+    context = ServerContext(
+        client=EngineClient(engine, asyncio.get_running_loop()), timings=timings or StreamTimings()
+    )
+    return build_app(context, settings or ServerSettings())
+
+
+@asynccontextmanager
+async def open_client(
+    engine: EnginePort, *, settings: ServerSettings | None = None
+) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the application, with no socket between; it gets answers whole."""
+    app = make_app(engine, settings=settings)
+    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        yield client
+
+
+def assert_error(answer: httpx.Response, status: int, code: str, param: str | None = None) -> str:
+    """The answer is an error in OpenAI's shape; returns its message."""
+    assert answer.status_code == status, answer.text
+    error = answer.json()["error"]
+    assert set(error) == {"message", "type", "param", "code"}
+    assert (error["code"], error["param"]) == (code, param)
+    assert error["type"] == ("server_error" if status >= 500 else "invalid_request_error")
+    return str(error["message"])
+
+
+class AsgiCall:
+    """One POST to the application, step by step: what was sent so far, and the client's departure."""
+
+    def __init__(self, app: FastAPI, path: str, body: dict[str, Any]) -> None:
+        self.status: int | None = None
+        self.headers: dict[str, str] = {}
+        self.writes: list[str] = []
+        self.is_complete = False
+        self._news = asyncio.Condition()
+        self._inbox: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self._inbox.put_nowait({"type": "http.request", "body": json.dumps(body).encode()})
+        scope = {
+            "type": "http",
+            "method": "POST",
+            "path": path,
+            "query_string": b"",
+            "headers": [(b"host", b"localhost")],
+        }
+        self._task = asyncio.create_task(app(scope, self._inbox.get, self._send))
+
+    @property
+    def text(self) -> str:
+        return "".join(self.writes)
+
+    @property
+    def chunks(self) -> list[dict[str, Any]]:
+        """The data events so far, without [DONE]."""
+        lines = [line for line in self.text.split("\n") if line.startswith("data: {")]
+        return [json.loads(line.removeprefix("data: ")) for line in lines]
+
+    async def until(self, is_so: Callable[[AsgiCall], object]) -> None:
+        async with self._news:
+            await self._news.wait_for(lambda: is_so(self))
+
+    async def pause(self) -> None:
+        """Let the application take a step; fails when it has ended."""
+        assert not self._task.done(), (self.status, self.text)
+        await asyncio.sleep(0)
+
+    async def finished(self) -> None:
+        await self._task
+
+    async def tell(self, engine: FakeEngine, *events: EngineEvent) -> None:
+        """Emit events one by one, each once the application has written what the one before it asks for."""
+        for event in events:
+            count = len(self.writes)
+            engine.emit(event)
+            await self.until(lambda call, count=count: len(call.writes) > count)
+
+    async def leave(self) -> None:
+        """The client hangs up; returns when the application has noticed and ended."""
+        self._inbox.put_nowait({"type": "http.disconnect"})
+        await self._task
+
+    async def _send(self, message: dict[str, Any]) -> None:
+        async with self._news:
+            if message["type"] == "http.response.start":
+                self.status = message["status"]
+                self.headers = {k.decode(): v.decode() for k, v in message["headers"]}
+            else:
+                self.writes.append(message.get("body", b"").decode())
+                self.is_complete = not message.get("more_body", False)
+            self._news.notify_all()
+
+
+def post_and_stay(address: tuple[str, int], path: str, body: dict[str, Any]) -> socket.socket:
+    """Send a request over a real socket and keep the connection; the caller closes it."""
+    connection = socket.create_connection(address, timeout=TIMEOUT_S)
+    payload = json.dumps(body).encode()
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(payload)}\r\n\r\n"
+    connection.sendall(head.encode() + payload)
+    return connection
+
+
+def read_until(connection: socket.socket, marker: bytes) -> bytes:
+    """What arrives up to and including `marker`."""
+    data = b""
+    while marker not in data:
+        part = connection.recv(65536)
+        assert part, f"the connection ended before {marker!r}: {data!r}"
+        data += part
+    return data
+
+
+def read_to_end(connection: socket.socket) -> bytes:
+    data = b""
+    while part := connection.recv(65536):
+        data += part
+    return data

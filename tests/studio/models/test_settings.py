@@ -1,0 +1,110 @@
+"""Every setting is declared completely, and takes only values within its bounds."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.api import Device, LoadOptions
+from studio.models.errors import SettingError
+from studio.models.setting_field import SettingField, SettingKind
+from studio.models.settings import EngineSettings, Settings, Theme, all_settings, setting_field
+
+
+@pytest.mark.parametrize("entry", all_settings(), ids=lambda entry: entry.key)
+def test_every_setting_has_words_a_variable_and_a_default_that_is_allowed(
+    entry: SettingField,
+) -> None:
+    assert entry.info.title
+    assert entry.info.help
+    assert not entry.info.help.endswith(".")
+    assert entry.info.env.startswith("LAYBY_")
+    assert entry.check(entry.default, source="default") == entry.default
+    assert Settings().value(entry.key) == entry.default
+    if entry.kind is SettingKind.INTEGER:
+        assert entry.info.low is not None
+        assert entry.info.high is not None
+
+
+def test_outside_names_are_unique() -> None:
+    entries = all_settings()
+    variables = [entry.info.env for entry in entries]
+    flags = [flag for entry in entries for flag in entry.info.flags]
+    assert len(set(variables)) == len(variables)
+    assert len(set(flags)) == len(flags)
+
+
+def test_the_flags_other_programs_rely_on_are_there() -> None:
+    flags = {flag for entry in all_settings() for flag in entry.info.flags}
+    assert flags >= {
+        "-m", "--host", "--port", "-c", "--ctx-size", "-np", "--parallel", "-b", "--batch-size",
+        "--threads", "--device", "--api-key", "--seed",
+    }  # fmt: skip
+
+
+def test_bounds_of_the_engine_are_the_engines_own() -> None:
+    for name, field in (
+        ("pool_tokens", "ctx_size"),
+        ("parallel", "parallel"),
+        ("batch_tokens", "batch_size"),
+    ):
+        info = setting_field(f"engine.{field}").info
+        for value in (info.low, info.high):
+            LoadOptions(**{name: value})
+    assert EngineSettings().load_options() == LoadOptions()
+
+
+def test_a_changed_copy_leaves_the_original_alone() -> None:
+    settings = Settings()
+    changed = settings.with_value("server.port", 0)
+    assert (settings.server.port, changed.server.port) == (8484, 0)
+    assert changed.server.server_settings().port == 0
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "value"),
+    [
+        ("engine.ctx_size", " 4096 ", 4096),
+        ("engine.seed", "", None),
+        ("engine.seed", "-1", -1),
+        ("engine.device", "CUDA", Device.CUDA),
+        ("appearance.theme", "dark", Theme.DARK),
+        ("server.is_enabled", "Yes", True),
+        ("server.is_enabled", "0", False),
+        ("server.api_key", "s3cret", "s3cret"),
+    ],
+)
+def test_text_becomes_a_value(key: str, text: str, value: object) -> None:
+    assert setting_field(key).parse(text, source="X") == value
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "words"),
+    [
+        ("engine.parallel", "0", "X is 0; give a whole number from 1 to 256"),
+        ("engine.parallel", "many", "X is 'many'; give a whole number from 1 to 256"),
+        ("engine.device", "tpu", "X is 'tpu'; give one of auto, cpu, cuda, mps"),
+        ("server.port", "65536", "X is 65536; give a whole number from 0 to 65535"),
+        ("server.is_enabled", "maybe", "X is 'maybe'; give on or off"),
+    ],
+)
+def test_text_that_means_no_value_says_what_would(key: str, text: str, words: str) -> None:
+    with pytest.raises(SettingError) as raised:
+        setting_field(key).parse(text, source="X")
+    assert str(raised.value) == words
+
+
+@pytest.mark.parametrize("value", [True, 4.0, "4", None, 1 << 40])
+def test_a_value_of_another_type_is_refused(value: object) -> None:
+    with pytest.raises(SettingError):
+        setting_field("engine.parallel").check(value, source="X")
+
+
+def test_a_secret_is_not_repeated_in_its_error() -> None:
+    with pytest.raises(SettingError) as raised:
+        setting_field("server.api_key").check(123456, source="X")
+    assert "123456" not in str(raised.value)
+
+
+def test_an_unknown_setting_is_an_error_of_the_caller() -> None:
+    with pytest.raises(KeyError):
+        Settings().with_value("server.colour", 1)

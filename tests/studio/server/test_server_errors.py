@@ -1,0 +1,26 @@
+"""The table of errors is complete."""
+
+from __future__ import annotations
+
+from engine.errors import EngineError, InvalidRequest
+from studio.server.errors import ENGINE_ERRORS, error_body
+
+
+def all_classes(root: type[EngineError]) -> list[type[EngineError]]:
+    return [root] + [each for child in root.__subclasses__() for each in all_classes(child)]
+
+
+def test_every_engine_error_has_exactly_one_row() -> None:
+    ours = [each for each in all_classes(EngineError) if each.__module__ == "engine.errors"]
+    assert set(ENGINE_ERRORS) == {each.code for each in ours}
+
+
+def test_a_body_names_the_parameter() -> None:
+    assert error_body(InvalidRequest("top_k is -1", param="top_k")) == {
+        "error": {
+            "message": "top_k is -1",
+            "type": "invalid_request_error",
+            "param": "top_k",
+            "code": "invalid_value",
+        }
+    }

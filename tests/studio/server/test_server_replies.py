@@ -1,0 +1,114 @@
+"""Logprobs, usage and the end of replies, in their wire shapes."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from engine.api import FinishReason, TokenDelta, TokenLogprob, Usage
+from studio.server.errors import ApiError
+from studio.server.replies import (
+    ChatReply,
+    ChoiceText,
+    CompletionReply,
+    ReplyHead,
+    finish_reason,
+    total_usage,
+)
+
+HEAD = ReplyHead(reply_id="x-1", created_s=7, model="tiny")
+
+
+def token(text: str, logprob: float, top: tuple[TokenLogprob, ...] = ()) -> TokenLogprob:
+    return TokenLogprob(token_id=1, text=text, token_bytes=text.encode(), logprob=logprob, top=top)
+
+
+def delta(text: str, *tokens: TokenLogprob) -> TokenDelta:
+    return TokenDelta(request_id="x-1-0", text=text, token_ids=(1,) * len(tokens), logprobs=tokens)
+
+
+def usage(prompt: int, completion: int, cached: int = 0) -> Usage:
+    return Usage(
+        prompt_tokens=prompt,
+        cached_tokens=cached,
+        completion_tokens=completion,
+        queued_s=0,
+        prefill_s=0,
+        decode_s=0,
+    )
+
+
+def test_chat_logprobs_have_tokens_bytes_and_alternatives() -> None:
+    shape = ChatReply(HEAD, has_logprobs=True)
+    top = (token("é", -0.5), token("e", -math.inf))
+    (choice,) = shape.delta(0, delta("é", token("é", -0.5, top)))["choices"]
+    assert choice["logprobs"]["content"] == [
+        {
+            "token": "é",
+            "logprob": -0.5,
+            "bytes": [0xC3, 0xA9],
+            "top_logprobs": [
+                {"token": "é", "logprob": -0.5, "bytes": [0xC3, 0xA9]},
+                {"token": "e", "logprob": -9999.0, "bytes": [101]},
+            ],
+        }
+    ]
+
+
+def test_chat_logprobs_without_alternatives_have_an_empty_list() -> None:
+    choice = ChoiceText(text=["ab"], logprobs=[token("a", -1), token("b", -2)])
+    whole = ChatReply(HEAD, has_logprobs=True).whole([choice], {})
+    content = whole["choices"][0]["logprobs"]["content"]
+    assert [entry["top_logprobs"] for entry in content] == [[], []]
+    assert [entry["logprob"] for entry in content] == [-1, -2]
+
+
+def test_completion_logprobs_are_four_parallel_lists() -> None:
+    tokens = [token("Hi", -0.1, (token("Hi", -0.1), token("Ho", -2))), token(" you", -0.2)]
+    choice = ChoiceText(text=["Hi you"], logprobs=tokens)
+    whole = CompletionReply(HEAD, has_logprobs=True).whole([choice], {})
+    assert whole["choices"][0]["logprobs"] == {
+        "tokens": ["Hi", " you"],
+        "token_logprobs": [-0.1, -0.2],
+        "top_logprobs": [{"Hi": -0.1, "Ho": -2}, {}],
+        "text_offset": [0, 2],
+    }
+
+
+def test_text_offsets_count_on_from_chunk_to_chunk_per_choice() -> None:
+    shape = CompletionReply(HEAD, has_logprobs=True)
+
+    def offsets(index: int, text: str) -> list[int]:
+        return shape.delta(index, delta(text, token(text, -1)))["choices"][0]["logprobs"][
+            "text_offset"
+        ]
+
+    assert [offsets(0, "abc"), offsets(1, "x"), offsets(0, "d"), offsets(1, "y")] == [
+        [0],
+        [0],
+        [3],
+        [1],
+    ]
+
+
+def test_usage_counts_a_prompt_once_for_all_its_choices() -> None:
+    usages = [
+        usage(10, 1, cached=4),
+        usage(10, 2, cached=10),
+        usage(20, 3),
+        usage(20, 4, cached=20),
+    ]
+    assert total_usage(usages, 2) == {
+        "prompt_tokens": 30,
+        "completion_tokens": 10,
+        "total_tokens": 40,
+        "prompt_tokens_details": {"cached_tokens": 4},
+    }
+
+
+def test_an_abort_is_no_normal_end() -> None:
+    assert finish_reason(FinishReason.STOP) == "stop"
+    assert finish_reason(FinishReason.LENGTH) == "length"
+    with pytest.raises(ApiError, match="stopped"):
+        finish_reason(FinishReason.ABORTED)

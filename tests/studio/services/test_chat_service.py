@@ -1,0 +1,404 @@
+"""ChatService against a scripted engine and a real database: what the user sees, and what is on the disk when."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from engine.api import FinishReason, Parked, PromptProgress, Request, Restored
+from engine.errors import ContextLengthExceeded
+from fakes.chat_rig import open_chats, read_rows, until
+from fakes.fake_engine import FakeEngine
+from studio.models.chat import NEW_CHAT_TITLE, MessageStatus
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "history.db"
+
+
+def test_a_prompt_is_answered_and_both_are_on_disk(path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(path, FakeEngine(reply="Day one, the sea.")) as rig:
+            chat, reply, _ = await rig.ask("Plan a trip")
+            await until(lambda: reply.status is MessageStatus.DONE)
+            assert reply.text == "Day one, the sea."
+            assert (reply.stats.prompt_tokens, reply.stats.completion_tokens) == (5, 4)
+            assert reply.stats.tokens_per_s == pytest.approx(3 / 0.1)
+            assert reply.stats.first_token_s is not None
+            assert chat.running_message is None
+        assert read_rows(path, "SELECT role, text, status FROM messages ORDER BY message_id") == [
+            ("user", "Plan a trip", "done"),
+            ("assistant", "Day one, the sea.", "done"),
+        ]
+
+    asyncio.run(run())
+
+
+def test_the_prompt_is_committed_before_the_engine_hears_of_it(path: Path) -> None:
+    class WatchingEngine(FakeEngine):
+        def submit(self, request: Request) -> None:
+            seen.extend(read_rows(path, "SELECT role, text, status FROM messages"))
+            super().submit(request)
+
+    seen: list[tuple[str, ...]] = []
+
+    async def run() -> None:
+        async with open_chats(path, WatchingEngine()) as rig:
+            await rig.ask("Remember me")
+
+    asyncio.run(run())
+    assert seen == [("user", "Remember me", "done"), ("assistant", "", "queued")]
+
+
+def test_chats_stream_side_by_side_and_none_gets_the_others_text(path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(path) as rig:
+            asked = [await rig.ask(f"question {number}") for number in range(3)]
+            for _, _, request_id in asked:
+                rig.engine.start(request_id)
+            for step in range(20):
+                for number, (_, _, request_id) in enumerate(asked):
+                    rig.engine.say(request_id, f"{number}:{step} ")
+            for _, _, request_id in asked:
+                rig.engine.finish(request_id)
+            await until(lambda: all(reply.status is MessageStatus.DONE for _, reply, _ in asked))
+            for number, (_, reply, _) in enumerate(asked):
+                assert reply.text == "".join(f"{number}:{step} " for step in range(20))
+
+    asyncio.run(run())
+
+
+def test_a_chat_that_is_answering_takes_no_second_prompt(path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(path) as rig:
+            chat, _, _ = await rig.ask("first")
+            assert not await rig.chats.send(chat, "second")
+            assert not await rig.chats.send(await rig.chats.new_chat(), "   \n")
+            assert len(rig.engine.requests) == 1
+            assert [message.text for message in chat.messages] == ["first", ""]
+
+    asyncio.run(run())
+
+
+def test_two_sends_at_the_same_moment_ask_once(path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(path) as rig:
+            chat = await rig.chats.new_chat()
+            answers = await asyncio.gather(rig.chats.send(chat, "one"), rig.chats.send(chat, "two"))
+            assert answers == [True, False]
+            assert [message.text for message in chat.messages] == ["one", ""]
+
+    asyncio.run(run())
+
+
+def test_stop_keeps_the_text_aborts_the_request_and_allows_the_next_prompt(path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(path) as rig:
+            chat, reply, request_id = await rig.ask("tell me")
+            rig.engine.start(request_id)
+            rig.engine.say(request_id, "Once upon")
+            await until(lambda: reply.text)
+            rig.chats.stop(chat)
+            assert (reply.status, reply.text) == (MessageStatus.STOPPED, "Once upon")
+            rig.engine.say(request_id, " a time")
+            await until(lambda: request_id in rig.engine.aborted)
+            assert reply.text == "Once upon"
+            _, _, second = await rig.ask("go on", chat)
+            contents = [
+                (turn.role, turn.content) for turn in rig.engine.requests[second].prompt.messages
+            ]
+            assert contents == [("user", "tell me"), ("assistant", "Once upon"), ("user", "go on")]
+
+    asyncio.run(run())
+
+
+def test_stop_right_after_send_never_reaches_the_engine_or_aborts_there(path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(path) as rig:
+            chat = await rig.chats.new_chat()
+            assert await rig.chats.send(chat, "never mind")
+            rig.chats.stop(chat)
+            assert chat.messages[-1].status is MessageStatus.STOPPED
+            await until(lambda: set(rig.engine.requests) == set(rig.engine.aborted))
+
+    asyncio.run(run())
+
+
+def test_reading_parking_and_coming_back_have_words(path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(path) as rig:
+            _, reply, request_id = await rig.ask("long prompt")
+            assert reply.status is MessageStatus.QUEUED
+            rig.engine.emit(
+                PromptProgress(request_id=request_id, computed_tokens=300, prompt_tokens=1200)
+            )
+            await until(lambda: reply.status is MessageStatus.READING)
+            assert reply.progress == 0.25
+            rig.engine.say(request_id, "So")
+            rig.engine.emit(Parked(request_id=request_id, held_tokens=900, place=2, reason="room"))
+            await until(lambda: reply.status is MessageStatus.PARKED)
+            assert reply.note == "Waiting for room · 2nd in line"
+            rig.engine.emit(Restored(request_id=request_id, parked_s=4.5, recomputed_tokens=1900))
+            await until(lambda: reply.status is MessageStatus.READING)
+            assert (reply.note, reply.stats.parked_s) == ("Re-reading 1,900 tokens", 4.5)
+            rig.engine.say(request_id, " it goes")
+            await until(lambda: reply.status is MessageStatus.WRITING)
+            assert (reply.text, reply.note) == ("So it goes", "")
+            rig.engine.finish(request_id, FinishReason.LENGTH)
+            await until(lambda: reply.status is MessageStatus.LENGTH)
+
+    asyncio.run(run())
+
+
+def test_a_failed_reply_says_why_and_is_left_out_of_the_next_prompt(path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(path) as rig:
+            chat, reply, request_id = await rig.ask("too much")
+            error = ContextLengthExceeded(
+                "9,120 tokens do not fit 8,192", needed_tokens=9120, limit_tokens=8192
+            )
+            rig.engine.start(request_id)
+            rig.engine.say(request_id, "half a")
+            rig.engine.fail(request_id, error)
+            await until(lambda: reply.status is MessageStatus.FAILED)
+            assert reply.note == "9,120 tokens do not fit 8,192"
+            assert rig.notice_codes == ["context_length_exceeded"]
+            _, _, second = await rig.ask("shorter", chat)
+            (turn,) = rig.engine.requests[second].prompt.messages
+            assert turn.content == "too much\n\nshorter"
+
+    asyncio.run(run())
+
+
+def test_the_first_prompt_names_the_chat_unless_the_user_did(path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(path, FakeEngine()) as rig:
+            chat, reply, _ = await rig.ask(
+                "Plan three days in Lisbon\nwith two children and a dog, please"
+            )
+            assert chat.title == "Plan three days in Lisbon with two…"
+            await until(lambda: not reply.status.is_alive)
+            await rig.ask("And the food?", chat)
+            assert chat.title == "Plan three days in Lisbon with two…"
+            named = await rig.chats.new_chat()
+            await rig.chats.rename(named, "Mine")
+            await rig.ask("hello", named)
+            assert named.title == "Mine"
+        titles = read_rows(path, "SELECT title FROM chats ORDER BY chat_id")
+        assert titles == [("Plan three days in Lisbon with two…",), ("Mine",)]
+
+    asyncio.run(run())
+
+
+def test_the_chat_last_used_is_first_now_and_after_a_restart(path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(path, FakeEngine()) as rig:
+            first, reply, _ = await rig.ask("one")
+            second, _, _ = await rig.ask("two")
+            await until(lambda: not reply.status.is_alive)
+            await rig.ask("again", first)
+            assert rig.chats.chats == [first, second]
+        async with open_chats(path) as rig:
+            assert [chat.title for chat in rig.chats.chats] == ["one", "two"]
+
+    asyncio.run(run())
+
+
+def test_a_growing_reply_is_on_disk_while_it_grows(path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(path) as rig:
+            _, _, request_id = await rig.ask("stream")
+            rig.engine.start(request_id)
+            rig.engine.say(request_id, "some ")
+            await until(
+                lambda: (
+                    rig.rows("SELECT text FROM messages WHERE role = 'assistant'") == [("some ",)]
+                )
+            )
+            rig.engine.say(request_id, "more")
+            await until(
+                lambda: (
+                    rig.rows("SELECT text FROM messages WHERE role = 'assistant'")
+                    == [("some more",)]
+                )
+            )
+
+    asyncio.run(run())
+
+
+def test_deleting_a_chat_ends_its_reply_and_leaves_nothing_behind(path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(path) as rig:
+            chat, reply, request_id = await rig.ask("secret")
+            removed: list[object] = []
+            rig.chats.chat_removed.connect(removed.append)
+            rig.engine.start(request_id)
+            rig.engine.say(request_id, "answer")
+            await until(lambda: reply.text)
+            await rig.chats.delete(chat)
+            assert (rig.chats.chats, removed) == ([], [chat])
+            await until(lambda: request_id in rig.engine.aborted)
+            rig.chats.set_draft(chat, "late")
+        assert read_rows(path, "SELECT * FROM chats") == []
+        assert read_rows(path, "SELECT * FROM messages") == []
+
+    asyncio.run(run())
+
+
+def test_closing_keeps_running_replies_as_interrupted(path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(path) as rig:
+            _, reply, request_id = await rig.ask("write a book")
+            rig.engine.start(request_id)
+            rig.engine.say(request_id, "Chapter one")
+            await until(lambda: reply.text)
+        assert request_id in rig.engine.aborted
+        async with open_chats(path) as rig:
+            (chat,) = rig.chats.chats
+            assert chat.messages == []
+            await rig.chats.open_chat(chat.chat_id)
+            prompt, again = chat.messages
+            assert (prompt.text, again.text, again.status) == (
+                "write a book",
+                "Chapter one",
+                MessageStatus.INTERRUPTED,
+            )
+
+    asyncio.run(run())
+
+
+def test_a_reply_that_ends_off_screen_marks_its_chat_unread_until_opened(path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(path) as rig:
+            seen, seen_reply, seen_id = await rig.ask("looked at")
+            other, other_reply, other_id = await rig.ask("not looked at")
+            rig.chats.set_visible(seen, is_visible=True)
+            rig.engine.finish(seen_id)
+            rig.engine.finish(other_id)
+            await until(lambda: not (seen_reply.status.is_alive or other_reply.status.is_alive))
+            assert (seen.has_unread, other.has_unread) == (False, True)
+            await rig.chats.open_chat(other.chat_id)
+            assert not other.has_unread
+
+    asyncio.run(run())
+
+
+def test_drafts_survive_and_untouched_chats_do_not(path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(path) as rig:
+            chat = await rig.chats.new_chat()
+            await rig.chats.new_chat()
+            rig.chats.set_draft(chat, "half a thou")
+        async with open_chats(path) as rig:
+            (chat,) = rig.chats.chats
+            assert (chat.title, chat.draft) == (NEW_CHAT_TITLE, "half a thou")
+            await rig.ask("half a thought", chat)
+            assert chat.draft == ""
+
+    asyncio.run(run())
+
+
+def test_a_full_disk_refuses_the_prompt_and_keeps_the_composers_text(path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(path) as rig:
+            chat = await rig.chats.new_chat()
+            limit = await rig.store._do(
+                lambda database: database.execute("PRAGMA max_page_count = 1").fetchone()
+            )
+            assert not await rig.chats.send(chat, "x" * 100_000)
+            assert rig.notice_codes == ["store_full"]
+            assert (chat.messages, chat.title, rig.engine.requests) == ([], NEW_CHAT_TITLE, {})
+            assert limit is not None
+
+    asyncio.run(run())
+
+
+def test_a_reply_that_could_not_be_saved_is_saved_when_there_is_room_again(path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(path) as rig:
+            _, reply, request_id = await rig.ask("stream")
+            await rig.store._do(
+                lambda database: database.execute("PRAGMA max_page_count = 1").fetchone()
+            )
+            rig.engine.start(request_id)
+            rig.engine.say(request_id, "y" * 100_000)
+            await until(lambda: rig.notice_codes == ["store_full"])
+            assert len(reply.text) == 100_000
+            await rig.store._do(
+                lambda database: database.execute("PRAGMA max_page_count = 100000").fetchone()
+            )
+            await until(
+                lambda: (
+                    rig.rows("SELECT length(text) FROM messages WHERE role = 'assistant'")
+                    == [(100_000,)]
+                )
+            )
+            await until(lambda: rig.notice_codes == [])
+
+    asyncio.run(run())
+
+
+def test_opening_an_unknown_chat_is_an_error_of_the_caller(path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(path) as rig:
+            with pytest.raises(KeyError):
+                await rig.chats.open_chat(99)
+
+    asyncio.run(run())
+
+
+def test_nothing_is_sent_or_stored_after_closing(path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(path) as rig:
+            chat = await rig.chats.new_chat()
+        assert not await rig.chats.send(chat, "too late")
+        assert rig.engine.requests == {}
+
+    asyncio.run(run())
+
+
+def test_half_a_surrogate_pair_harms_neither_history_nor_engine(path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(path) as rig:
+            chat = await rig.chats.new_chat()
+            rig.chats.set_draft(chat, "draft \ud83d")
+            _, _, request_id = await rig.ask("beach \ud83d here", chat)
+            (turn,) = rig.engine.requests[request_id].prompt.messages
+            assert turn.content == "beach ? here"
+            other = await rig.chats.new_chat()
+            rig.chats.set_draft(other, "draft \ud83d")
+            await until(
+                lambda: rig.rows("SELECT draft FROM chats WHERE draft != ''") == [("draft ?",)]
+            )
+
+    asyncio.run(run())
+
+
+def test_a_slot_that_raises_ends_its_own_reply_only(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(_message: object) -> None:
+        if not failures:
+            failures.append(1)
+            raise RuntimeError("a view's mistake")
+
+    failures: list[int] = []
+
+    async def run() -> None:
+        async with open_chats(path) as rig:
+            _, reply, request_id = await rig.ask("first")
+            _, other, other_id = await rig.ask("second")
+            rig.chats.message_changed.connect(broken)
+            rig.engine.start(request_id)
+            await until(lambda: reply.status is MessageStatus.FAILED)
+            assert reply.note == "a view's mistake"
+            rig.engine.start(other_id)
+            rig.engine.say(other_id, "fine")
+            rig.engine.finish(other_id)
+            await until(lambda: other.status is MessageStatus.DONE)
+
+    asyncio.run(run())
+    assert "a view's mistake" in caplog.text

@@ -1,0 +1,208 @@
+"""The library on disk: names, links and what may be deleted."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from engine.errors import ModelNotFound
+from studio.models.errors import LibraryError
+from studio.models.model_library import ModelSource
+from studio.services.model_catalog import read_catalog, read_requirements
+from studio.services.model_library_service import ModelLibraryService
+
+GGUF = b"GGUF" + bytes(60)
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> ModelLibraryService:
+    return ModelLibraryService(tmp_path / "models", read_catalog())
+
+
+def a_model(path: Path, data: bytes = GGUF) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
+
+
+def a_folder_model(path: Path) -> Path:
+    a_model(path / "config.json", b"{}")
+    a_model(path / "model.safetensors", bytes(10))
+    return path
+
+
+def names(library: ModelLibraryService) -> list[str]:
+    return [entry.name for entry in library.entries()]
+
+
+def test_an_empty_library_has_nothing_and_makes_nothing(library: ModelLibraryService) -> None:
+    assert library.entries() == ()
+    assert not library.folder.exists()
+
+
+def test_files_and_folders_put_into_the_folder_are_found(library: ModelLibraryService) -> None:
+    a_model(library.folder / "Tiny.Q4_0.gguf")
+    a_folder_model(library.folder / "qwen")
+    a_model(library.folder / "notes.txt")
+    a_model(library.folder / ".hidden.gguf")
+    (library.folder / "empty").mkdir()
+    entries = library.entries()
+    assert [(entry.name, entry.size_bytes) for entry in entries] == [
+        ("Tiny.Q4_0", 64),
+        ("qwen", 12),
+    ]
+    assert {entry.source for entry in entries} == {ModelSource.FOUND}
+
+
+def test_a_split_model_is_one_entry_with_all_its_bytes(library: ModelLibraryService) -> None:
+    for number in (1, 2, 3):
+        a_model(library.folder / f"big [x]-0000{number}-of-00003.gguf")
+    (entry,) = library.entries()
+    assert (entry.name, entry.size_bytes) == ("big [x]", 3 * 64)
+    assert len(library.verify("big [x]")) == 3
+
+
+def test_a_link_is_remembered_not_copied(library: ModelLibraryService, tmp_path: Path) -> None:
+    path = a_model(tmp_path / "elsewhere" / "My Model.gguf")
+    entry = library.add(path)
+    assert (entry.name, entry.path, entry.source) == ("My Model", path, ModelSource.LINKED)
+    assert library.add(path) == entry
+    assert names(library) == ["My Model"]
+    assert not list(library.folder.glob("*.gguf"))
+
+
+def test_relative_paths_are_made_absolute(
+    library: ModelLibraryService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a_model(tmp_path / "here.gguf")
+    monkeypatch.chdir(tmp_path)
+    assert library.add(Path("here.gguf")).path == tmp_path / "here.gguf"
+    assert library.resolve("./here.gguf") == tmp_path / "here.gguf"
+
+
+def test_names_differ_even_when_case_is_ignored(
+    library: ModelLibraryService, tmp_path: Path
+) -> None:
+    a_model(library.folder / "tiny.gguf")
+    library.add(a_model(tmp_path / "a" / "Tiny.gguf"))
+    library.add(a_folder_model(tmp_path / "b" / "TINY"))
+    assert names(library) == ["tiny", "Tiny-2", "TINY-3"]
+    assert library.resolve("tiny-3") == tmp_path / "b" / "TINY"
+
+
+def test_a_name_is_found_in_any_case_and_a_path_as_it_is(
+    library: ModelLibraryService, tmp_path: Path
+) -> None:
+    path = a_model(library.folder / "Tiny.gguf")
+    outside = a_model(tmp_path / "outside.gguf")
+    assert library.resolve("TINY") == path
+    assert library.resolve(str(outside)) == outside
+
+
+def test_an_unknown_model_tells_the_names_there_are(library: ModelLibraryService) -> None:
+    a_model(library.folder / "one.gguf")
+    a_model(library.folder / "two.gguf")
+    with pytest.raises(ModelNotFound, match=r"'three'.*one, two"):
+        library.resolve("three")
+    with pytest.raises(ModelNotFound):
+        library.resolve("")
+
+
+def test_a_model_not_fetched_yet_tells_how(library: ModelLibraryService) -> None:
+    with pytest.raises(ModelNotFound, match="layby models get smollm2-135m"):
+        library.resolve("smollm2-135m")
+
+
+def test_a_link_whose_target_is_gone_is_listed_but_not_resolved(
+    library: ModelLibraryService, tmp_path: Path
+) -> None:
+    path = a_model(tmp_path / "usb" / "v1.5.gguf")
+    library.add(path)
+    path.unlink()
+    (entry,) = library.entries()
+    assert (entry.name, entry.is_missing, entry.size_bytes) == ("v1.5", True, 0)
+    with pytest.raises(ModelNotFound, match=r"layby models remove v1\.5"):
+        library.resolve("v1.5")
+    library.remove("v1.5")
+    assert library.entries() == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "words"),
+    [
+        ("weights.bin", b"PK\x03\x04" + bytes(60), "no GGUF file"),
+        ("short.gguf", b"GG", "no GGUF file"),
+        ("big-00002-of-00003.gguf", GGUF, "part 2"),
+    ],
+)
+def test_what_is_no_model_is_not_added(
+    library: ModelLibraryService, tmp_path: Path, name: str, data: bytes, words: str
+) -> None:
+    with pytest.raises(LibraryError, match=words):
+        library.add(a_model(tmp_path / "else" / name, data))
+    assert library.entries() == ()
+
+
+def test_a_folder_without_config_and_a_missing_path_are_not_added(
+    library: ModelLibraryService, tmp_path: Path
+) -> None:
+    (tmp_path / "bare").mkdir()
+    with pytest.raises(LibraryError, match=r"config\.json"):
+        library.add(tmp_path / "bare")
+    with pytest.raises(ModelNotFound, match="nothing at"):
+        library.add(tmp_path / "absent.gguf")
+
+
+def test_removing_deletes_only_what_the_library_fetched(
+    library: ModelLibraryService, tmp_path: Path
+) -> None:
+    entry = library.catalog[0]
+    fetched = a_model(library.folder / entry.file_name)
+    library.record_fetched(entry)
+    found = a_model(library.folder / "mine.gguf")
+    linked = a_model(tmp_path / "linked.gguf")
+    library.add(linked)
+    library.remove("SMOLLM2-135M")
+    library.remove("linked")
+    with pytest.raises(LibraryError, match="by hand"):
+        library.remove("mine")
+    assert (fetched.exists(), found.exists(), linked.exists()) == (False, True, True)
+    assert names(library) == ["mine"]
+
+
+def test_verify_tells_right_from_wrong(library: ModelLibraryService) -> None:
+    data = GGUF + b"weights"
+    right = replace(
+        library.catalog[0], sha256=hashlib.sha256(data).hexdigest(), size_bytes=len(data)
+    )
+    library = ModelLibraryService(library.folder, (right,))
+    path = a_model(library.folder / right.file_name, data)
+    (good,) = library.verify("smollm2-135m")
+    assert not good.is_wrong
+    path.write_bytes(data[:-1] + b"x")
+    (bad,) = library.verify("smollm2-135m")
+    assert bad.is_wrong
+    assert bad.expected == right.sha256
+    a_model(library.folder / "other.gguf")
+    (unknown,) = library.verify("other")
+    assert (unknown.expected, unknown.is_wrong) == (None, False)
+
+
+def test_broken_notes_are_set_aside(
+    library: ModelLibraryService, caplog: pytest.LogCaptureFixture
+) -> None:
+    a_model(library.folder / "library.json", b'{"links": 3}')
+    a_model(library.folder / "tiny.gguf")
+    assert names(library) == ["tiny"]
+    assert "library.json.broken" in caplog.text
+
+
+def test_the_catalogue_is_complete_and_pins_what_it_fetches() -> None:
+    (entry,) = read_catalog()
+    assert entry.name == "smollm2-135m"
+    assert entry.file_name == "SmolLM2-135M-Instruct.Q4_1.gguf"
+    assert len(entry.sha256) == 64
+    assert read_requirements(entry).count("--hash=sha256:") == 1

@@ -1,0 +1,230 @@
+"""ModelService against a scripted engine: loading, what replaces what, fetching, and errors as notices."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from engine.api import EngineState, LoadModel, LoadOptions, ModelChanged, ModelInfo, UnloadModel
+from engine.client import EngineClient
+from engine.errors import CorruptModel, NotEnoughMemory
+from fakes.chat_rig import until
+from fakes.fake_engine import TINY_MODEL, FakeEngine
+from studio.services.model_catalog import read_catalog
+from studio.services.model_fetcher import ModelFetcher
+from studio.services.model_library_service import ModelLibraryService
+from studio.services.model_service import ModelService
+from studio.services.notice_service import NoticeService
+from studio.services.settings_service import SettingsService
+
+HANG = 'import time; print("downloading", flush=True); time.sleep(600)'
+
+
+@dataclass(slots=True)
+class ModelRig:
+    engine: FakeEngine
+    models: ModelService
+    notices: NoticeService
+    settings: SettingsService
+    library: ModelLibraryService
+
+    @property
+    def notice_codes(self) -> list[str]:
+        return [notice.code for notice in self.notices.notices.notices]
+
+    def model_file(self, name: str) -> Path:
+        self.library.folder.mkdir(parents=True, exist_ok=True)
+        path = self.library.folder / f"{name}.gguf"
+        path.write_bytes(b"GGUF" + name.encode())
+        return path
+
+    def info(self, name: str) -> ModelInfo:
+        return inspect(self.library.folder / f"{name}.gguf", name)
+
+    def say(
+        self, state: EngineState, model: ModelInfo | None = None, progress: float = 0.0
+    ) -> None:
+        self.engine.emit(ModelChanged(state=state, model=model, progress=progress))
+
+
+def inspect(path: Path, name: str) -> ModelInfo:
+    if "corrupt" in path.name:
+        raise CorruptModel(f"{path.name}: the header ends too early")
+    return replace(TINY_MODEL, path=path, name=name)
+
+
+@asynccontextmanager
+async def open_models(tmp_path: Path, *, pip: str = HANG) -> AsyncIterator[ModelRig]:
+    engine = FakeEngine(auto=False, ready=False)
+    client = EngineClient(engine, asyncio.get_running_loop())
+    library = ModelLibraryService(tmp_path / "models", read_catalog())
+    settings = SettingsService(tmp_path / "settings.json", environment={}, flags={})
+    notices = NoticeService()
+    models = ModelService(
+        client,
+        library,
+        ModelFetcher(library, pip=(sys.executable, "-c", pip)),
+        settings=settings,
+        notices=notices,
+        inspect=inspect,
+    )
+    try:
+        yield ModelRig(engine, models, notices, settings, library)
+    finally:
+        await models.close()
+        client.close()
+
+
+def test_a_model_of_the_library_is_loaded_shown_and_remembered(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with open_models(tmp_path) as rig:
+            path = rig.model_file("Tiny")
+            await rig.models.refresh()
+            rig.settings.change("engine.ctx_size", 4096)
+            loading = asyncio.create_task(rig.models.load("tiny"))
+            await until(lambda: rig.engine.commands)
+            assert rig.engine.commands == [
+                LoadModel(path=path, name="Tiny", options=LoadOptions(pool_tokens=4096))
+            ]
+            assert (rig.models.state, rig.models.model) == (EngineState.LOADING, rig.info("Tiny"))
+            rig.say(EngineState.LOADING, progress=0.5)
+            await until(lambda: rig.models.progress == 0.5)
+            rig.say(EngineState.READY, rig.info("Tiny"), progress=1.0)
+            assert await loading
+            assert rig.models.state is EngineState.READY
+            assert rig.settings.settings.engine.model == "Tiny"
+
+    asyncio.run(run())
+
+
+def test_a_file_outside_the_library_is_remembered_by_its_path(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with open_models(tmp_path) as rig:
+            path = tmp_path / "outside.gguf"
+            path.write_bytes(b"GGUF")
+            loading = asyncio.create_task(rig.models.load(str(path)))
+            await until(lambda: rig.engine.commands)
+            rig.say(EngineState.READY, inspect(path, "outside"))
+            assert await loading
+            assert rig.settings.settings.engine.model == str(path)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("name", ["absent", "corrupt"])
+def test_what_cannot_be_read_never_reaches_the_engine(tmp_path: Path, name: str) -> None:
+    async def run() -> None:
+        async with open_models(tmp_path) as rig:
+            rig.model_file("corrupt")
+            assert not await rig.models.load(name)
+            assert rig.engine.commands == []
+            assert rig.notice_codes == [
+                {"absent": "model_not_found", "corrupt": "model_corrupt"}[name]
+            ]
+
+    asyncio.run(run())
+
+
+def test_a_load_that_fails_says_why(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with open_models(tmp_path) as rig:
+            rig.model_file("huge")
+            loading = asyncio.create_task(rig.models.load("huge"))
+            await until(lambda: rig.engine.commands)
+            error = NotEnoughMemory("needs 90 GiB")
+            rig.engine.emit(ModelChanged(state=EngineState.FAILED, model=None, error=error))
+            assert not await loading
+            assert (rig.models.state, rig.models.status.error) == (EngineState.FAILED, error)
+            assert rig.notice_codes == ["not_enough_memory"]
+            assert rig.settings.settings.engine.model == ""
+
+    asyncio.run(run())
+
+
+def test_the_last_of_two_loads_wins_and_the_end_of_the_first_is_not_taken_for_it(
+    tmp_path: Path,
+) -> None:
+    async def run() -> None:
+        async with open_models(tmp_path) as rig:
+            rig.model_file("one")
+            rig.model_file("two")
+            first = asyncio.create_task(rig.models.load("one"))
+            await until(lambda: len(rig.engine.commands) == 1)
+            second = asyncio.create_task(rig.models.load("two"))
+            assert not await first
+            await until(lambda: len(rig.engine.commands) == 2)
+            rig.say(EngineState.NO_MODEL)
+            rig.say(EngineState.LOADING, progress=0.25)
+            await until(lambda: rig.models.progress == 0.25)
+            assert rig.models.model == rig.info("two")
+            rig.say(EngineState.READY, rig.info("two"))
+            assert await second
+
+    asyncio.run(run())
+
+
+def test_unloading_ends_a_load(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with open_models(tmp_path) as rig:
+            rig.model_file("one")
+            loading = asyncio.create_task(rig.models.load("one"))
+            await until(lambda: rig.engine.commands)
+            await rig.models.unload()
+            assert not await loading
+            assert rig.engine.commands[-1] == UnloadModel()
+            rig.say(EngineState.NO_MODEL)
+            await until(lambda: rig.models.state is EngineState.NO_MODEL)
+            assert rig.models.model is None
+
+    asyncio.run(run())
+
+
+def test_a_fetch_is_shown_and_can_be_cancelled(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with open_models(tmp_path) as rig:
+            fetch = asyncio.create_task(rig.models.fetch("smollm2-135m"))
+            await until(lambda: rig.models.fetching and rig.models.fetching.total_bytes)
+            assert await rig.models.fetch("smollm2-135m") is None
+            assert rig.notice_codes == ["fetch_failed"]
+            rig.models.cancel_fetch()
+            assert await fetch is None
+            assert rig.models.fetching is None
+            assert rig.notice_codes[0] == "fetch_cancelled"
+
+    asyncio.run(run())
+
+
+def test_closing_ends_a_fetch(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with open_models(tmp_path) as rig:
+            fetch = asyncio.create_task(rig.models.fetch("smollm2-135m"))
+            await until(lambda: rig.models.fetching and rig.models.fetching.total_bytes)
+        assert await fetch is None
+
+    asyncio.run(run())
+
+
+def test_the_library_is_scanned_after_every_change(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with open_models(tmp_path) as rig:
+            told: list[int] = []
+            rig.models.library_changed.connect(lambda: told.append(len(rig.models.entries)))
+            path = tmp_path / "linked.gguf"
+            path.write_bytes(b"GGUF")
+            assert await rig.models.add(path) is not None
+            assert await rig.models.remove("linked")
+            assert not await rig.models.remove("linked")
+            assert told == [1, 0]
+            assert rig.notice_codes == ["model_not_found"]
+            rig.model_file("one")
+            await rig.models.refresh()
+            await rig.models.refresh()
+            assert told == [1, 0, 1]
+
+    asyncio.run(run())

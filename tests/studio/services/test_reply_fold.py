@@ -1,0 +1,112 @@
+"""The figures under a reply: time to the first token, tokens per second, parked time apart from both."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.api import (
+    Finished,
+    FinishReason,
+    Parked,
+    PromptProgress,
+    Restored,
+    Started,
+    TokenDelta,
+    Usage,
+)
+from studio.models.chat import Message, MessageStatus, Role
+from studio.services.reply_fold import ReplyFold
+
+ID = "r"
+
+
+@pytest.fixture
+def message() -> Message:
+    return Message(2, 1, Role.ASSISTANT, "", 100.0, status=MessageStatus.QUEUED)
+
+
+def tokens(text: str, count: int) -> TokenDelta:
+    return TokenDelta(request_id=ID, text=text, token_ids=tuple(range(count)))
+
+
+def test_the_first_token_is_timed_from_the_asking(message: Message) -> None:
+    fold = ReplyFold(message, asked_s=100.0)
+    fold.apply(Started(request_id=ID, prompt_tokens=40, cached_tokens=10, queued_s=1.0), 101.0)
+    assert (message.stats.prompt_tokens, message.stats.cached_tokens, message.progress) == (
+        40,
+        10,
+        0.25,
+    )
+    fold.apply(tokens("Hi", 1), 103.5)
+    assert message.stats.first_token_s == 3.5
+    assert message.stats.tokens_per_s is None
+
+
+def test_the_rate_counts_tokens_after_the_first_and_no_parked_time(message: Message) -> None:
+    fold = ReplyFold(message, asked_s=100.0)
+    fold.apply(tokens("a", 1), 101.0)
+    fold.apply(tokens("b", 10), 102.0)
+    assert message.stats.tokens_per_s == 10.0
+    fold.apply(Parked(request_id=ID, held_tokens=9, place=1, reason="room"), 102.0)
+    fold.apply(Restored(request_id=ID, parked_s=50.0, recomputed_tokens=0), 152.0)
+    assert message.status is MessageStatus.WRITING
+    fold.apply(tokens("c", 10), 153.0)
+    assert message.stats.tokens_per_s == 10.0
+    assert message.stats.parked_s == 50.0
+
+
+def test_time_parked_before_the_first_token_is_no_part_of_the_writing(message: Message) -> None:
+    fold = ReplyFold(message, asked_s=100.0)
+    fold.apply(Parked(request_id=ID, held_tokens=9, place=3, reason="room"), 100.0)
+    assert message.note == "Waiting for room · 3rd in line"
+    fold.apply(Restored(request_id=ID, parked_s=20.0, recomputed_tokens=0), 120.0)
+    assert message.status is MessageStatus.READING
+    fold.apply(tokens("a", 1), 121.0)
+    fold.apply(tokens("b", 4), 123.0)
+    assert message.stats.tokens_per_s == 2.0
+
+
+@pytest.mark.parametrize(
+    ("reason", "status"),
+    [
+        (FinishReason.STOP, MessageStatus.DONE),
+        (FinishReason.LENGTH, MessageStatus.LENGTH),
+        (FinishReason.ABORTED, MessageStatus.STOPPED),
+    ],
+)
+def test_the_engines_own_figures_stand_at_the_end(
+    message: Message, reason: FinishReason, status: MessageStatus
+) -> None:
+    usage = Usage(
+        prompt_tokens=40,
+        cached_tokens=32,
+        completion_tokens=21,
+        queued_s=0.0,
+        prefill_s=0.5,
+        decode_s=4.0,
+        parked_s=7.0,
+    )
+    ReplyFold(message, asked_s=100.0).apply(
+        Finished(request_id=ID, reason=reason, usage=usage), 200.0
+    )
+    stats = message.stats
+    assert message.status is status
+    assert (stats.prompt_tokens, stats.cached_tokens, stats.completion_tokens) == (40, 32, 21)
+    assert (stats.tokens_per_s, stats.parked_s) == (5.0, 7.0)
+
+
+def test_progress_of_a_prompt_without_tokens_is_zero(message: Message) -> None:
+    fold = ReplyFold(message, asked_s=0.0)
+    fold.apply(PromptProgress(request_id=ID, computed_tokens=0, prompt_tokens=0), 1.0)
+    assert message.progress == 0.0
+
+
+@pytest.mark.parametrize(
+    ("place", "word"), [(1, "1st"), (2, "2nd"), (4, "4th"), (11, "11th"), (22, "22nd")]
+)
+def test_places_in_line_are_written_as_people_say_them(
+    message: Message, place: int, word: str
+) -> None:
+    fold = ReplyFold(message, asked_s=0.0)
+    fold.apply(Parked(request_id=ID, held_tokens=1, place=place, reason="room"), 1.0)
+    assert message.note == f"Waiting for room · {word} in line"

@@ -1,0 +1,267 @@
+"""The command line as other programs see it: arguments, output, exit codes. The window and the engine are stand-ins."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from engine.api import Device
+from engine.errors import NotEnoughMemory
+from studio.__main__ import main
+from studio.models.errors import StoreBusy
+from studio.models.settings import Settings
+from studio.paths import Paths, find_paths
+from studio.services.settings_service import SettingsService
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Program(ModuleType):
+    """Stands in for `studio.app`: notes what it was started with."""
+
+    def __init__(self) -> None:
+        super().__init__("studio.app")
+        self.served: list[Settings] = []
+        self.windows: list[Settings] = []
+        self.error: Exception | None = None
+
+    def run_server(self, settings: SettingsService, paths: Paths) -> int:
+        self.served.append(settings.settings)
+        assert paths == find_paths()
+        if self.error is not None:
+            raise self.error
+        return 0
+
+    def run_window(self, settings: SettingsService, paths: Paths) -> int:
+        self.windows.append(settings.settings)
+        if self.error is not None:
+            raise self.error
+        return 0
+
+
+@pytest.fixture
+def program(monkeypatch: pytest.MonkeyPatch) -> Program:
+    stand_in = Program()
+    monkeypatch.setitem(sys.modules, "studio.app", stand_in)
+    return stand_in
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_before() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    logging.captureWarnings(capture=False)
+    for handler in [handler for handler in root.handlers if handler not in handlers]:
+        root.removeHandler(handler)
+        handler.close()
+    root.setLevel(level)
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "Tiny.gguf"
+    path.write_bytes(b"GGUF" + bytes(96))
+    return path
+
+
+def test_serve_takes_every_flag_other_programs_rely_on(program: Program, model: Path) -> None:
+    flags = (
+        "--host 0.0.0.0 --port 0 -c 4096 -np 2 -b 64 --threads 1 --device cpu --api-key k --seed -5"
+    )
+    assert main(["serve", "-m", str(model), *flags.split()]) == 0
+    (settings,) = program.served
+    engine, server = settings.engine, settings.server
+    assert (engine.model, engine.ctx_size, engine.parallel, engine.batch_size) == (
+        str(model),
+        4096,
+        2,
+        64,
+    )
+    assert (engine.threads, engine.device, engine.seed) == (1, Device.CPU, -5)
+    assert (server.host, server.port, server.api_key) == ("0.0.0.0", 0, "k")
+
+
+def test_long_names_and_variables_mean_the_same_and_flags_win(
+    program: Program, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAYBY_MODEL", str(model))
+    monkeypatch.setenv("LAYBY_PARALLEL", "7")
+    monkeypatch.setenv("LAYBY_PORT", "1234")
+    assert main(["serve", "--ctx-size", "512", "--port", "99"]) == 0
+    (settings,) = program.served
+    assert (settings.engine.ctx_size, settings.engine.parallel, settings.server.port) == (
+        512,
+        7,
+        99,
+    )
+
+
+def test_without_a_command_the_window_opens_and_logs_to_its_file(
+    program: Program, model: Path
+) -> None:
+    assert main(["--model", "Tiny", "-c", "100", "--log-level", "debug"]) == 0
+    assert program.windows[0].engine.ctx_size == 100
+    assert find_paths().log_file.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (
+            ["serve", "-m", "x", "--port", "70000"],
+            "the value is 70000; give a whole number from 0 to 65535",
+        ),
+        (["serve", "-m", "x", "--device", "tpu"], "give one of auto, cpu, cuda, mps"),
+        (["serve", "-m", "x", "--para", "3"], "unrecognized arguments"),
+        (["models"], "required"),
+        (["models", "get"], "required"),
+        (["dance"], "invalid choice"),
+    ],
+)
+def test_wrong_usage_is_told_with_code_2(
+    program: Program, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert words in capsys.readouterr().err
+    assert program.served == []
+
+
+def test_serving_without_a_model_and_bad_variables_are_wrong_usage(
+    program: Program, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["serve"]) == 2
+    assert "layby: no model to serve; name one with -m" in capsys.readouterr().err
+    monkeypatch.setenv("LAYBY_THREADS", "two")
+    assert main(["models", "list"]) == 2
+    assert (
+        capsys.readouterr().err
+        == "layby: LAYBY_THREADS is 'two'; give a whole number from 0 to 1024\n"
+    )
+
+
+def test_an_unknown_model_is_one_clear_line_before_anything_is_loaded(
+    program: Program, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["serve", "-m", "nope"]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("layby: there is no model 'nope'")
+    assert captured.err.count("\n") == 1
+    assert program.served == []
+
+
+@pytest.mark.parametrize(
+    "error", [NotEnoughMemory("needs 90 GiB"), StoreBusy("open elsewhere"), OSError(28, "No room")]
+)
+def test_what_goes_wrong_later_is_one_line_too(
+    program: Program, model: Path, capsys: pytest.CaptureFixture[str], error: Exception
+) -> None:
+    program.error = error
+    for arguments in (["serve", "-m", str(model)], []):
+        assert main(arguments) == 1
+        captured = capsys.readouterr()
+        assert captured.err.startswith("layby: ")
+        assert captured.err.count("\n") == 1
+
+
+def test_models_are_added_listed_verified_and_removed(
+    model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def out(*arguments: str) -> str:
+        assert main(["models", *arguments]) == 0
+        return capsys.readouterr().out
+
+    assert out("list").startswith("The library is empty.\nTo fetch: layby models get smollm2-135m")
+    assert out("add", str(model)) == f"Tiny is in the library, from {model}\n"
+    assert out("list").splitlines()[0].split() == ["Tiny", "0", "MB", "linked", str(model)]
+    (record,) = json.loads(out("list", "--json"))
+    assert record == {
+        "name": "Tiny",
+        "path": str(model),
+        "size_bytes": 100,
+        "sha256": None,
+        "source": "linked",
+        "is_missing": False,
+    }
+    assert out("verify").startswith("unknown  Tiny  Tiny.gguf  sha256 ")
+    assert out("remove", "tiny") == "Tiny is forgotten; its files stay\n"
+    assert model.exists()
+    assert json.loads(out("list", "--json")) == []
+
+
+def a_fetched_model() -> Path:
+    folder = find_paths().models_folder
+    folder.mkdir(parents=True)
+    path = folder / "SmolLM2-135M-Instruct.Q4_1.gguf"
+    path.write_bytes(b"GGUF but not the right one")
+    (folder / "library.json").write_text(json.dumps({"links": [], "fetched": [path.name]}))
+    return path
+
+
+def test_deleting_a_fetched_file_needs_a_yes(capsys: pytest.CaptureFixture[str]) -> None:
+    path = a_fetched_model()
+    assert main(["models", "remove", "smollm2-135m"]) == 1
+    assert "say --yes" in capsys.readouterr().err
+    assert path.exists()
+    assert main(["models", "remove", "smollm2-135m", "--yes"]) == 0
+    assert not path.exists()
+
+
+def test_a_wrong_hash_fails_the_verification(capsys: pytest.CaptureFixture[str]) -> None:
+    a_fetched_model()
+    assert main(["models", "verify", "smollm2-135m"]) == 1
+    assert capsys.readouterr().out.startswith("WRONG    smollm2-135m")
+
+
+def test_ctrl_c_is_no_traceback(program: Program, capsys: pytest.CaptureFixture[str]) -> None:
+    program.error = KeyboardInterrupt()  # type: ignore[assignment]
+    assert main([]) == 130
+    assert capsys.readouterr().err == "layby: stopped\n"
+
+
+def test_help_and_lists_load_neither_torch_nor_qt() -> None:
+    code = (
+        "import sys; from studio.__main__ import main; main(['models', 'list']); "
+        "sys.exit(any(name in sys.modules for name in ('torch', 'PySide6', 'fastapi', 'numpy')))"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert answer.returncode == 0, answer.stderr
+
+
+def test_a_reader_that_stops_early_is_no_error_on_screen() -> None:
+    code = "import sys; from studio.__main__ import main; sys.stdin.read(); sys.exit(main(['models', 'list']))"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdin
+    assert process.stdout
+    assert process.stderr
+    process.stdout.close()
+    process.stdin.close()
+    with process:
+        assert process.stderr.read() == ""
+    assert process.returncode == 1
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith("layby ")

@@ -1,0 +1,102 @@
+"""`layby doctor`: what is wrong is named with its remedy, and only what keeps Layby from working fails."""
+
+from __future__ import annotations
+
+import re
+import socket
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from studio.__main__ import main
+from studio.cli.checks import Check, Level
+from studio.cli.doctor import check_folders, check_library, check_port, check_settings
+from studio.cli.machine_checks import check_machine
+from studio.cli.package_checks import NEEDED, OPTIONAL, check_packages
+from studio.models.settings import LocalServerSettings
+from studio.paths import find_paths
+from studio.services.model_catalog import read_catalog
+from studio.services.model_library_service import ModelLibraryService
+from studio.services.settings_service import SettingsService
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def levels(checks: list[Check]) -> list[Level]:
+    return [check.level for check in checks]
+
+
+def test_the_doctor_prints_a_line_for_each_check(capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["doctor"])
+    lines = capsys.readouterr().out.splitlines()
+    subjects = [re.match(r"(ok|warn|fail) +(\w+) +\S", line) for line in lines]
+    assert all(subjects)
+    found = {match[2] for match in subjects if match}
+    assert found >= {
+        "layby",
+        "python",
+        "packages",
+        "triton",
+        "qt",
+        "processor",
+        "memory",
+        "graphics",
+        "models",
+        "port",
+    }
+    assert code == int(any(line.startswith("fail") for line in lines))
+
+
+def test_the_packages_looked_for_are_the_projects_own() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    names = {re.split(r"[<>=; \[]", requirement)[0] for requirement in project["dependencies"]}
+    assert names == set(NEEDED) | set(OPTIONAL)
+
+
+def test_this_very_environment_is_well() -> None:
+    checks = [*check_packages(), *check_machine(is_deep=False)]
+    assert Level.FAIL not in levels(checks)
+
+
+def test_a_folder_that_cannot_be_written_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert Level.FAIL not in levels(list(check_folders(find_paths())))
+    blocked = tmp_path / "file"
+    blocked.write_text("no folder")
+    monkeypatch.setenv("LAYBY_HOME", str(blocked))
+    assert levels(list(check_folders(find_paths()))).count(Level.FAIL) == 4
+    assert not list(tmp_path.glob("layby-home"))
+
+
+def test_a_port_in_use_is_a_warning_with_a_remedy() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        check = check_port(LocalServerSettings(port=taken.getsockname()[1]))
+    assert check.level is Level.WARN
+    assert "--port" in check.text
+    assert check_port(LocalServerSettings(port=0)).level is Level.OK
+
+
+def test_a_host_that_is_none_is_a_warning() -> None:
+    assert check_port(LocalServerSettings(host="256.1.1.1")).level is Level.WARN
+
+
+def test_an_empty_library_and_dead_links_say_what_to_do(tmp_path: Path) -> None:
+    library = ModelLibraryService(tmp_path / "models", read_catalog())
+    (check,) = check_library(library)
+    assert "layby models get smollm2-135m" in check.text
+    path = tmp_path / "gone.gguf"
+    path.write_bytes(b"GGUF")
+    library.add(path)
+    path.unlink()
+    assert "layby models remove gone" in list(check_library(library))[-1].text
+
+
+def test_a_broken_settings_file_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    path.write_text("{")
+    (check,) = check_settings(SettingsService(path, environment={}, flags={}))
+    assert check.level is Level.WARN

@@ -1,0 +1,71 @@
+"""For tests of the window: a themed application, the Qt loop, and a look at what a test leaves behind."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+import qasync
+from PySide6.QtCore import QCoreApplication, QEvent
+from PySide6.QtWidgets import QApplication, QMenu, QWidget
+from pytestqt.qtbot import QtBot
+
+from studio.models.settings import Theme as ThemeChoice
+from studio.views.theme import Theme
+
+
+@pytest.fixture(autouse=True)
+def _no_dangling_widget(qapp: QApplication) -> Iterator[None]:
+    """Fail a test that leaves a window behind."""
+    yield
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    left = [widget for widget in qapp.topLevelWidgets() if widget.isVisible()]
+    for widget in left:
+        widget.close()
+    assert not left
+
+
+@pytest.fixture(autouse=True)
+def _no_popup(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Menus are filled but not put on screen: the offscreen platform cannot grab the keyboard for them."""
+    monkeypatch.setattr(QMenu, "popup", lambda *_: None)
+
+
+@pytest.fixture
+def qtbot(qtbot: QtBot) -> QtBot:
+    """pytest-qt's own, but patient: a busy machine is no failure."""
+    qtbot.waitUntil = partial(qtbot.waitUntil, timeout=60_000)
+    return qtbot
+
+
+@pytest.fixture
+def theme(qapp: QApplication) -> Iterator[Theme]:
+    """The light theme, applied."""
+    made = Theme(qapp)
+    made.apply(ThemeChoice.LIGHT, 14)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def page(theme: Theme, qtbot: Any) -> QWidget:
+    """A shown widget to put the widget under test into."""
+    widget = QWidget()
+    widget.resize(800, 600)
+    qtbot.addWidget(widget)
+    widget.show()
+    return widget
+
+
+@pytest.fixture
+def play(qapp: QApplication) -> Callable[[Coroutine[Any, Any, None]], None]:
+    """Runs a coroutine on a Qt loop, as `layby` does."""
+
+    def run(work: Coroutine[Any, Any, None]) -> None:
+        with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(qapp)) as runner:
+            runner.run(work)
+
+    return run

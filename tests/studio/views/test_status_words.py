@@ -1,0 +1,86 @@
+"""Every state has a shape and words; nothing is told by colour alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from studio.models.chat import Conversation, Message, MessageStatus, ReplyStats, Role
+from studio.views.status_words import Mark, Tone, describe_chat, describe_reply
+
+
+def reply(status: MessageStatus, *, note: str = "", stats: ReplyStats | None = None) -> Message:
+    made = Message(2, 1, Role.ASSISTANT, "text", 0.0, status, note)
+    made.stats = stats or ReplyStats()
+    return made
+
+
+def chat_with(message: Message | None, *, has_unread: bool = False) -> Conversation:
+    chat = Conversation(1, "Lisbon", 0.0, 0.0, has_unread=has_unread)
+    chat.messages = [message] if message else []
+    return chat
+
+
+@pytest.mark.parametrize(
+    ("message", "mark", "text"),
+    [
+        (reply(MessageStatus.QUEUED), Mark.DOTS, "Queued"),
+        (reply(MessageStatus.QUEUED, note="3rd"), Mark.DOTS, "Queued · 3rd"),
+        (reply(MessageStatus.READING), Mark.PIE, "Reading the prompt"),
+        (
+            reply(MessageStatus.READING, note="Re-reading 900 tokens"),
+            Mark.PIE,
+            "Re-reading 900 tokens",
+        ),
+        (reply(MessageStatus.WRITING), Mark.DOT, "Writing"),
+        (
+            reply(MessageStatus.WRITING, stats=ReplyStats(tokens_per_s=42.3)),
+            Mark.DOT,
+            "Writing · 42 tok/s",
+        ),
+        (reply(MessageStatus.PARKED), Mark.BARS, "Waiting for room"),
+        (
+            reply(MessageStatus.PARKED, note="Waiting for room · 2nd in line"),
+            Mark.BARS,
+            "Waiting for room · 2nd in line",
+        ),
+        (reply(MessageStatus.INTERRUPTED), Mark.BROKEN_RING, "Interrupted when Layby closed"),
+        (reply(MessageStatus.FAILED, note="out of memory"), Mark.CROSS, "Failed · out of memory"),
+        (reply(MessageStatus.STOPPED), Mark.SQUARE, "Stopped"),
+        (reply(MessageStatus.LENGTH), Mark.SQUARE, "Ended at the length limit"),
+    ],
+)
+def test_states_in_words(message: Message, mark: Mark, text: str) -> None:
+    words = describe_reply(message)
+    assert (words.mark, words.text) == (mark, text)
+
+
+def test_reading_tells_how_far() -> None:
+    message = reply(MessageStatus.READING, stats=ReplyStats(prompt_tokens=3400))
+    message.progress = 1200 / 3400
+    words = describe_reply(message)
+    assert words.text == "Reading 1,200 of 3,400 tokens"
+    assert words.progress == pytest.approx(0.353, abs=0.001)
+
+
+def test_a_finished_reply_shows_its_figures() -> None:
+    stats = ReplyStats(completion_tokens=312, tokens_per_s=11.84, first_token_s=0.93, parked_s=8.2)
+    text = describe_reply(reply(MessageStatus.DONE, stats=stats)).text
+    assert text == "312 tokens · 11.8 tok/s · first token 0.9 s · parked 8.2 s"
+    assert describe_reply(reply(MessageStatus.DONE)).text == ""
+
+
+def test_every_status_has_words_and_red_is_only_for_what_failed() -> None:
+    for status in MessageStatus:
+        words = describe_reply(reply(status, stats=ReplyStats(completion_tokens=1)))
+        assert words.text
+        assert (words.tone is Tone.FAILED) == (status is MessageStatus.FAILED)
+
+
+def test_a_chat_says_what_its_reply_does_or_that_it_is_done_or_when_it_was_used() -> None:
+    now_s = 3600.0
+    assert describe_chat(chat_with(reply(MessageStatus.WRITING)), now_s).mark is Mark.DOT
+    assert describe_chat(chat_with(reply(MessageStatus.FAILED)), now_s).mark is Mark.CROSS
+    done = reply(MessageStatus.DONE)
+    assert describe_chat(chat_with(done, has_unread=True), now_s).text == "Done"
+    assert describe_chat(chat_with(done), now_s).mark is Mark.NONE
+    assert describe_chat(chat_with(None), now_s).text

@@ -1,0 +1,73 @@
+"""Figures are written with their unit and an honest precision."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+
+from studio.views import words
+
+
+@pytest.mark.parametrize(
+    ("place", "text"),
+    [
+        (1, "1st"),
+        (2, "2nd"),
+        (3, "3rd"),
+        (4, "4th"),
+        (11, "11th"),
+        (12, "12th"),
+        (21, "21st"),
+        (112, "112th"),
+    ],
+)
+def test_ordinals(place: int, text: str) -> None:
+    assert words.ordinal(place) == text
+
+
+def test_tokens_have_a_singular() -> None:
+    assert (words.tokens(1), words.tokens(0), words.tokens(1420)) == (
+        "1 token",
+        "0 tokens",
+        "1,420 tokens",
+    )
+
+
+@pytest.mark.parametrize(
+    ("duration_s", "text"),
+    [
+        (0.04, "0.0 s"),
+        (0.93, "0.9 s"),
+        (9.96, "10 s"),
+        (10.4, "10 s"),
+        (59.7, "1 min 0 s"),
+        (185, "3 min 5 s"),
+    ],
+)
+def test_seconds(duration_s: float, text: str) -> None:
+    assert words.seconds(duration_s) == text
+
+
+@pytest.mark.parametrize(
+    ("num_bytes", "text"),
+    [(98_362_432, "98 MB"), (999_600_000, "1.0 GB"), (4_100_000_000, "4.1 GB"), (0, "0 MB")],
+)
+def test_sizes(num_bytes: int, text: str) -> None:
+    assert words.size(num_bytes) == text
+
+
+def test_rates_lose_their_decimal_when_it_says_nothing() -> None:
+    assert (words.rate(3.14), words.rate(11.8), words.rate(41.8)) == ("3.1", "11.8", "42")
+
+
+def test_times_become_coarser_with_distance() -> None:
+    now = datetime(2026, 11, 29, 12, 0)
+    moments = [
+        datetime(2026, 11, 29, 9, 5),
+        datetime(2026, 11, 28, 23, 59),
+        datetime(2026, 3, 1),
+        datetime(2025, 12, 31),
+    ]
+    said = [words.when(moment.timestamp(), now.timestamp()) for moment in moments]
+    assert said == ["09:05", "Yesterday", "1 Mar", "2025-12-31"]
