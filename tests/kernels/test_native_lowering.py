@@ -7,6 +7,7 @@ import random
 import numpy as np
 import pytest
 
+from fakes.native_programs import MODELS, record
 from fakes.native_rig import (
     ModelWeights,
     compiled,
@@ -14,7 +15,6 @@ from fakes.native_rig import (
     reference,
     rows_program,
 )
-from fakes.native_programs import MODELS, record
 from kernels.api import (
     Activation,
     AttentionShape,

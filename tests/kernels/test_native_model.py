@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from fakes.native_rig import VARIANTS, compiled, needs_kernels, reference
 from fakes.native_programs import MODELS, VOCABULARY, record
+from fakes.native_rig import VARIANTS, compiled, needs_kernels, reference
 from kernels.api import StepInputs
 from kernels.cpu.library import NativeError
 from kernels.kv_layout import KvType
