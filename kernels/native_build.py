@@ -291,5 +291,5 @@ def float_weight_names(program: Program, source: WeightStore) -> frozenset[str]:
     return frozenset(
         op.weight.name
         for op in program.ops
-        if isinstance(op, Linear) and source.stored(op.weight.name).storage in FLOAT_STORAGES
+        if isinstance(op, Linear) and source.storage(op.weight.name) in FLOAT_STORAGES
     )

@@ -33,8 +33,12 @@ class StoredWeight:
 
 
 class WeightStore(Protocol):
-    """Weights by the names that a program uses."""
+    """Weights by the names that a program uses; KeyError for a name that is not there."""
+
+    def storage(self, name: str) -> str:
+        """How the tensor is stored, known without reading it."""
+        ...
 
     def stored(self, name: str) -> StoredWeight:
-        """The tensor, valid until the next call; KeyError for a name that is not there."""
+        """The tensor, valid until the next call."""
         ...

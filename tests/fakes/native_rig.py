@@ -80,6 +80,9 @@ class Weights:
 
     tensors: Mapping[str, StoredWeight]
 
+    def storage(self, name: str) -> str:
+        return self.tensors[name].storage
+
     def stored(self, name: str) -> StoredWeight:
         return self.tensors[name]
 
