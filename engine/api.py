@@ -8,26 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import Enum, IntEnum
+from enum import Enum
 from pathlib import Path
 from typing import Protocol
 
 from engine.errors import EngineError, InvalidRequest
-
-
-class Origin(Enum):
-    """Who asked: a chat of the window, or a program over the API."""
-
-    GUI = "gui"
-    API = "api"
-
-
-class Priority(IntEnum):
-    """Lower goes first."""
-
-    INTERACTIVE = 0
-    NORMAL = 1
-    BACKGROUND = 2
+from engine.runs import Origin as Origin
+from engine.runs import ParkReason, ParkUsage, Run, SteeringCommand
+from engine.runs import PoolUsage as PoolUsage
+from engine.runs import Priority as Priority
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +124,8 @@ class Request:
     ignore_eos: bool = False
     """Generate on past the model's end-of-reply tokens (for measuring)."""
     priority: Priority = Priority.NORMAL
+    max_wait_s: float | None = None
+    """Most seconds it waits outside the pool, in line and parked taken together; then it fails."""
 
     def __post_init__(self) -> None:
         if self.max_tokens is not None and self.max_tokens < 0:
@@ -142,6 +133,8 @@ class Request:
                 f"max_tokens is {self.max_tokens}, allowed is 0 and more; leave it out for no limit",
                 param="max_tokens",
             )
+        if self.max_wait_s is not None:
+            _check("max_wait_s", self.max_wait_s, 0, 1e9)
         if any(not text for text in self.stop):
             raise InvalidRequest("stop has an empty string; leave it out", param="stop")
 
@@ -177,6 +170,7 @@ class Usage:
     decode_s: float
     parked_s: float = 0.0
     num_parks: int = 0
+    num_recomputes: int = 0
     seed: int = 0
 
 
@@ -217,8 +211,8 @@ class Parked:
     held_tokens: int
     """Tokens it needs room for when it comes back."""
     place: int
-    """1 is the head of the line."""
-    reason: str
+    """1 is the head of the line; 0: parked by hand, in no line."""
+    reason: ParkReason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -342,18 +336,7 @@ class UnloadModel:
     """Free the model, also while it is still loading. Requests alive end with ModelUnavailable."""
 
 
-Command = LoadModel | UnloadModel
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PoolUsage:
-    """The KV pool in pages. `reusable` pages hold prefixes of finished requests and are free for the taking."""
-
-    total_pages: int = 0
-    free_pages: int = 0
-    reusable_pages: int = 0
-    page_tokens: int = 0
-    page_bytes: int = 0
+Command = LoadModel | UnloadModel | SteeringCommand
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -371,6 +354,8 @@ class EngineSnapshot:
     waiting: int = 0
     running: int = 0
     parked: int = 0
+    parks: ParkUsage = field(default_factory=ParkUsage)
+    runs: tuple[Run, ...] = ()
     tokens_per_s: float = 0.0
 
 
