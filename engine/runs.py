@@ -9,6 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 
+POLICY_NAMES = ("fcfs", "cost", "smallest", "largest", "youngest", "oldest")
+"""Who is parked when room is short; the first is what nobody has chosen."""
+
+RESUME_NAMES = ("head", "pass")
+"""Whether the head of the line of parked requests may be passed."""
+
 
 class Origin(Enum):
     """Who asked: a chat of the window, or a program over the API."""
