@@ -50,7 +50,7 @@ def run_server(settings: SettingsService, paths: Paths) -> int:
         news: queue.SimpleQueue[ModelChanged | None] = queue.SimpleQueue()
         _on_signals(lambda: news.put(None))
         engine.subscribe(lambda events: _pass_on_model_events(events, news))
-        options = settings.settings.engine.load_options()
+        options = settings.settings.load_options()
         engine.control(LoadModel(path=path, name=library.name_of(path), options=options))
         if _wait_until_ready(news):
             sys.stdout.write(f"listening on {server.url}\n")

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from studio import __version__
 from studio.models.errors import SettingError
-from studio.models.setting_field import SettingField, SettingValue
+from studio.models.setting_field import SettingField, SettingKind, SettingValue
 from studio.models.settings import all_settings
 
 _DESCRIPTION = "Several chats on one local model, in a window or as an OpenAI-compatible server."
@@ -122,14 +122,24 @@ def _add_command(commands: _Commands, command: Command, words: str) -> argparse.
 def _add_settings(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("settings")
     for entry in all_settings():
-        if entry.info.flags:
+        info = entry.info
+        words = argparse.SUPPRESS if info.is_hidden else f"{info.help} [{info.env}]"
+        if info.flags and entry.kind is SettingKind.SWITCH:
             group.add_argument(
-                *reversed(entry.info.flags),
+                *reversed(info.flags),
+                dest=entry.key,
+                default=argparse.SUPPRESS,
+                action=argparse.BooleanOptionalAction,
+                help=words,
+            )
+        elif info.flags:
+            group.add_argument(
+                *reversed(info.flags),
                 dest=entry.key,
                 default=argparse.SUPPRESS,
                 type=_Reader(entry),
                 metavar=_metavar(entry),
-                help=f"{entry.info.help} [{entry.info.env}]",
+                help=words,
             )
 
 
