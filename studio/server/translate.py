@@ -106,6 +106,7 @@ def _template(
         max_tokens=wire.max_tokens,
         stop=tuple(wire.stop or ()),
         ignore_eos=bool(wire.ignore_eos),
+        max_wait_s=wire.max_wait,
     )
 
 
