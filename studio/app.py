@@ -28,6 +28,7 @@ from studio.services.model_fetcher import ModelFetcher, default_pip
 from studio.services.model_library_service import ModelLibraryService
 from studio.services.model_service import ModelService
 from studio.services.notice_service import NoticeService
+from studio.services.run_service import RunService
 from studio.services.server_service import ServerService
 from studio.services.settings_service import SettingsService
 from studio.views.ports import WindowServices
@@ -170,7 +171,7 @@ async def open_services(
             notices=notices,
             settings=settings,
             server=server,
-            read_snapshot=engine.snapshot,
+            runs=RunService(client, chats),
         )
     finally:
         await server.stop()

@@ -32,18 +32,24 @@ def reason_words(reason: WaitReason | ParkReason) -> str:
     return _wait_words(reason)
 
 
-def expected_wait_words(expected_wait_s: tuple[float, float | None]) -> str:
-    """When a request is expected back, as "back in 4 to 20 s"; the range is the one of `Run.expected_wait_s`."""
+def expected_wait_words(
+    expected_wait_s: tuple[float, float | None], *, what: str = "back"
+) -> str:
+    """When a request is expected back, as "back in 4 to 20 s"; the range is the one of `Run.expected_wait_s`.
+
+    `what` is what happens then: "back" for a parked request, "starts" for one that was never in.
+    """
     soonest, latest = expected_wait_s
     if latest is None:
-        return f"back in {_seconds(soonest)} or later" if soonest >= 0.5 else "back at any moment"
+        soon = f"in {_seconds(soonest)} or later" if soonest >= 0.5 else "at any moment"
+        return f"{what} {soon}"
     if latest < 1:
-        return "back at any moment"
+        return f"{what} at any moment"
     if _seconds(soonest) == _seconds(latest):
-        return f"back in about {_seconds(latest)}"
+        return f"{what} in about {_seconds(latest)}"
     if latest < 60:
-        return f"back in {soonest:.0f} to {_seconds(latest)}"
-    return f"back in {_seconds(soonest)} to {_seconds(latest)}"
+        return f"{what} in {soonest:.0f} to {_seconds(latest)}"
+    return f"{what} in {_seconds(soonest)} to {_seconds(latest)}"
 
 
 def _park_words(reason: ParkReason) -> str:

@@ -54,7 +54,7 @@ def test_a_reply_says_how_it_stands_without_changing_its_height(
         view.redraw()
         said.append(label.text())
         heights.add(view.heightForWidth(700))
-    assert said == ["Queued", "Reading the prompt", "Writing", "Waiting for room"]
+    assert said == ["Queued", "Reading the prompt", "Writing", "Parked"]
     message.status = MessageStatus.DONE
     message.stats = ReplyStats(completion_tokens=3, tokens_per_s=11.8, first_token_s=0.9)
     view.redraw()
