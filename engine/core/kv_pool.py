@@ -33,6 +33,8 @@ class KVPool:
         """Most pages in the parked account."""
         self._warm: list[int] = []
         self._cold = list(range(self.arena_pages - 1, -1, -1))
+        self._unwritten: set[int] = set()
+        """Pages taken in this step that were cold."""
         self._users = [0] * self.arena_pages
         """Uses by tables of sequences that own their pages, and by copies under way."""
         self._sleepers = [0] * self.arena_pages
@@ -191,6 +193,10 @@ class KVPool:
         while self._prefix.num_reusable:
             self._warm.append(self._prefix.evict())
 
+    def begin_step(self) -> None:
+        """Whatever was taken before has been written to."""
+        self._unwritten.clear()
+
     @property
     def num_warm(self) -> int:
         """Vacant pages with memory behind them; they are taken before cold ones."""
@@ -223,7 +229,11 @@ class KVPool:
     def _vacate(self) -> int:
         """A page for new content, entered in the pool's account as in use."""
         if self._num_free > 0:
-            page = self._warm.pop() if self._warm else self._cold.pop()
+            if self._warm:
+                page = self._warm.pop()
+            else:
+                page = self._cold.pop()
+                self._unwritten.add(page)
         else:
             page = self._prefix.evict()
         self._num_used += 1
@@ -257,6 +267,9 @@ class KVPool:
         self._num_used -= 1
         if page in self._prefix:
             self._prefix.retire(page)
+        elif page in self._unwritten:
+            self._unwritten.remove(page)
+            self._cold.append(page)
         else:
             self._warm.append(page)
 

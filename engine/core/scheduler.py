@@ -160,6 +160,7 @@ class Scheduler:
         yard = self._yard
         yard.step += 1
         yard.now_s = now_s
+        yard.pool.begin_step()
         yard.keeper.land_step()
         self._parking.honour_budget()
         if self._impatient:
