@@ -106,6 +106,19 @@ class SamplingParams:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RequestGroup:
+    """Requests that are asked together, one after another with nothing between them.
+
+    None of them stands in line before all have been found sound; if one is not, each fails with its error. Those with
+    the same prompt are siblings: they share its pages, and are parked and brought back together.
+    """
+
+    group_id: str
+    size: int
+    """Members it has; all of them must be submitted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """One thing to generate. `request_id` must be unique among requests alive."""
 
@@ -122,6 +135,8 @@ class Request:
     priority: Priority = Priority.NORMAL
     max_wait_s: float | None = None
     """Most seconds it waits outside the pool, in line and parked taken together; then it fails."""
+    group: RequestGroup | None = None
+    """What it is asked together with; None: alone."""
 
     def __post_init__(self) -> None:
         if self.max_tokens is not None and self.max_tokens < 0:

@@ -42,6 +42,7 @@ from engine.runs import (
     SteeringCommand,
 )
 from engine.runtime.event_bus import EventBus
+from engine.runtime.groups import Groups
 from engine.runtime.intake import Intake, Prepared
 from engine.runtime.live_request import LiveRequest
 from engine.runtime.messages import Abort, CopyDone, Message, Shutdown, Submit
@@ -75,6 +76,7 @@ class Engine:
         self._model: LoadedModel | None = None
         self._stepper: Stepper | None = None
         self._live: dict[str, LiveRequest] = {}
+        self._groups = Groups()
         self._arrivals = 0
         self._rate = RateMeter()
         self._snapshots = SnapshotMaker(self._rate)
@@ -212,6 +214,8 @@ class Engine:
         self._arrivals += 1
         live = LiveRequest(request, self._arrivals, self._clock())
         self._live[request.request_id] = live
+        if (refusal := self._groups.join(live)) is not None:
+            return self._fail(live, refusal)
         self._intake.prepare(self._model.prepare_task(live))
         return []
 
@@ -225,15 +229,29 @@ class Engine:
         ):
             return []  # aborted, or its model was unloaded, while the prompt was being read
         if prepared.error is not None:
-            return self._fail(live, prepared.error)
+            return self._refuse(live, prepared.error)
         try:
             live.generation = self._model.generation(live, prepared.token_ids)
         except EngineError as error:
-            return self._fail(live, error)
-        self._stepper.add(live)
-        for wish in live.wishes:
-            self._steer(wish)
+            return self._refuse(live, error)
+        self._enter(self._groups.ready(live))
         return []
+
+    def _enter(self, ready: tuple[LiveRequest, ...]) -> None:
+        """Put requests in line, and do with them what was asked for meanwhile."""
+        for live in ready:
+            assert self._stepper is not None, "whoever's prompt is read has a model"
+            self._stepper.add(live)
+            for wish in live.wishes:
+                self._steer(wish)
+
+    def _refuse(self, live: LiveRequest, error: EngineError) -> list[EngineEvent]:
+        """End a request whose prompt cannot be read, and those that were asked together with it."""
+        return [
+            event
+            for member in self._groups.refuse(live, error)
+            for event in self._fail(member, error)
+        ]
 
     def _steer(self, command: SteeringCommand) -> None:
         if self._model is not None:
@@ -246,6 +264,7 @@ class Engine:
         now_s = self._clock()
         if live.generation is not None and self._model is not None:
             self._model.scheduler.abort(request_id, now_s)
+        self._enter(self._groups.leave(live))
         return [
             Finished(request_id=request_id, reason=FinishReason.ABORTED, usage=live.usage(now_s))
         ]
@@ -316,6 +335,7 @@ class Engine:
     def _drop_model(self, error: EngineError) -> list[EngineEvent]:
         """Free the model; whoever it served is told `error`."""
         events = [event for live in tuple(self._live.values()) for event in self._fail(live, error)]
+        self._groups.clear()
         if self._model is not None:
             self._model.close()
         self._model = self._stepper = None

@@ -16,6 +16,7 @@ from engine.api import (
     Origin,
     Prompt,
     Request,
+    RequestGroup,
     SamplingParams,
     Text,
     TokenIds,
@@ -113,6 +114,8 @@ def _template(
 def _choices(
     template: Request, prompts: tuple[Prompt, ...], choices_per_prompt: int
 ) -> tuple[Request, ...]:
+    size = len(prompts) * choices_per_prompt
+    group = RequestGroup(group_id=template.request_id, size=size) if size > 1 else None
     requests: list[Request] = []
     for prompt in prompts:
         for choice in range(choices_per_prompt):
@@ -121,6 +124,7 @@ def _choices(
                     template,
                     request_id=f"{template.request_id}-{len(requests)}",
                     prompt=prompt,
+                    group=group,
                     sampling=_with_seed_of_choice(template.sampling, choice),
                 )
             )
