@@ -34,7 +34,7 @@ class KVPool:
         self._warm: list[int] = []
         self._cold = list(range(self.arena_pages - 1, -1, -1))
         self._unwritten: set[int] = set()
-        """Pages taken in this step that were cold."""
+        """Pages that were cold when they were taken, and have not been written to."""
         self._users = [0] * self.arena_pages
         """Uses by tables of sequences that own their pages, and by copies under way."""
         self._sleepers = [0] * self.arena_pages
@@ -193,8 +193,8 @@ class KVPool:
         while self._prefix.num_reusable:
             self._warm.append(self._prefix.evict())
 
-    def begin_step(self) -> None:
-        """Whatever was taken before has been written to."""
+    def mark_written(self) -> None:
+        """Whatever has been taken has been written to: there is memory behind it."""
         self._unwritten.clear()
 
     @property

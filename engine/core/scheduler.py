@@ -127,7 +127,7 @@ class Scheduler:
 
         Pages and buffers that a copy is using come free when it lands.
         """
-        self._yard.keeper.land_step()
+        self._land_step()
         self._yard.now_s = now_s
         seq = self._yard.lines.find(request_id)
         if seq is not None:
@@ -160,8 +160,7 @@ class Scheduler:
         yard = self._yard
         yard.step += 1
         yard.now_s = now_s
-        yard.pool.begin_step()
-        yard.keeper.land_step()
+        self._land_step()
         self._parking.honour_budget()
         if self._impatient:
             self._end_impatient()
@@ -201,7 +200,7 @@ class Scheduler:
         num_sampling = len(batch.sampling_rows)
         if len(token_ids) != num_sampling:
             raise ValueError(f"{len(token_ids)} tokens for {num_sampling} sampling rows")
-        self._yard.keeper.land_step()
+        self._land_step()
         self._yard.now_s = now_s
         sampled = iter(token_ids)
         updates = []
@@ -217,7 +216,7 @@ class Scheduler:
         Nothing that the step may have written can be found later: pages are published by `update`
         alone.
         """
-        self._yard.keeper.land_step()
+        self._land_step()
         failed = tuple(row.seq for row in batch.rows if row.seq.status is SeqStatus.RUNNING)
         for seq in failed:
             self._parking.end(seq)
@@ -254,6 +253,11 @@ class Scheduler:
         self._yard.check()
 
     # --- how
+
+    def _land_step(self) -> None:
+        """The last step has run: its pages have been written, and copies that had to land before it have."""
+        self._yard.pool.mark_written()
+        self._yard.keeper.land_step()
 
     def _end_impatient(self) -> None:
         """End whoever has waited for as long as he would."""
