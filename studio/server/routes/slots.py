@@ -17,6 +17,15 @@ from studio.server.replies import Json
 from studio.server.translate import served_model
 
 
+_IDLE: Json = {
+    "is_processing": False,
+    "is_preempted": False,
+    "is_transferring": False,
+    "n_preempt": 0,
+    "n_recompute": 0,
+}
+
+
 def slots_router(context: ServerContext) -> APIRouter:
     router = APIRouter()
 
@@ -36,9 +45,8 @@ def _slots(snapshot: EngineSnapshot) -> list[Json]:
     served_model(snapshot, None)
     seats = _options(snapshot).parallel
     runs = [run for run in snapshot.runs if run.state is not RunState.QUEUED]
-    entries = [_slot(run) for run in runs]
     num_seated = sum(not is_preempted(run) for run in runs)
-    entries += [{"is_processing": False} for _ in range(seats - num_seated)]
+    entries = [_slot(run) for run in runs] + [_IDLE] * (seats - num_seated)
     return [
         {"id": number, "n_ctx": snapshot.window_tokens, **entry}
         for number, entry in enumerate(entries)

@@ -94,8 +94,8 @@ async def test_slots_list_seats_and_the_parked_and_tell_parked_from_moving() -> 
     assert [slot["id"] for slot in slots] == [0, 1, 2, 3]
     assert [slot.get("id_task") for slot in slots] == ["r1", "r2", "r3", None]
     assert [slot["is_processing"] for slot in slots] == [True, True, True, False]
-    assert [slot.get("is_preempted") for slot in slots[:3]] == [False, True, False]
-    assert [slot.get("is_transferring") for slot in slots[:3]] == [False, False, True]
+    assert [slot["is_preempted"] for slot in slots] == [False, True, False, False]
+    assert [slot["is_transferring"] for slot in slots] == [False, False, True, False]
     assert (slots[1]["n_preempt"], slots[1]["n_recompute"]) == (2, 1)
     assert {slot["n_ctx"] for slot in slots} == {2048}
     assert slots[2]["n_prompt_tokens"] > 0
