@@ -14,7 +14,6 @@ from PySide6.QtGui import QCloseEvent, QHideEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QMainWindow, QVBoxLayout, QWidget
 
 from engine.api import EngineState
-from engine.runs import Run
 from studio.models.chat import Conversation
 from studio.models.errors import StudioError
 from studio.models.notices import NoticeAction
@@ -35,7 +34,7 @@ from studio.views.notices.notice_bar import NoticeBar
 from studio.views.panes import PaneArea
 from studio.views.ports import WindowServices
 from studio.views.run_watch import RunWatch
-from studio.views.settings.dialog import SettingsDialog
+from studio.views.settings.settings_window import SettingsWindow
 from studio.views.sidebar.conversation_list import Sidebar
 from studio.views.steer_menu import is_held, is_outside
 from studio.views.tasks import Tasks
@@ -74,7 +73,7 @@ class MainWindow(QMainWindow):
         self.panes = PaneArea(self.context, self)
         self._navigation = ChatNavigation(self.context, self.panes)
         self.pool_panel = PoolPanel(self.context, self)
-        self.settings_dialog: SettingsDialog | None = None
+        self.settings_window = SettingsWindow(services.settings, services.notices, self)
         self._status = StatusLine(self.context, self)
         self._lay_out()
         self.commands = Actions(self.menuBar(), self._handlers(), self)
@@ -95,8 +94,7 @@ class MainWindow(QMainWindow):
             self._top.selector.close_selector()
             self.notice_bar.close_bar()
             self.context.watch.set_paused(is_paused=True)
-            if self.settings_dialog is not None:
-                self.settings_dialog.close()
+            self.settings_window.close()
             self._status.close_line()
             self.panes.close_area()
             self.context.tasks.cancel_all()
@@ -176,8 +174,8 @@ class MainWindow(QMainWindow):
             CommandId.STOP: lambda: self.panes.active.stop(),
             CommandId.GO_FIRST: lambda: self.panes.active.steer(Steer.GO_FIRST),
             CommandId.PARK: lambda: self.panes.active.steer(Steer.PARK),
-            CommandId.NEVER_PARK: self._toggle_pin,
-            CommandId.SETTINGS: self._open_settings,
+            CommandId.NEVER_PARK: lambda: self.panes.active.toggle_pin(),
+            CommandId.SETTINGS: self.settings_window.open,
             CommandId.QUIT: self.close,
             CommandId.SIDEBAR: self._toggle_sidebar,
             CommandId.POOL: self._toggle_pool,
@@ -197,7 +195,7 @@ class MainWindow(QMainWindow):
 
     def _update_commands(self) -> None:
         chat, chats = self.panes.active.chat, self._services.chats.chats
-        run = self._active_run()
+        run = self.panes.active.run
         self.commands.update(
             WindowState(
                 has_chat=chat is not None,
@@ -253,27 +251,6 @@ class MainWindow(QMainWindow):
         self.pool_panel.setVisible(self.pool_panel.isHidden())
         self._update_commands()
 
-    def _active_run(self) -> Run | None:
-        chat = self.panes.active.chat
-        return self.context.watch.run_of(chat) if chat is not None else None
-
-    def _toggle_pin(self) -> None:
-        run = self._active_run()
-        if run is not None:
-            self.panes.active.steer(Steer.UNPIN if run.is_pinned else Steer.PIN)
-
-    def _open_settings(self) -> None:
-        if self.settings_dialog is None:
-            services = self._services
-            self.settings_dialog = SettingsDialog(services.settings, services.notices, self)
-            self.settings_dialog.finished.connect(self._on_settings_closed)
-        self.settings_dialog.show()
-        self.settings_dialog.raise_()
-        self.settings_dialog.activateWindow()
-
-    def _on_settings_closed(self) -> None:
-        self.settings_dialog = None
-
     def _meant_chat(self) -> Conversation | None:
         """The chat that the keyboard stands on in the list, or else the one in the active pane."""
         return self._sidebar.current_chat() or self.panes.active.chat
@@ -314,4 +291,4 @@ class MainWindow(QMainWindow):
             case NoticeAction.NEW_CHAT:
                 self._navigation.show_new()
             case NoticeAction.OPEN_SETTINGS:
-                self._open_settings()
+                self.settings_window.open()

@@ -14,7 +14,7 @@ from engine.runs import Holder, Run, RunState, WaitKind, WaitReason
 from studio.models.chat import Message, MessageStatus
 from studio.models.run_words import expected_wait_words, reason_words, state_words
 from studio.views.status_words import Mark, StatusWords, Tone, describe_reply, joined
-from studio.views.words import count, ordinal, seconds, tokens, tr
+from studio.views.words import count, elapsed, ordinal, tokens, tr
 
 _WAITING_ITS_TURN = frozenset({WaitKind.BEHIND_OTHERS, WaitKind.NO_ROOM, WaitKind.WOULD_NOT_LAST})
 
@@ -60,9 +60,7 @@ def describe_strip(reply: Message, run: Run | None, now_s: float) -> StatusWords
     """What stands above the composer: "Parked for 8 s · 2nd in line · back in 6 to 10 s", or as in the row."""
     if reply.park is None or _is_coming_back(run):
         return describe_row(reply, run)
-    since = tr("Parked for {time}").format(
-        time=seconds(round(max(0.0, now_s - reply.park.since_s)))
-    )
+    since = tr("Parked for {time}").format(time=elapsed(now_s - reply.park.since_s))
     if run is None:
         return StatusWords(Mark.BARS, since, Tone.WAITING)
     return _waiting(run, since, _in_line(run))
@@ -83,10 +81,12 @@ def describe_row(reply: Message, run: Run | None) -> StatusWords:
 
 def reason_sentence(reply: Message | None, run: Run | None, others: Others) -> str:
     """Why it is outside the pool, naming who has the room; empty if it is not."""
-    wait = run.wait if run is not None else None
-    if wait is None:
+    if run is None:
         park = reply.park if reply is not None else None
         return tr(reason_words(park.reason)) if park is not None else ""
+    wait = run.wait
+    if wait is None or run.state is RunState.BEING_RESTORED:
+        return ""
     if wait.kind in _WAITING_ITS_TURN and (wait.holders or wait.ahead_ids):
         return _turn_sentence(wait, others)
     return tr(reason_words(wait))

@@ -81,7 +81,7 @@ def _fill(painter: QPainter, color: QColor) -> None:
 
 
 class StateMark(QWidget):
-    """A mark as a widget, hidden while it is NONE. The words beside it say the same to a screen reader."""
+    """A mark as a widget, hidden while it is NONE; its tool tip and its accessible name are the words."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -92,6 +92,8 @@ class StateMark(QWidget):
     def show_state(self, words: StatusWords) -> None:
         if words != self._words:
             self._words = words
+            self.setToolTip(words.text)
+            self.setAccessibleName(words.text)
             self.setVisible(words.mark is not Mark.NONE)
             self.update()
 

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from engine.api import EngineState
 from engine.errors import ModelUnavailable
+from engine.runs import Run
 from studio.models.chat import NEW_CHAT_TITLE, Conversation, Message, Role
 from studio.services.run_service import Steer
 from studio.views.chat.chat_view import SIDE_PX, ChatView, column_of
@@ -117,6 +118,16 @@ class ChatPane(QWidget):
         if self.chat is not None:
             self._context.services.runs.steer_chat(self.chat, steer)
 
+    @property
+    def run(self) -> Run | None:
+        """Where the reply of this pane's chat stands in the engine."""
+        return self._context.watch.run_of(self.chat) if self.chat is not None else None
+
+    def toggle_pin(self) -> None:
+        """Never park the reply of this pane's chat, or let go of that."""
+        if (run := self.run) is not None:
+            self.steer(Steer.UNPIN if run.is_pinned else Steer.PIN)
+
     def set_header_visible(self, *, is_visible: bool) -> None:
         """The title stands in the pane only where there are several."""
         self._header.setVisible(is_visible)
@@ -172,8 +183,7 @@ class ChatPane(QWidget):
         if chat is None or (reply := chat.running_message) is None:
             self.strip.show_nothing()
             return
-        watch = self._context.watch
-        self.strip.show_reply(reply, watch.run_of(chat), watch.others, time.time())
+        self.strip.show_reply(reply, self.run, self._context.watch.others, time.time())
 
     def _on_message_added(self, message: Message) -> None:
         if self.chat is None or message.chat_id != self.chat.chat_id:

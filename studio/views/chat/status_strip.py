@@ -13,7 +13,6 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWi
 from engine.runs import Run
 from studio.models.chat import Message
 from studio.services.run_service import Steer
-from studio.views.elided_label import ElidedLabel
 from studio.views.run_sentences import Others, describe_strip, reason_sentence
 from studio.views.state_mark import StateMark
 from studio.views.status_words import Mark, StatusWords, Tone
@@ -38,29 +37,29 @@ class StatusStrip(QWidget):
         self._hue: int | None = None
         self._words = _NOTHING
         self._mark = StateMark(theme, self)
-        self._text = ElidedLabel(self)
-        self._text.setObjectName("secondary")
+        self._text = _line(self)
         self._text.setMinimumHeight(_LINE_PX)
-        self._reason = QLabel(self)
-        self._reason.setObjectName("secondary")
-        self._reason.setTextFormat(Qt.TextFormat.PlainText)
-        self._reason.setWordWrap(True)
+        self._reason = _line(self)
         self.first_button = QPushButton(self)
-        self.first_button.setObjectName("quiet")
+        self.first_button.setObjectName("steer")
         self.first_button.clicked.connect(lambda: self.steer_wanted.emit(Steer.GO_FIRST))
         self.more_button = SteerButton(tr("More for this reply"), self)
+        self.more_button.setFixedHeight(_LINE_PX)
         self.more_button.wanted.connect(self.steer_wanted)
         line = QHBoxLayout()
         line.setSpacing(8)
         line.addWidget(self._mark)
         line.addWidget(self._text, 1)
-        line.addWidget(self.first_button)
         line.addWidget(self.more_button)
+        below = QHBoxLayout()
+        below.setSpacing(8)
+        below.addWidget(self._reason, 1)
+        below.addWidget(self.first_button, 0, Qt.AlignmentFlag.AlignBottom)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(_EDGE_PX + _EDGE_GAP_PX, 0, 4, 6)
         layout.setSpacing(0)
         layout.addLayout(line)
-        layout.addWidget(self._reason)
+        layout.addLayout(below)
         self._mark.hide()
         self.show_nothing()
 
@@ -109,7 +108,7 @@ class StatusStrip(QWidget):
         if words != self._words:
             self._words = words
             self._mark.show_state(words)
-            self._text.set_text(words.text)
+            self._text.setText(words.text)
             self._dress("waiting" if words.tone is Tone.WAITING else "secondary")
         if self._reason.text() != reason:
             self._reason.setText(reason)
@@ -120,3 +119,11 @@ class StatusStrip(QWidget):
             self._text.setObjectName(name)
             self._text.style().unpolish(self._text)
             self._text.style().polish(self._text)
+
+
+def _line(parent: QWidget) -> QLabel:
+    label = QLabel(parent)
+    label.setObjectName("secondary")
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setWordWrap(True)
+    return label

@@ -16,7 +16,7 @@ from engine.runs import ParkUsage, RunState
 from studio.views.monitor.pool_bar import used_pages
 from studio.views.run_sentences import Others
 from studio.views.theme import Theme
-from studio.views.words import size, tr
+from studio.views.words import memory, tr
 
 _HEIGHT_PX = 16
 _RADIUS_PX = 4
@@ -98,11 +98,11 @@ class PoolMap(QWidget):
 
 
 def park_words(parks: ParkUsage) -> str:
-    """ "26 MB of 8.6 GB set aside for parked chats"."""
+    """ "26 MB of 8 GB for parked chats"."""
     if parks.budget_bytes == 0:
         return tr("Parking is off: a chat that finds no room ends")
     if parks.budget_bytes < 0:
-        return tr("{used} for parked chats, no limit").format(used=size(parks.used_bytes))
+        return tr("{used} for parked chats, no limit").format(used=memory(parks.used_bytes))
     return tr("{used} of {budget} for parked chats").format(
-        used=size(parks.used_bytes), budget=size(parks.budget_bytes)
+        used=memory(parks.used_bytes), budget=memory(parks.budget_bytes)
     )

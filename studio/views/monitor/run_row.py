@@ -37,7 +37,7 @@ class RunRow(QFrame):
         self._state = _line(self)
         self._reason = _line(self)
         self.first_button = QPushButton(self)
-        self.first_button.setObjectName("quiet")
+        self.first_button.setObjectName("steer")
         self.first_button.clicked.connect(lambda: self._steer(Steer.GO_FIRST))
         self.more_button = SteerButton("", self)
         self.more_button.wanted.connect(self._steer)
@@ -88,6 +88,7 @@ class RunRow(QFrame):
         layout.addLayout(head)
         layout.addLayout(state)
         layout.addWidget(self._reason)
+        layout.addSpacing(2)
         layout.addWidget(self.first_button, 0, Qt.AlignmentFlag.AlignLeft)
 
     def _show_state(self, words: StatusWords, run: Run) -> None:

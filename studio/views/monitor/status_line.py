@@ -13,7 +13,7 @@ from engine.api import EngineSnapshot, EngineState, PoolUsage
 from studio.views.context import Context
 from studio.views.elided_label import ElidedLabel
 from studio.views.monitor.pool_bar import PoolBar, used_pages
-from studio.views.words import count, rate, tr
+from studio.views.words import count, memory, rate, tr
 
 
 class StatusLine(QWidget):
@@ -110,6 +110,8 @@ def work_words(snapshot: EngineSnapshot) -> str:
         (snapshot.parked, tr("{number} parked")),
     ]
     words = [text.format(number=number) for number, text in parts if number]
+    if snapshot.parked and snapshot.parks.used_bytes:
+        words.append(tr("{size} set aside").format(size=memory(snapshot.parks.used_bytes)))
     if snapshot.running and snapshot.tokens_per_s:
         words.append(tr("{speed} tok/s").format(speed=rate(snapshot.tokens_per_s)))
     return " · ".join(words)

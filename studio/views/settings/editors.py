@@ -8,15 +8,26 @@ from __future__ import annotations
 from enum import Enum
 from typing import cast
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QWheelEvent
-from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLineEdit, QSpinBox, QWidget
+from PySide6.QtCore import QPoint, QRect, Qt, Signal
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QWheelEvent
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QHBoxLayout,
+    QLineEdit,
+    QSpinBox,
+    QStyle,
+    QStyleOptionButton,
+    QWidget,
+)
 
 from studio.models.errors import SettingError
 from studio.models.setting_field import SettingField, SettingKind, SettingValue
+from studio.views.icons import pixmap
 from studio.views.settings.setting_words import choice_words
 from studio.views.words import tr
 
+_ARROW_PX = 16
 _INT_MAX = (1 << 31) - 1
 
 
@@ -52,13 +63,16 @@ def make_editor(declared: SettingField, parent: QWidget) -> Editor:
 class _Switch(Editor):
     def __init__(self, declared: SettingField, parent: QWidget) -> None:
         super().__init__(parent)
-        self._box = QCheckBox(tr(declared.info.title), self)
-        self._box.clicked.connect(self.edited)
+        self._box = _Box(tr(declared.info.title), self)
+        self._box.clicked.connect(self._on_clicked)
         self.row.addWidget(self._box)
         self.setFocusProxy(self._box)
 
     def show_value(self, value: SettingValue) -> None:
         self._box.setChecked(bool(value))
+
+    def _on_clicked(self, is_on: bool) -> None:
+        self.edited.emit(is_on)
 
 
 class _Choice(Editor):
@@ -86,7 +100,7 @@ class _Number(Editor):
         self._field.setGroupSeparatorShown(True)
         self._field.setKeyboardTracking(False)
         self._field.setFixedWidth(160)
-        self._field.valueChanged.connect(self.edited)
+        self._field.valueChanged.connect(self.edited.emit)
         self.row.addWidget(self._field, 0, Qt.AlignmentFlag.AlignLeft)
         self.setFocusProxy(self._field)
 
@@ -127,8 +141,21 @@ class _Text(Editor):
             self.edited.emit(value)
 
 
+class _Box(QCheckBox):
+    """The style sheet draws the box in the theme's colours; the tick is ours."""
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self.isChecked():
+            option = QStyleOptionButton()
+            self.initStyleOption(option)
+            element = QStyle.SubElement.SE_CheckBoxIndicator
+            box = self.style().subElementRect(element, option, self)
+            _draw_icon(self, "check", self.palette().highlightedText().color(), box)
+
+
 class _QuietList(QComboBox):
-    """Turning the wheel scrolls the page, not the value."""
+    """Turning the wheel scrolls the page, not the value. The arrow is ours, in the theme's colours."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -136,14 +163,28 @@ class _QuietList(QComboBox):
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         event.ignore()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        right = QRect(self.width() - _ARROW_PX - 8, 0, _ARROW_PX, self.height())
+        _draw_icon(self, "chevron-down", self.palette().placeholderText().color(), right)
 
 
 class _QuietNumber(QSpinBox):
-    """Turning the wheel scrolls the page, not the value."""
+    """Turning the wheel scrolls the page, not the value; the arrow keys change it."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         event.ignore()
+
+
+def _draw_icon(widget: QWidget, name: str, color: QColor, room: QRect) -> None:
+    side = min(room.width(), room.height(), _ARROW_PX)
+    painter = QPainter(widget)
+    corner = room.center() - QPoint(side // 2 - 1, side // 2 - 1)
+    painter.drawPixmap(corner, pixmap(name, color, side, scale=widget.devicePixelRatioF()))
+    painter.end()
