@@ -32,9 +32,7 @@ def reason_words(reason: WaitReason | ParkReason) -> str:
     return _wait_words(reason)
 
 
-def expected_wait_words(
-    expected_wait_s: tuple[float, float | None], *, what: str = "back"
-) -> str:
+def expected_wait_words(expected_wait_s: tuple[float, float | None], *, what: str = "back") -> str:
     """When a request is expected back, as "back in 4 to 20 s"; the range is the one of `Run.expected_wait_s`.
 
     `what` is what happens then: "back" for a parked request, "starts" for one that was never in.

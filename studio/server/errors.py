@@ -11,7 +11,7 @@ from typing import Any
 
 from starlette.responses import JSONResponse
 
-from engine.errors import EngineError, InvalidRequest, WaitedTooLong
+from engine.errors import ContextLengthExceeded, EngineError, InvalidRequest, WaitedTooLong
 
 INVALID_REQUEST = "invalid_request_error"
 SERVER_ERROR = "server_error"
@@ -87,10 +87,21 @@ def kind_of(error: ApiError | EngineError) -> ErrorKind:
 
 
 def error_body(error: ApiError | EngineError) -> dict[str, Any]:
-    """`{"error": {...}}`, the body of an error answer and the data of an error event."""
+    """`{"error": {...}}`, the body of an error answer and the data of an error event.
+
+    An error about the context has both figures, under the names that clients of llama.cpp read.
+    """
     kind = kind_of(error)
     param = error.param if isinstance(error, ApiError | InvalidRequest) else None
-    return {"error": {"message": str(error), "type": kind.type, "param": param, "code": kind.code}}
+    body: dict[str, Any] = {
+        "message": str(error),
+        "type": kind.type,
+        "param": param,
+        "code": kind.code,
+    }
+    if isinstance(error, ContextLengthExceeded):
+        body |= {"n_prompt_tokens": error.needed_tokens, "n_ctx": error.limit_tokens}
+    return {"error": body}
 
 
 def error_response(error: ApiError | EngineError) -> JSONResponse:

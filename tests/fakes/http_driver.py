@@ -100,7 +100,7 @@ def assert_error(answer: httpx.Response, status: int, code: str, param: str | No
     """The answer is an error in OpenAI's shape; returns its message."""
     assert answer.status_code == status, answer.text
     error = answer.json()["error"]
-    assert set(error) == {"message", "type", "param", "code"}
+    assert set(error) >= {"message", "type", "param", "code"}
     assert (error["code"], error["param"]) == (code, param)
     assert error["type"] == ("server_error" if status >= 500 else "invalid_request_error")
     return str(error["message"])

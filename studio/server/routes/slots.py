@@ -16,7 +16,6 @@ from studio.server.park_state import budget_mib, can_park, is_in_transfer, is_pr
 from studio.server.replies import Json
 from studio.server.translate import served_model
 
-
 _IDLE: Json = {
     "is_processing": False,
     "is_preempted": False,
