@@ -28,6 +28,8 @@ from studio.views.settings.setting_words import choice_words
 from studio.views.words import tr
 
 _ARROW_PX = 16
+_MARGIN_PX = 8
+"""A style sheet's padding does not reach the text of a spin box."""
 _INT_MAX = (1 << 31) - 1
 
 
@@ -176,7 +178,7 @@ class _QuietNumber(QSpinBox):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
+        self.lineEdit().setTextMargins(_MARGIN_PX, 0, _MARGIN_PX, 0)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         event.ignore()

@@ -128,6 +128,13 @@ def test_a_switch_and_a_secret(make_dialog: MakeDialog) -> None:
     assert field.echoMode() is not QLineEdit.EchoMode.Normal
 
 
+def test_numbers_have_room_to_be_read(make_dialog: MakeDialog) -> None:
+    dialog, _ = make_dialog()
+    number = dialog.rows["park.ram_mib"].findChild(QSpinBox)
+    field = number.findChild(QLineEdit)
+    assert field.width() > field.fontMetrics().horizontalAdvance("1,073,741,824") + 16
+
+
 def test_everything_has_a_name(make_dialog: MakeDialog) -> None:
     dialog, _ = make_dialog()
     kinds = (QSpinBox, QComboBox, QScrollArea)
