@@ -28,6 +28,7 @@ from studio.services.model_fetcher import ModelFetcher, default_pip
 from studio.services.model_library_service import ModelLibraryService
 from studio.services.model_service import ModelService
 from studio.services.notice_service import NoticeService
+from studio.services.run_service import RunService
 from studio.services.server_service import ServerService
 from studio.services.settings_service import SettingsService
 from studio.views.ports import WindowServices
@@ -50,7 +51,7 @@ def run_server(settings: SettingsService, paths: Paths) -> int:
         news: queue.SimpleQueue[ModelChanged | None] = queue.SimpleQueue()
         _on_signals(lambda: news.put(None))
         engine.subscribe(lambda events: _pass_on_model_events(events, news))
-        options = settings.settings.engine.load_options()
+        options = settings.settings.load_options()
         engine.control(LoadModel(path=path, name=library.name_of(path), options=options))
         if _wait_until_ready(news):
             sys.stdout.write(f"listening on {server.url}\n")
@@ -170,7 +171,7 @@ async def open_services(
             notices=notices,
             settings=settings,
             server=server,
-            read_snapshot=engine.snapshot,
+            runs=RunService(client, chats),
         )
     finally:
         await server.stop()

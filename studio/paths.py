@@ -12,7 +12,7 @@ from pathlib import Path
 import platformdirs
 
 _APP_NAME = "layby"
-_VARIABLE_PREFIX = "LAYBY_"
+_VARIABLE_PREFIXES = ("LAYBY_", "LLAMA_ARG_PREEMPT_")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,9 +63,9 @@ def child_environment(temporary: Path) -> dict[str, str]:
 
 
 def layby_variables() -> dict[str, str]:
-    """The LAYBY_ variables of this process that are not empty."""
+    """The LAYBY_ variables of this process that are not empty, and those of other programs that mean the same."""
     return {
         name: value
         for name, value in os.environ.items()
-        if name.startswith(_VARIABLE_PREFIX) and value.strip()
+        if name.startswith(_VARIABLE_PREFIXES) and value.strip()
     }

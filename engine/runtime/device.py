@@ -13,7 +13,7 @@ from engine.api import Device, LoadOptions
 from engine.core.config import PAGE_TOKENS
 from engine.errors import InvalidRequest, NotEnoughMemory
 from engine.models.spec import ModelSpec
-from engine.runtime.kv_tensors import bytes_per_page
+from engine.runtime.kv_arena import bytes_per_page
 
 _POOL_SHARE = 0.5
 """Of the memory that is free once the weights are in, so much at most becomes the pool when no size is asked for."""

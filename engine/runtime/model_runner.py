@@ -6,13 +6,14 @@ as numpy, so that sampling needs no tensor library.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 
 from engine.api import LoadOptions
-from engine.core.config import PAGE_TOKENS
+from engine.core.config import PAGE_TOKENS, ParkConfig
 from engine.core.types import StepRow
 from engine.errors import DeviceFailure, ModelUnavailable, NotEnoughMemory
 from engine.formats.base import Checkpoint
@@ -27,7 +28,8 @@ from engine.runtime.device import (
     pool_pages,
     return_freed_memory,
 )
-from engine.runtime.kv_tensors import allocate_pool, bytes_per_page
+from engine.runtime.kv_arena import KvArena, bytes_per_page
+from engine.runtime.park_plan import most_budget_bytes, plan_parks
 from engine.runtime.step_inputs import make_step_inputs
 from engine.runtime.weight_reader import WeightReader
 from kernels.api import Program
@@ -44,18 +46,32 @@ _RESERVE_BYTES = 256 << 20
 """Memory left to the system and to the step's own buffers."""
 
 
+@dataclass(frozen=True, slots=True)
+class PoolPlan:
+    """How much memory becomes the pool, and how its requests are parked."""
+
+    num_pages: int
+    park: ParkConfig
+    most_budget_bytes: int
+    """What parked requests may hold at most, limits asked for later included."""
+
+
 class ModelRunner:
     """Computes steps of one model. Made by `load`; `close` frees weights and pool."""
 
-    def __init__(self, spec: ModelSpec, options: LoadOptions, executable: TorchExecutable) -> None:
+    def __init__(
+        self, spec: ModelSpec, plan: PoolPlan, arena: KvArena, executable: TorchExecutable
+    ) -> None:
         self.spec = spec
-        self.num_pages: int = executable.kv_pool.shape[0]
+        self.plan = plan
+        self.num_pages = plan.num_pages
         self.window_tokens = min(spec.context_tokens, self.num_pages * PAGE_TOKENS)
         """Most tokens one sequence may hold."""
-        self.page_bytes = bytes_per_page(spec, options.kv_type)
+        self.page_bytes = plan.park.page_bytes
         self.inexact_ops = find_inexact_ops(executable)
         """Ops found not row-invariant on this machine; empty where byte-exact concurrency holds."""
         self._executable: TorchExecutable | None = executable
+        self._arena: KvArena | None = arena
 
     @classmethod
     def load(
@@ -75,17 +91,20 @@ class ModelRunner:
         spec = parse_spec(checkpoint)
         program = architecture.record(spec)
         sources = map_weights(program, architecture, spec, checkpoint)
-        num_pages = plan_memory(spec, options, program, free_bytes(device))
+        plan = plan_memory(spec, options, program, device)
         limits = Limits(
             max_rows=max(options.batch_tokens, options.parallel),
             max_outputs=options.parallel,
-            max_positions=min(spec.context_tokens, num_pages * PAGE_TOKENS),
+            max_positions=min(spec.context_tokens, plan.num_pages * PAGE_TOKENS),
         )
         weights = WeightReader(checkpoint, sources, device, on_progress)
         try:
-            pool = allocate_pool(spec, num_pages, options.kv_type, device)
-            return cls(spec, options, compile_program(program, weights, pool, limits))
-        except (MemoryError, RuntimeError) as error:
+            arena = KvArena.allocate(
+                spec, max(plan.num_pages, plan.park.arena_pages), options.kv_type, device
+            )
+            executable = compile_program(program, weights, arena.tensor, limits)
+            return cls(spec, plan, arena, executable)
+        except (MemoryError, OSError, RuntimeError) as error:
             if not _is_out_of_memory(error):
                 raise
             raise NotEnoughMemory(
@@ -105,23 +124,59 @@ class ModelRunner:
         except RuntimeError as error:
             raise DeviceFailure(f"the step failed in torch: {error}") from error
 
+    @property
+    def pool(self) -> torch.Tensor:
+        """All pages, one after the other in the first dimension. Raises ModelUnavailable after `close`."""
+        return self._open_arena().tensor
+
+    def commit(self, rows: Iterable[StepRow]) -> None:
+        """See to it that there is memory for what `rows` write. Raises MemoryError when the system has none left."""
+        arena = self._open_arena()
+        arena.commit(
+            (page for row in rows for page in _pages_written(row)),
+            lambda: free_bytes(arena.tensor.device),
+        )
+
+    def give_back(self, pages: Iterable[int]) -> None:
+        """Return the memory of pages whose content is worthless to the system."""
+        self._open_arena().give_back(pages)
+
+    def _open_arena(self) -> KvArena:
+        if self._arena is None:
+            raise ModelUnavailable("the model was unloaded")
+        return self._arena
+
     def close(self) -> None:
         """Free weights and pool. Idempotent."""
         if self._executable is not None:
-            self._executable = None
+            self._executable = self._arena = None
             return_freed_memory()
 
 
-def plan_memory(spec: ModelSpec, options: LoadOptions, program: Program, free: int) -> int:
-    """Pages of the pool once the weights are in. Raises NotEnoughMemory when they or the pool do not fit."""
+def plan_memory(
+    spec: ModelSpec, options: LoadOptions, program: Program, device: torch.device
+) -> PoolPlan:
+    """What becomes of the memory that is free. Raises NotEnoughMemory when weights or pool do not fit."""
+    free = free_bytes(device)
     needed = weight_bytes(program) + packing_bytes(program) + _RESERVE_BYTES
-    smallest_pool = bytes_per_page(spec, options.kv_type)
-    if needed + smallest_pool > free:
+    page_bytes = bytes_per_page(spec, options.kv_type)
+    if needed + page_bytes > free:
         raise NotEnoughMemory(
             f"the model needs {needed / GIB:.2f} GiB (its weights take 4 bytes each here), {free / GIB:.2f} GiB are "
             "free; close other programs or take a smaller model"
         )
-    return pool_pages(options, spec, free - needed)
+    num_pages = pool_pages(options, spec, free - needed)
+    if device.type == "cpu":
+        left = free - needed - num_pages * page_bytes
+    else:
+        left = free_bytes(torch.device("cpu"))
+    park = plan_parks(options, device, page_bytes=page_bytes, num_pages=num_pages, free=left)
+    return PoolPlan(num_pages, park, most_budget_bytes(left))
+
+
+def _pages_written(row: StepRow) -> list[int]:
+    first, last = row.start // PAGE_TOKENS, (row.start + row.count - 1) // PAGE_TOKENS
+    return row.seq.page_table[first : last + 1]
 
 
 def _is_out_of_memory(error: Exception) -> bool:

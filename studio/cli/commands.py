@@ -28,6 +28,8 @@ def run_command(options: Options) -> int:
             return _open_window(settings, paths)
         case Command.SERVE:
             return _serve(settings, paths, library)
+        case Command.SIMULATE:
+            return _simulate(options)
         case Command.DOCTOR:
             return run_doctor(settings, paths, library, is_deep=options.is_deep)
         case _:
@@ -39,6 +41,18 @@ def _open_window(settings: SettingsService, paths: Paths) -> int:
     from studio.app import run_window
 
     return run_window(settings, paths)
+
+
+def _simulate(options: Options) -> int:
+    from studio.cli.simulate_command import Simulation, run_simulation
+
+    simulation = Simulation(
+        policies=options.policies,
+        orders=options.orders,
+        num_seeds=options.num_seeds,
+        plot=options.plot,
+    )
+    return run_simulation(simulation)
 
 
 def _serve(settings: SettingsService, paths: Paths, library: ModelLibraryService) -> int:

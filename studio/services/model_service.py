@@ -122,7 +122,7 @@ class ModelService:
         if info is None:
             return False
         try:
-            options = options or self._settings.settings.engine.load_options()
+            options = options or self._settings.settings.load_options()
         except EngineError as error:
             self._notices.report(error)
             return False

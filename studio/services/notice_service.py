@@ -20,6 +20,21 @@ NOTICE_TABLE: dict[str, _Row] = {
         "This chat no longer fits the model's window",
         NoticeAction.NEW_CHAT,
     ),
+    "pool_full": (
+        NoticeLevel.WARNING,
+        "This chat outgrew the room there is for all of them",
+        NoticeAction.OPEN_SETTINGS,
+    ),
+    "waited_too_long": (
+        NoticeLevel.WARNING,
+        "There was no room for this in time",
+        NoticeAction.NONE,
+    ),
+    "restore_failed": (
+        NoticeLevel.ERROR,
+        "A parked chat could not be brought back",
+        NoticeAction.NONE,
+    ),
     "model_error": (NoticeLevel.ERROR, "This model cannot be used", NoticeAction.LOAD_MODEL),
     "model_not_found": (NoticeLevel.WARNING, "There is no such model", NoticeAction.LOAD_MODEL),
     "model_corrupt": (NoticeLevel.ERROR, "The model's file is damaged", NoticeAction.LOAD_MODEL),

@@ -16,6 +16,7 @@ from engine.api import Device
 from engine.errors import NotEnoughMemory
 from studio.__main__ import main
 from studio.models.errors import StoreBusy
+from studio.models.park_settings import OnOff, ParkPolicy
 from studio.models.settings import Settings
 from studio.paths import Paths, find_paths
 from studio.services.settings_service import SettingsService
@@ -87,6 +88,68 @@ def test_serve_takes_every_flag_other_programs_rely_on(program: Program, model: 
     )
     assert (engine.threads, engine.device, engine.seed) == (1, Device.CPU, -5)
     assert (server.host, server.port, server.api_key) == ("0.0.0.0", 0, "k")
+
+
+def test_serve_takes_the_flags_of_parking(program: Program, model: Path) -> None:
+    flags = (
+        "--preempt-ram -1 --preempt-policy cost --no-preempt-async --sse-ping-interval 5 "
+        "--context-shift --test-preempt-every 8 --test-preempt-planner off --test-preempt-copy"
+    )
+    assert main(["serve", "-m", str(model), *flags.split()]) == 0
+    (settings,) = program.served
+    assert (settings.park.ram_mib, settings.park.policy) == (-1, ParkPolicy.COST)
+    assert not settings.park.is_async
+    assert settings.server.server_settings().sse_ping_interval_s == 5
+    assert settings.engine.context_shift
+    test = settings.park_test
+    assert (test.every_tokens, test.planner, test.copies) == (8, OnOff.OFF, True)
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "allowed"),
+    [
+        ("--preempt-policy", "fair", "fcfs, cost, smallest, largest, youngest, oldest"),
+        ("--test-preempt-resume", "tail", "head, pass"),
+        ("--test-preempt-planner", "maybe", "on, off"),
+        ("--preempt-ram", "-2", "-1 to 1073741824"),
+        ("--preempt-ram", "much", "-1 to 1073741824"),
+    ],
+)
+def test_an_unknown_value_refuses_the_start_and_names_what_is_allowed(
+    flag: str, value: str, allowed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as exit_code:
+        main(["serve", flag, value])
+    assert exit_code.value.code == 2
+    words = capsys.readouterr().err
+    assert value in words
+    assert allowed in words
+
+
+def test_variables_of_another_server_mean_the_same_and_ours_win(
+    program: Program,
+    model: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("LLAMA_ARG_PREEMPT_RAM", "100")
+    monkeypatch.setenv("LLAMA_ARG_PREEMPT_ASYNC", "off")
+    assert main(["serve", "-m", str(model)]) == 0
+    assert (program.served[0].park.ram_mib, program.served[0].park.is_async) == (100, False)
+    monkeypatch.setenv("LAYBY_PREEMPT_RAM", "200")
+    assert main(["serve", "-m", str(model)]) == 0
+    assert program.served[1].park.ram_mib == 200
+    monkeypatch.setenv("LLAMA_ARG_PREEMPT_POLICY", "fair")
+    assert main(["serve", "-m", str(model)]) == 2
+    assert "LLAMA_ARG_PREEMPT_POLICY is 'fair'; give one of fcfs, cost" in capsys.readouterr().err
+
+
+def test_knobs_of_tests_are_not_in_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["serve", "--help"])
+    words = capsys.readouterr().out
+    assert "--preempt-ram" in words
+    assert "--test-" not in words
 
 
 def test_long_names_and_variables_mean_the_same_and_flags_win(

@@ -105,4 +105,6 @@ def action_words(action: NoticeAction) -> str:
             return tr("Get the starter model")
         case NoticeAction.NEW_CHAT:
             return tr("New chat")
+        case NoticeAction.OPEN_SETTINGS:
+            return tr("Open settings")
     return ""

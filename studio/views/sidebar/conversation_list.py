@@ -46,7 +46,7 @@ class Sidebar(QWidget):
         self._search = _SearchField(self)
         self._search.textChanged.connect(self._on_search)
         self._model = ConversationModel(
-            context.services.chats, context.figures, self._rename, parent=self
+            context.services.chats, context.watch, context.figures, rename=self._rename, parent=self
         )
         self._rows = QSortFilterProxyModel(self)
         self._rows.setSourceModel(self._model)

@@ -12,7 +12,7 @@ from engine.errors import InvalidRequest, NotEnoughMemory
 from engine.models.spec import ModelSpec, parse_spec
 from engine.runtime import device
 from engine.runtime.device import choose_device, default_threads, free_bytes, pool_pages
-from engine.runtime.kv_tensors import allocate_pool, bytes_per_page
+from engine.runtime.kv_arena import KvArena, bytes_per_page
 from fakes.paper_model import paper_gguf
 
 CPU = torch.device("cpu")
@@ -28,7 +28,7 @@ PAGE = 2 * 2 * 32 * 2 * 16 * 2
 
 def test_bytes_of_a_page_are_those_of_the_tensor() -> None:
     for kv_type, factor in ((KvType.F16, 1), (KvType.F32, 2)):
-        pool = allocate_pool(_spec(), 3, kv_type, CPU)
+        pool = KvArena.allocate(_spec(), 3, kv_type, CPU).tensor
         assert pool.shape == (3, 2, 2, 32, 2, 16)
         assert not pool.any()
         assert pool[0].nbytes == bytes_per_page(_spec(), kv_type) == factor * PAGE

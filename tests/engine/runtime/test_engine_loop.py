@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from engine.runtime.model_runner import ModelRunner
 
 from engine.api import (
     Chat,
@@ -40,6 +39,7 @@ from engine.errors import (
 )
 from engine.factory import create_engine
 from engine.runtime.engine import Engine
+from engine.runtime.model_runner import ModelRunner
 from fakes.listening import Ear, run_all
 from fakes.tiny_files import write_tiny_gguf
 

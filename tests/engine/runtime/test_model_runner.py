@@ -149,7 +149,7 @@ def test_memory_that_runs_out_while_loading_is_an_error_of_the_model(
     def no_memory(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(model_runner, "allocate_pool", no_memory)
+    monkeypatch.setattr(model_runner.KvArena, "allocate", no_memory)
     with pytest.raises(NotEnoughMemory, match="no 5 GiB"):
         _load(write_tiny_gguf(tmp_path))
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
-from engine.errors import ContextLengthExceeded, ModelNotFound, ModelUnavailable
+from engine.errors import ContextLengthExceeded, ModelNotFound, ModelUnavailable, PoolFull
 from studio.models.notices import Notice, NoticeAction, NoticeLevel
 from studio.services.notice_service import NoticeService
 from studio.views.icon_button import IconButton
@@ -62,6 +62,13 @@ def test_a_notice_without_an_action_has_no_button(bar: NoticeBar, service: Notic
     service.show(Notice(code="x", level=NoticeLevel.INFO, text="All is well"))
     assert not bar.findChild(QPushButton).isVisible()
     assert action_words(NoticeAction.NONE) == ""
+
+
+def test_a_notice_that_suggests_the_settings_has_their_button(
+    bar: NoticeBar, service: NoticeService
+) -> None:
+    service.report(PoolFull("2,049 of 2,048", needed_tokens=2049, limit_tokens=2048))
+    assert bar.findChild(QPushButton).text() == "Open settings"
 
 
 def test_markup_in_a_notice_is_text(bar: NoticeBar, service: NoticeService) -> None:

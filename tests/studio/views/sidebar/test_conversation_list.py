@@ -10,9 +10,11 @@ from PySide6.QtCore import QAbstractItemModel, Qt
 from PySide6.QtTest import QAbstractItemModelTester, QTest
 from PySide6.QtWidgets import QLineEdit, QListView, QMessageBox
 
-from engine.api import Parked, PromptProgress
+from engine.api import PromptProgress
 from engine.errors import DeviceFailure
+from engine.runs import RunState
 from fakes.fake_window import Stage, open_stage, until
+from fakes.runs import make_run, make_wait
 from studio.views.actions import CommandId
 from studio.views.sidebar.conversation_list import Sidebar
 from studio.views.sidebar.conversation_model import ConversationModel
@@ -46,14 +48,23 @@ def test_rows_tell_the_state_in_words(play: Play, tmp_path: Path) -> None:
             for title in "CDE":
                 stage.engine.start(ids[title])
             stage.engine.say(ids["C"], "x")
-            stage.engine.emit(Parked(request_id=ids["C"], held_tokens=9, place=2, reason="full"))
+            stage.engine.park(ids["C"])
+            stage.engine.publish(
+                make_run(ids["A"], RunState.QUEUED, wait=make_wait(place=3)),
+                make_run(
+                    ids["C"],
+                    RunState.PARKED,
+                    wait=make_wait(place=2),
+                    expected_wait_s=(6.0, 10.0),
+                ),
+            )
             stage.engine.fail(ids["D"], DeviceFailure("row 3"))
             stage.engine.finish(ids["E"])
-            await until(lambda: "E, Done" in said(stage))
+            await until(lambda: {"E, Done", "A, Queued, 3rd"} <= set(said(stage)))
             assert sorted(said(stage)) == [
-                "A, Queued",
+                "A, Queued, 3rd",
                 "B, Reading 1,200 of 3,400 tokens",
-                "C, Waiting for room · 2nd in line",
+                "C, Parked, 2nd · back in 6 to 10 s",
                 "D, Failed · row 3",
                 "E, Done",
             ]

@@ -1,0 +1,311 @@
+"""Keeps parked states in host buffers: orders the copies, and knows what lies where until it is back.
+
+Pages that a party alone holds are copied out and freed; a table is then cut where the saved pages
+begin. Pages that others use as well stay in the pool and in the table, always as its beginning,
+since sharing begins at the beginning. A state comes back from what the pool still has, then from
+the buffers. Engine thread; imports no tensor library, clock or thread.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from engine.core.config import SchedulerConfig
+from engine.core.host_pool import HostPool
+from engine.core.keepers import Transfer
+from engine.core.kv_pool import KVPool
+from engine.core.parked import CopyWay, PageCopy, ParkedState, SavedPage
+from engine.core.types import Family, Party, SeqStatus, Sequence
+
+Owner = Sequence | Family
+"""Whom buffers belong to."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Flight:
+    """A copy under way. `held` pages have one more user until it lands, so that an abort cannot free them.
+
+    Out of the pool these are all pages of the tables: who uses a page uses those before it too.
+    """
+
+    order: PageCopy
+    party: Party
+    parked: tuple[ParkedState, ...]
+    held: tuple[int, ...]
+
+    @property
+    def transfer(self) -> Transfer:
+        return Transfer(self.order.way, self.party, self.parked, self.order.must_land)
+
+
+class CopyKeeper:
+    """See `Keeper`. The first of an owner's buffers is kept between its parks."""
+
+    def __init__(self, pool: KVPool, config: SchedulerConfig) -> None:
+        self._pool = pool
+        self._page_bytes = config.park.page_bytes
+        self._is_async = config.park.is_async
+        self.host = HostPool(config.park.budget_bytes)
+        self._buffers: dict[Owner, list[int]] = {}
+        self._flights: dict[int, _Flight] = {}
+        self._orders: list[PageCopy] = []
+        self._last_copy = 0
+
+    @property
+    def used_bytes(self) -> int:
+        return self.host.used_bytes
+
+    @property
+    def is_over_budget(self) -> bool:
+        return self.host.is_over_budget
+
+    @property
+    def holds_pages(self) -> bool:
+        return any(flight.held for flight in self._flights.values())
+
+    @property
+    def pages_coming(self) -> int:
+        return sum(
+            len(flight.order.pages)
+            for flight in self._flights.values()
+            if flight.order.way is CopyWay.OUT and not flight.order.must_land
+        )
+
+    def can_keep(self, party: Party) -> bool:
+        if not any(seq.num_computed for seq in party):
+            return False
+        num_bytes = self.pages_freed(party) * self._page_bytes
+        return not num_bytes or self.host.can_hold(num_bytes, self._main_buffer(party))
+
+    def pages_freed(self, party: Party) -> int:
+        return len(self._own_pages(party))
+
+    def keep(self, party: Party) -> bool:
+        pages = self._own_pages(party)
+        if not pages:
+            self._move_out(party, {})
+            return True
+        buffer_id = self.host.reserve(len(pages) * self._page_bytes, self._main_buffer(party))
+        assert buffer_id is not None, "can_keep was not asked"
+        self._buffers[_owner(party[0])] = [buffer_id]
+        saved = tuple(SavedPage(buffer_id, slot) for slot in range(len(pages)))
+        if self._order(CopyWay.OUT, party, tuple(pages), saved):
+            self._move_out(party, dict(zip(pages, saved, strict=True)))
+            return True
+        return False
+
+    def pages_to_return(self, party: Party) -> int:
+        known: set[int] = set()
+        saved: set[SavedPage] = set()
+        growth = 0
+        for seq in party:
+            found, left = self._pool.find(seq.token_ids), len(seq.page_table)
+            known.update(found[left:])
+            saved.update(seq.saved[len(found) - left :])
+            held = max(len(found), left + len(seq.saved))
+            growth += self._pool.pages_for(len(seq.token_ids)) - held
+        return self._pool.cost(known) + len(saved) + growth
+
+    def bring_back(self, party: Party) -> bool:
+        page_of: dict[SavedPage, int] = {}
+        for seq in party:
+            found, left = self._pool.find(seq.token_ids), len(seq.page_table)
+            assert found[:left] == seq.page_table, f"{seq.request_id}: {found}, {seq.page_table}"
+            self._pool.share(found)
+            self._pool.forget(seq.page_table)
+            seq.saved = seq.saved[len(found) - left :]
+            seq.page_table = found + [self._filled_page(one, page_of) for one in seq.saved]
+            seq.num_published = len(found)
+            seq.num_computed = max(seq.num_computed, len(found) * self._pool.page_tokens)
+        if not page_of:
+            self._tidy(_owner(party[0]))
+            return True
+        return self._order(CopyWay.IN, party, tuple(page_of.values()), tuple(page_of))
+
+    def take_along(self, party: Party) -> bool:
+        listed = dict.fromkeys(page for seq in party for page in seq.page_table)
+        pages = tuple(page for page in listed if self._pool.is_stranded(page))
+        if not pages:
+            return False
+        buffer_id = self.host.reserve(len(pages) * self._page_bytes)
+        if buffer_id is None:
+            return False
+        self._buffers.setdefault(_owner(party[0]), []).append(buffer_id)
+        saved = tuple(SavedPage(buffer_id, slot) for slot in range(len(pages)))
+        self._order(CopyWay.OUT, party, pages, saved, in_step=True)
+        places = dict(zip(pages, saved, strict=True))
+        for seq in party:
+            left, moved = _split(seq.page_table, places)
+            self._pool.forget(moved)
+            seq.page_table, seq.saved = left, [places[page] for page in moved] + seq.saved
+        return True
+
+    def drop(self, party: Party) -> None:
+        for seq in party:
+            self._forget(seq)
+        owner = _owner(party[0])
+        if not self._is_needed(owner):
+            self._release_buffers(owner)
+
+    def end(self, seq: Sequence) -> None:
+        seq.saved = []
+        self._tidy(_owner(seq))
+
+    def take_orders(self) -> tuple[PageCopy, ...]:
+        orders, self._orders = tuple(self._orders), []
+        return orders
+
+    def take_dropped(self) -> tuple[int, ...]:
+        return self.host.take_dropped()
+
+    def land_step(self) -> None:
+        for flight in tuple(self._flights.values()):
+            if flight.order.must_land:
+                self.land(flight.order.copy_id)
+
+    def land(self, copy_id: int) -> Transfer | None:
+        flight = self._flights.pop(copy_id, None)
+        if flight is None:
+            return None
+        order = flight.order
+        if order.way is CopyWay.IN:
+            for seq in flight.party:
+                seq.saved = []
+        elif not order.must_land:
+            places = dict(zip(order.pages, order.saved, strict=True))
+            self._move_out(_parking(flight.party), places)
+        self._pool.release(flight.held)
+        self._tidy(_owner(flight.party[0]))
+        return flight.transfer
+
+    def fail(self, copy_id: int) -> Transfer | None:
+        flight = self._flights.pop(copy_id, None)
+        if flight is None:
+            return None
+        self._pool.release(flight.held)
+        owner = _owner(flight.party[0])
+        if flight.order.way is CopyWay.OUT:
+            for seq in _parking(flight.party):
+                self._pool.release(seq.page_table)
+                seq.page_table = []
+            for seq in flight.party:
+                if seq.status is SeqStatus.PARKED:
+                    self._forget(seq)
+            self._release_buffers(owner)
+        else:
+            for seq in flight.party:
+                if seq.status in (SeqStatus.RUNNING, SeqStatus.RESTORING):
+                    self._undo(seq)
+            self._tidy(owner)
+        return flight.transfer
+
+    def set_budget(self, budget_bytes: int) -> None:
+        self.host.set_budget(budget_bytes)
+
+    def pages_held(self) -> Counter[int]:
+        return Counter(page for flight in self._flights.values() for page in flight.held)
+
+    def check(self) -> None:
+        self.host.check()
+        known = [one for buffers in self._buffers.values() for one in buffers]
+        assert len(known) == len(set(known)), f"buffers with two owners: {self._buffers}"
+
+    # --- how
+
+    def _main_buffer(self, party: Party) -> int | None:
+        buffers = self._buffers.get(_owner(party[0]))
+        return buffers[0] if buffers else None
+
+    def _own_pages(self, party: Party) -> list[int]:
+        """Pages that come free when the party leaves. What another parked party lists too would not."""
+        return self._pool.pages_of_only([seq.page_table for seq in party], sleepers=False)
+
+    def _order(
+        self,
+        way: CopyWay,
+        party: Party,
+        pages: tuple[int, ...],
+        saved: tuple[SavedPage, ...],
+        *,
+        in_step: bool = False,
+    ) -> bool:
+        """Order a copy; returns whether it lands before the step, so that its pages can change hands now."""
+        self._last_copy += 1
+        must_land = in_step or not self._is_async or any(seq.parks_in_step for seq in party)
+        capacity = self.host.capacity(saved[0].buffer_id)
+        ids = tuple(seq.request_id for seq in party)
+        order = PageCopy(self._last_copy, way, ids, pages, saved, capacity, must_land)
+        parked = tuple(seq.parked for seq in party if seq.parked is not None)
+        held = () if must_land else tuple(dict.fromkeys(p for s in party for p in s.page_table))
+        self._flights[order.copy_id] = _Flight(order, party, parked, held)
+        self._orders.append(order)
+        self._pool.hold(held)
+        return must_land
+
+    def _move_out(self, party: Party, places: dict[int, SavedPage]) -> None:
+        """Cut the tables where the saved pages begin."""
+        for seq in party:
+            left, moved = _split(seq.page_table, places)
+            self._pool.release(moved)
+            self._pool.lay_down(left)
+            seq.page_table, seq.saved = left, [places[page] for page in moved]
+
+    def _filled_page(self, saved: SavedPage, page_of: dict[SavedPage, int]) -> int:
+        """The page that `saved` is copied to; siblings share it."""
+        if saved in page_of:
+            self._pool.share([page_of[saved]])
+        else:
+            taken = self._pool.take(1)
+            assert taken is not None, f"no page for {saved}: {self._pool.usage()}"
+            page_of[saved] = taken[0]
+        return page_of[saved]
+
+    def _forget(self, seq: Sequence) -> None:
+        self._pool.forget(seq.page_table)
+        seq.page_table, seq.saved = [], []
+
+    def _undo(self, seq: Sequence) -> None:
+        """Take pages that were not filled away again; what was found in the pool is kept."""
+        found = seq.page_table[: seq.num_published]
+        self._pool.release(seq.page_table[seq.num_published :])
+        self._pool.lay_down(found)
+        seq.page_table = found
+
+    def _is_needed(self, owner: Owner) -> bool:
+        members = owner.members if isinstance(owner, Family) else (owner,)
+        return any(seq.saved for seq in members) or any(
+            _owner(flight.party[0]) is owner for flight in self._flights.values()
+        )
+
+    def _tidy(self, owner: Owner) -> None:
+        """Keep one idle buffer for an owner who is back in the pool, and none for one that has ended."""
+        if owner not in self._buffers or self._is_needed(owner):
+            return
+        if owner.has_ended:
+            self._release_buffers(owner)
+            return
+        main, *others = self._buffers[owner]
+        for buffer_id in others:
+            self.host.release(buffer_id)
+        self._buffers[owner] = [main]
+        self.host.set_idle(main)
+
+    def _release_buffers(self, owner: Owner) -> None:
+        for buffer_id in self._buffers.pop(owner, ()):
+            self.host.release(buffer_id)
+
+
+def _owner(seq: Sequence) -> Owner:
+    return seq.family or seq
+
+
+def _parking(party: Party) -> Party:
+    """Those who have not ended while their copy was under way."""
+    return tuple(seq for seq in party if seq.status is SeqStatus.PARKING)
+
+
+def _split(table: list[int], places: dict[int, SavedPage]) -> tuple[list[int], list[int]]:
+    """What stays of a table, and what has been moved out from its end."""
+    cut = next((index for index, page in enumerate(table) if page in places), len(table))
+    return table[:cut], table[cut:]
