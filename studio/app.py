@@ -28,6 +28,7 @@ from studio.services.model_fetcher import ModelFetcher, default_pip
 from studio.services.model_library_service import ModelLibraryService
 from studio.services.model_service import ModelService
 from studio.services.notice_service import NoticeService
+from studio.services.park_service import ParkService
 from studio.services.run_service import RunService
 from studio.services.server_service import ServerService
 from studio.services.settings_service import SettingsService
@@ -156,6 +157,7 @@ async def open_services(
         notices=notices,
         inspect=inspect_model,
     )
+    parking = ParkService(client, settings, notices)
     server_engine = engine
     server = ServerService(
         lambda: ServerThread(server_engine, settings.settings.server.server_settings()), notices
@@ -177,6 +179,7 @@ async def open_services(
         await server.stop()
         await chats.close()
         await models.close()
+        parking.close()
         client.close()
         await asyncio.to_thread(engine.shutdown)
 

@@ -38,8 +38,11 @@ def plan_parks(
 
 
 def most_budget_bytes(free: int) -> int:
-    """The largest budget, given the bytes of host memory that are free beside weights and pool."""
-    return max(free, 0) // 2
+    """The largest budget, given the bytes of host memory that are free beside weights and pool.
+
+    Never 0, which would mean that nobody is parked: without memory, parked requests are computed again.
+    """
+    return max(free // 2, 1)
 
 
 def budget_bytes(wanted_mib: int, most_bytes: int) -> int:
@@ -53,7 +56,7 @@ def lowered_budget(wanted_bytes: int, most_bytes: int) -> int:
     """The same for bytes; no limit stays no limit."""
     if wanted_bytes <= most_bytes:
         return wanted_bytes
-    _LOG.warning(
+    _LOG.info(
         "parked requests may hold %d MiB instead of %d MiB: half of the memory that is free",
         most_bytes // _MIB,
         wanted_bytes // _MIB,
