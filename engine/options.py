@@ -41,6 +41,8 @@ class LoadOptions:
     threads: int = 0
     """CPU threads for the kernels; 0: one per physical core."""
     device: Device = Device.AUTO
+    cpu_variant: str = ""
+    """Instruction set of the native CPU kernels, like avx2; empty: the best there is; torch: none of them."""
     kv_type: KvType = KvType.F16
     seed: int | None = None
     """Seed for requests that name none; None draws one for each."""

@@ -6,6 +6,7 @@ as numpy, so that sampling needs no tensor library.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -15,11 +16,12 @@ import torch
 from engine.api import LoadOptions
 from engine.core.config import PAGE_TOKENS, ParkConfig
 from engine.core.types import StepRow
-from engine.errors import DeviceFailure, ModelUnavailable, NotEnoughMemory
+from engine.errors import DeviceFailure, InvalidRequest, ModelUnavailable, NotEnoughMemory
 from engine.formats.base import Checkpoint
 from engine.models.registry import find_architecture
 from engine.models.spec import ModelSpec, parse_spec
 from engine.models.weight_map import map_weights
+from engine.runtime.compute import Backend, Compute, Limits, RecordedModel
 from engine.runtime.device import (
     GIB,
     choose_device,
@@ -28,20 +30,16 @@ from engine.runtime.device import (
     pool_pages,
     return_freed_memory,
 )
-from engine.runtime.kv_arena import KvArena, bytes_per_page
+from engine.runtime.kv_arena import KvArena
+from engine.runtime.native_compute import NativeBackend
 from engine.runtime.park_plan import most_budget_bytes, plan_parks
 from engine.runtime.step_inputs import make_step_inputs
-from engine.runtime.weight_reader import WeightReader
-from kernels.api import Program
-from kernels.torch_backend import (
-    TorchExecutable,
-    compile_program,
-    packing_bytes,
-    weight_bytes,
-)
-from kernels.torch_self_test import find_inexact_ops
-from kernels.torch_step import Limits
+from engine.runtime.torch_compute import TorchBackend
+from kernels.cpu.library import NativeUnavailable, load_library
 
+TORCH = "torch"
+"""The `cpu_variant` that stands for torch instead of the native kernels."""
+_LOG = logging.getLogger(__name__)
 _RESERVE_BYTES = 256 << 20
 """Memory left to the system and to the step's own buffers."""
 
@@ -59,18 +57,16 @@ class PoolPlan:
 class ModelRunner:
     """Computes steps of one model. Made by `load`; `close` frees weights and pool."""
 
-    def __init__(
-        self, spec: ModelSpec, plan: PoolPlan, arena: KvArena, executable: TorchExecutable
-    ) -> None:
+    def __init__(self, spec: ModelSpec, plan: PoolPlan, arena: KvArena, compute: Compute) -> None:
         self.spec = spec
         self.plan = plan
         self.num_pages = plan.num_pages
         self.window_tokens = min(spec.context_tokens, self.num_pages * PAGE_TOKENS)
         """Most tokens one sequence may hold."""
         self.page_bytes = plan.park.page_bytes
-        self.inexact_ops = find_inexact_ops(executable)
+        self.inexact_ops = compute.inexact_ops
         """Ops found not row-invariant on this machine; empty where byte-exact concurrency holds."""
-        self._executable: TorchExecutable | None = executable
+        self._compute: Compute | None = compute
         self._arena: KvArena | None = arena
 
     @classmethod
@@ -86,24 +82,22 @@ class ModelRunner:
         `on_progress` raises.
         """
         device = choose_device(options.device)
-        torch.set_num_threads(options.threads or default_threads())
         architecture = find_architecture(checkpoint.architecture)
         spec = parse_spec(checkpoint)
         program = architecture.record(spec)
         sources = map_weights(program, architecture, spec, checkpoint)
-        plan = plan_memory(spec, options, program, device)
+        model = RecordedModel(spec, program, sources, checkpoint)
+        backend = choose_backend(model, options, device)
+        plan = plan_memory(spec, options, backend)
         limits = Limits(
-            max_rows=max(options.batch_tokens, options.parallel),
-            max_outputs=options.parallel,
-            max_positions=min(spec.context_tokens, plan.num_pages * PAGE_TOKENS),
+            rows=max(options.batch_tokens, options.parallel),
+            outputs=options.parallel,
+            positions=min(spec.context_tokens, plan.num_pages * PAGE_TOKENS),
         )
-        weights = WeightReader(checkpoint, sources, device, on_progress)
         try:
-            arena = KvArena.allocate(
-                spec, max(plan.num_pages, plan.park.arena_pages), options.kv_type, device
-            )
-            executable = compile_program(program, weights, arena.tensor, limits)
-            return cls(spec, plan, arena, executable)
+            num_pages = max(plan.num_pages, plan.park.arena_pages)
+            arena = KvArena.allocate(num_pages, backend.page_bytes, device)
+            return cls(spec, plan, arena, backend.compile(arena.pages, limits, on_progress))
         except (MemoryError, OSError, RuntimeError) as error:
             if not _is_out_of_memory(error):
                 raise
@@ -115,26 +109,32 @@ class ModelRunner:
         """Compute one step; keys and values of its tokens are in the pool afterwards.
 
         Returns the logits [rows that sample, vocabulary], float32 on the host, in the order of `rows`; valid until the
-        next call. Raises DeviceFailure when torch fails, ModelUnavailable after `close`.
+        next call. Raises DeviceFailure when a kernel fails, ModelUnavailable after `close`.
         """
-        if self._executable is None:
+        if self._compute is None:
             raise ModelUnavailable("the model was unloaded")
         try:
-            return self._executable.run(make_step_inputs(rows)).cpu().numpy()
+            return self._compute.run(make_step_inputs(rows))
         except RuntimeError as error:
-            raise DeviceFailure(f"the step failed in torch: {error}") from error
+            raise DeviceFailure(f"the step failed: {error}") from error
+
+    def set_threads(self, threads: int) -> None:
+        """Change how many threads compute a step. Raises ModelUnavailable after `close`."""
+        if self._compute is None:
+            raise ModelUnavailable("the model was unloaded")
+        self._compute.set_threads(threads)
 
     @property
     def pool(self) -> torch.Tensor:
         """All pages, one after the other in the first dimension. Raises ModelUnavailable after `close`."""
-        return self._open_arena().tensor
+        return self._open_arena().pages
 
     def commit(self, rows: Iterable[StepRow]) -> None:
         """See to it that there is memory for what `rows` write. Raises MemoryError when the system has none left."""
         arena = self._open_arena()
         arena.commit(
             (page for row in rows for page in _pages_written(row)),
-            lambda: free_bytes(arena.tensor.device),
+            lambda: free_bytes(arena.pages.device),
         )
 
     def give_back(self, pages: Iterable[int]) -> None:
@@ -148,24 +148,42 @@ class ModelRunner:
 
     def close(self) -> None:
         """Free weights and pool. Idempotent."""
-        if self._executable is not None:
-            self._executable = self._arena = None
+        if self._compute is not None:
+            self._compute.close()
+            self._compute = self._arena = None
             return_freed_memory()
 
 
-def plan_memory(
-    spec: ModelSpec, options: LoadOptions, program: Program, device: torch.device
-) -> PoolPlan:
+def choose_backend(model: RecordedModel, options: LoadOptions, device: torch.device) -> Backend:
+    """The native kernels on a CPU that has them, else torch; said once, since torch is several times slower there.
+
+    Raises InvalidRequest for a variant that does not run here.
+    """
+    threads = options.threads or default_threads()
+    if device.type == "cpu" and options.cpu_variant != TORCH:
+        try:
+            library = load_library(options.cpu_variant or None)
+        except NativeUnavailable as error:
+            if options.cpu_variant:
+                raise InvalidRequest(str(error), param="cpu_variant") from error
+            _LOG.warning("computing with torch, several times slower: %s", error)
+        else:
+            return NativeBackend(model, options.kv_type, library, threads)
+    torch.set_num_threads(threads)
+    return TorchBackend(model, options.kv_type, device)
+
+
+def plan_memory(spec: ModelSpec, options: LoadOptions, backend: Backend) -> PoolPlan:
     """What becomes of the memory that is free. Raises NotEnoughMemory when weights or pool do not fit."""
+    device, page_bytes = backend.device, backend.page_bytes
     free = free_bytes(device)
-    needed = weight_bytes(program) + packing_bytes(program) + _RESERVE_BYTES
-    page_bytes = bytes_per_page(spec, options.kv_type)
+    needed = backend.weight_bytes + _RESERVE_BYTES
     if needed + page_bytes > free:
         raise NotEnoughMemory(
-            f"the model needs {needed / GIB:.2f} GiB (its weights take 4 bytes each here), {free / GIB:.2f} GiB are "
-            "free; close other programs or take a smaller model"
+            f"the model needs {needed / GIB:.2f} GiB, {free / GIB:.2f} GiB are free; close other programs or take a "
+            "smaller model"
         )
-    num_pages = pool_pages(options, spec, free - needed)
+    num_pages = pool_pages(options, spec, page_bytes, free - needed)
     if device.type == "cpu":
         left = free - needed - num_pages * page_bytes
     else:

@@ -60,14 +60,11 @@ void rotate(const HeadStream& stream, int64_t row, float* x) {
   const int64_t half = stream.rotary_dim / 2;
   const float* cosines = stream.cosines + row * half;
   const float* sines = stream.sines + row * half;
-  const int64_t step = stream.interleaved ? 2 : 1, apart = stream.interleaved ? 1 : half;
   for (int64_t i = 0; i < half; ++i) {
-    float* first = x + i * step;
-    float* second = first + apart;
-    const float a = *first * cosines[i] - *second * sines[i];
-    const float b = *first * sines[i] + *second * cosines[i];
-    *first = a;
-    *second = b;
+    const float a = x[i] * cosines[i] - x[half + i] * sines[i];
+    const float b = x[i] * sines[i] + x[half + i] * cosines[i];
+    x[i] = a;
+    x[half + i] = b;
   }
 }
 

@@ -80,6 +80,18 @@ class EngineSettings:
             )
         ),
     )
+    cpu_variant: str = field(
+        default="",
+        metadata=about(
+            SettingInfo(
+                title="CPU kernels",
+                help="instruction set of the native kernels, like avx2; empty: the best there is; torch: none",
+                env="LAYBY_CPU_VARIANT",
+                flags=("--cpu-variant",),
+                applies=AppliesAt.NEXT_LOAD,
+            )
+        ),
+    )
     device: Device = field(
         default=Device.AUTO,
         metadata=about(

@@ -185,6 +185,7 @@ class Settings:
             batch_tokens=engine.batch_size,
             threads=engine.threads,
             device=engine.device,
+            cpu_variant=engine.cpu_variant,
             seed=engine.seed,
             context_shift=engine.context_shift,
             preempt_ram_mib=park.ram_mib,

@@ -94,9 +94,9 @@ def _check_line(world: World, before: Before) -> None:
     has_seat = yard.num_seated + yard.num_seats_owed < world.config.seats
     left_out: list[Sequence] = []
     for seq in before.line:
-        if seq.status is SeqStatus.WAITING and has_seat:
-            left_out.append(seq)
-        elif seq.status is SeqStatus.PARKED and seq.parked and seq.parked.step < yard.step:
+        if (seq.status is SeqStatus.WAITING and has_seat) or (
+            seq.status is SeqStatus.PARKED and seq.parked and seq.parked.step < yard.step
+        ):
             left_out.append(seq)
         elif seq.status in (SeqStatus.RUNNING, SeqStatus.RESTORING):
             passed = [one.request_id for one in left_out if one.family is None]
