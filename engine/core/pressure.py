@@ -93,17 +93,18 @@ class Pressure:
         return needs
 
     def _short(self, needs: Needs) -> int:
-        """Pages that the step needs beyond those that can be taken."""
+        """Pages that the step needs beyond those that can be taken; or by the blocks that a test plans with, if more."""
         yard = self._yard
+        short = sum(needs.values()) - yard.pool.num_usable
         if not yard.config.knobs.granularity_tokens:
-            return sum(needs.values()) - yard.pool.num_usable
+            return short
         residents = (
             *yard.running,
             *yard.lines[SeqStatus.RESTORING],
             *yard.lines[SeqStatus.PARKING],
         )
         planned = sum(plan_pages(yard, len(seq.token_ids)) for seq in residents)
-        return planned - yard.pool.num_pages
+        return max(short, planned - yard.pool.num_pages)
 
     def _runway(self) -> int:
         yard = self._yard

@@ -47,14 +47,15 @@ def in_place(budget_pages: int = 64, *, rotate_after_s: float = ROTATE_AFTER_S) 
 
 
 def copied(
-    budget_pages: int = 64, *, is_async: bool = False, page_bytes: int = ROUNDING_BYTES
+    budget_pages: int = 64, *, is_async: bool = False, rotate_after_s: float = ROTATE_AFTER_S
 ) -> ParkConfig:
-    """Parks that copy to host buffers, which hold whole pages."""
+    """Parks that copy to host buffers, whose sizes are whole pages."""
     return ParkConfig(
         memory=ParkMemory.COPIED,
-        budget_bytes=budget_pages * page_bytes,
-        page_bytes=page_bytes,
+        budget_bytes=budget_pages * ROUNDING_BYTES,
+        page_bytes=ROUNDING_BYTES,
         is_async=is_async,
+        rotate_after_s=rotate_after_s,
     )
 
 
