@@ -16,11 +16,9 @@ from engine.core.config import SchedulerConfig
 from engine.core.host_pool import HostPool
 from engine.core.keepers import Transfer
 from engine.core.kv_pool import KVPool
+from engine.core.owned_buffers import OwnedBuffers, Owner
 from engine.core.parked import CopyWay, PageCopy, ParkedState, SavedPage
 from engine.core.types import Family, Party, SeqStatus, Sequence
-
-Owner = Sequence | Family
-"""Whom buffers belong to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +54,9 @@ class CopyKeeper:
 
     def __init__(self, pool: KVPool, config: SchedulerConfig) -> None:
         self._pool = pool
-        self._page_bytes = config.park.page_bytes
         self._is_async = config.park.is_async
         self.host = HostPool(config.park.budget_bytes)
-        self._buffers: dict[Owner, list[int]] = {}
+        self._buffers = OwnedBuffers(self.host, config.park.page_bytes)
         self._flights: dict[int, _Flight] = {}
         self._orders: list[PageCopy] = []
         self._last_copy = 0
@@ -87,8 +84,8 @@ class CopyKeeper:
     def can_keep(self, party: Party) -> bool:
         if not any(seq.num_computed for seq in party):
             return False
-        num_bytes = self.pages_freed(party) * self._page_bytes
-        return not num_bytes or self.host.can_hold(num_bytes, self._idle_buffer(party))
+        num_pages = self.pages_freed(party)
+        return not num_pages or self._buffers.can_hold(_owner(party[0]), num_pages)
 
     def pages_freed(self, party: Party) -> int:
         return len(self._own_pages(party))
@@ -98,7 +95,7 @@ class CopyKeeper:
         if not pages:
             self._move_out(party, {})
             return True
-        buffer_id = self._reserve(len(pages), party, self._idle_buffer(party))
+        buffer_id = self._buffers.reserve(_owner(party[0]), len(pages))
         assert buffer_id is not None, "can_keep was not asked"
         places = _places(buffer_id, pages)
         if not self._order(CopyWay.OUT, party, places, places.values()):
@@ -140,7 +137,7 @@ class CopyKeeper:
         pages = [page for page in listed if self._pool.is_stranded(page)]
         if not pages:
             return False
-        buffer_id = self._reserve(len(pages), party)
+        buffer_id = self._buffers.reserve(_owner(party[0]), len(pages))
         if buffer_id is None:
             return False
         places = _places(buffer_id, pages)
@@ -156,7 +153,7 @@ class CopyKeeper:
             self._forget(seq)
         owner = _owner(party[0])
         if not self._is_needed(owner):
-            self._release_buffers(owner)
+            self._buffers.release_all(owner)
 
     def end(self, seq: Sequence) -> None:
         seq.saved = []
@@ -202,7 +199,7 @@ class CopyKeeper:
             for seq in flight.party:
                 if seq.status is SeqStatus.PARKED:
                     self._forget(seq)
-            self._release_buffer(owner, flight.order.saved[0].buffer_id)
+            self._buffers.release(owner, flight.order.saved[0].buffer_id)
         else:
             for seq, before in zip(flight.party, flight.before, strict=True):
                 if seq.status in (SeqStatus.RUNNING, SeqStatus.RESTORING):
@@ -218,24 +215,9 @@ class CopyKeeper:
 
     def check(self) -> None:
         self.host.check()
-        known = [one for buffers in self._buffers.values() for one in buffers]
-        assert len(known) == len(set(known)), f"buffers with two owners: {self._buffers}"
+        self._buffers.check()
 
     # --- how
-
-    def _idle_buffer(self, party: Party) -> int | None:
-        """The buffer that was kept for the party's next park, unless it has been given up for others."""
-        buffers = self._buffers.get(_owner(party[0]), ())
-        return next(filter(self.host.is_idle, buffers), None)
-
-    def _reserve(self, num_pages: int, party: Party, idle: int | None = None) -> int | None:
-        """A buffer for the party, which owns it from now on."""
-        buffer_id = self.host.reserve(num_pages * self._page_bytes, idle)
-        if buffer_id is not None and buffer_id != idle:
-            owner = _owner(party[0])
-            kept = [one for one in self._buffers.get(owner, ()) if one in self.host]
-            self._buffers[owner] = [*kept, buffer_id]
-        return buffer_id
 
     def _own_pages(self, party: Party) -> list[int]:
         """Pages that come free when the party leaves. What another parked party lists too would not."""
@@ -302,23 +284,12 @@ class CopyKeeper:
 
     def _tidy(self, owner: Owner) -> None:
         """Keep one idle buffer for an owner who is back in the pool, and none for one that has ended."""
-        if owner not in self._buffers or self._is_needed(owner):
+        if self._is_needed(owner):
             return
-        for buffer_id in self._buffers[owner][0 if owner.has_ended else 1 :]:
-            self._release_buffer(owner, buffer_id)
-        for buffer_id in self._buffers.get(owner, ()):
-            self.host.set_idle(buffer_id)
-
-    def _release_buffers(self, owner: Owner) -> None:
-        for buffer_id in self._buffers.pop(owner, ()):
-            self.host.release(buffer_id)
-
-    def _release_buffer(self, owner: Owner, buffer_id: int) -> None:
-        """Give a buffer up, and with its last one forget the owner."""
-        self.host.release(buffer_id)
-        self._buffers[owner].remove(buffer_id)
-        if not self._buffers[owner]:
-            del self._buffers[owner]
+        if owner.has_ended:
+            self._buffers.release_all(owner)
+        else:
+            self._buffers.keep_one(owner)
 
 
 def _owner(seq: Sequence) -> Owner:

@@ -186,10 +186,18 @@ class KVPool:
             self.share([known])
             page_table[index] = known
 
-    def purge(self) -> None:
-        """Forget every prefix that nobody uses: its pages become free, with memory behind them."""
-        while self._prefix.num_reusable:
-            self._warm.append(self._prefix.evict())
+    def take_back(self, pages: Sequence[int]) -> None:
+        """Undo `take`: the pages have not been written to, and have no memory behind them."""
+        for page in pages:
+            self._users[page] = 0
+        self._num_used -= len(pages)
+        self._cold += pages
+
+    def purge(self) -> int:
+        """Forget every prefix that nobody uses; returns how many pages become free, with memory behind them."""
+        count = self._prefix.num_reusable
+        self._warm += [self._prefix.evict() for _ in range(count)]
+        return count
 
     @property
     def num_warm(self) -> int:

@@ -90,7 +90,7 @@ def make_sequence(
 def make_family(
     size: int, prompt: int = 5, *, arrival: int = 0, max_new: int = 8
 ) -> tuple[Sequence, ...]:
-    """Siblings with one prompt, and with the same reply: the fake runner is greedy."""
+    """Siblings with one prompt."""
     tokens = list(_tokens(prompt, arrival))
     members = [
         make_sequence(tokens, arrival=arrival + index, max_new=max_new) for index in range(size)

@@ -9,7 +9,7 @@ from engine.core.parked import EndReason
 from engine.core.scheduler import Scheduler
 from engine.core.types import Sequence, SeqUpdate, StepBatch
 from fakes.fake_copier import FakeCopier
-from fakes.fake_runner import FakeRunner, solo_reply
+from fakes.fake_runner import FakeRunner, salt_of, solo_reply
 
 End = FinishReason | EndReason
 
@@ -114,5 +114,7 @@ def prompt_of(seq: Sequence) -> list[int]:
 def assert_undisturbed(*sequences: Sequence) -> None:
     """Each has ended with the reply that it gives alone."""
     for seq in sequences:
-        expected, _ = solo_reply(prompt_of(seq), max_new=seq.max_new_tokens, ends=seq.eos_ids)
+        expected, _ = solo_reply(
+            prompt_of(seq), max_new=seq.max_new_tokens, ends=seq.eos_ids, salt=salt_of(seq)
+        )
         assert reply_of(seq) == expected, f"{seq.request_id} said something else than alone"
