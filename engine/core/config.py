@@ -29,7 +29,7 @@ GUARD_S = 2.0
 PRIORITY_STEP_S = 30.0
 """Waiting for this long counts as one class of priority."""
 
-PATIENCE_STEP_S = 10.0
+PATIENCE_STEP_S = 2.0
 """Among the parked of one class, whoever has waited for so much longer goes first whatever the policy says."""
 
 RESTORE_TRIES = 8
@@ -164,7 +164,9 @@ class SchedulerConfig:
         """Page numbers in use: the pool's, and where parks happen in place those of the budget."""
         if self.park.memory is not ParkMemory.IN_PLACE:
             return self.num_pages
-        return self.park.arena_pages or self.num_pages + self.budget_pages(self.park.budget_bytes)
+        return self.num_pages + max(
+            self.park.arena_pages - self.num_pages, self.budget_pages(self.park.budget_bytes)
+        )
 
     def budget_pages(self, budget_bytes: int) -> int:
         """Pages in the budget of parks in place; no limit means all the arena has."""

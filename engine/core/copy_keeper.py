@@ -9,17 +9,26 @@ the buffers. Engine thread; imports no tensor library, clock or thread.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from engine.core.config import SchedulerConfig
 from engine.core.host_pool import HostPool
 from engine.core.keepers import Transfer
 from engine.core.kv_pool import KVPool
+from engine.core.owned_buffers import OwnedBuffers, Owner
 from engine.core.parked import CopyWay, PageCopy, ParkedState, SavedPage
 from engine.core.types import Family, Party, SeqStatus, Sequence
 
-Owner = Sequence | Family
-"""Whom buffers belong to."""
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What was kept of a sequence before a restore, in case it fails."""
+
+    num_pages: int
+    """Pages at the beginning of the table, which had stayed in the pool."""
+    saved: list[SavedPage]
+    num_computed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +42,7 @@ class _Flight:
     party: Party
     parked: tuple[ParkedState, ...]
     held: tuple[int, ...]
+    before: tuple[_Kept, ...] = ()
 
     @property
     def transfer(self) -> Transfer:
@@ -44,10 +54,9 @@ class CopyKeeper:
 
     def __init__(self, pool: KVPool, config: SchedulerConfig) -> None:
         self._pool = pool
-        self._page_bytes = config.park.page_bytes
         self._is_async = config.park.is_async
         self.host = HostPool(config.park.budget_bytes)
-        self._buffers: dict[Owner, list[int]] = {}
+        self._buffers = OwnedBuffers(self.host, config.park.page_bytes)
         self._flights: dict[int, _Flight] = {}
         self._orders: list[PageCopy] = []
         self._last_copy = 0
@@ -75,8 +84,8 @@ class CopyKeeper:
     def can_keep(self, party: Party) -> bool:
         if not any(seq.num_computed for seq in party):
             return False
-        num_bytes = self.pages_freed(party) * self._page_bytes
-        return not num_bytes or self.host.can_hold(num_bytes, self._main_buffer(party))
+        num_pages = self.pages_freed(party)
+        return not num_pages or self._buffers.can_hold(_owner(party[0]), num_pages)
 
     def pages_freed(self, party: Party) -> int:
         return len(self._own_pages(party))
@@ -86,14 +95,13 @@ class CopyKeeper:
         if not pages:
             self._move_out(party, {})
             return True
-        buffer_id = self.host.reserve(len(pages) * self._page_bytes, self._main_buffer(party))
+        buffer_id = self._buffers.reserve(_owner(party[0]), len(pages))
         assert buffer_id is not None, "can_keep was not asked"
-        self._buffers[_owner(party[0])] = [buffer_id]
-        saved = tuple(SavedPage(buffer_id, slot) for slot in range(len(pages)))
-        if self._order(CopyWay.OUT, party, tuple(pages), saved):
-            self._move_out(party, dict(zip(pages, saved, strict=True)))
-            return True
-        return False
+        places = _places(buffer_id, pages)
+        if not self._order(CopyWay.OUT, party, places, places.values()):
+            return False
+        self._move_out(party, places)
+        return True
 
     def pages_to_return(self, party: Party) -> int:
         known: set[int] = set()
@@ -109,6 +117,7 @@ class CopyKeeper:
 
     def bring_back(self, party: Party) -> bool:
         page_of: dict[SavedPage, int] = {}
+        before = tuple(_Kept(len(s.page_table), s.saved, s.num_computed) for s in party)
         for seq in party:
             found, left = self._pool.find(seq.token_ids), len(seq.page_table)
             assert found[:left] == seq.page_table, f"{seq.request_id}: {found}, {seq.page_table}"
@@ -121,20 +130,18 @@ class CopyKeeper:
         if not page_of:
             self._tidy(_owner(party[0]))
             return True
-        return self._order(CopyWay.IN, party, tuple(page_of.values()), tuple(page_of))
+        return self._order(CopyWay.IN, party, page_of.values(), page_of, before=before)
 
     def take_along(self, party: Party) -> bool:
         listed = dict.fromkeys(page for seq in party for page in seq.page_table)
-        pages = tuple(page for page in listed if self._pool.is_stranded(page))
+        pages = [page for page in listed if self._pool.is_stranded(page)]
         if not pages:
             return False
-        buffer_id = self.host.reserve(len(pages) * self._page_bytes)
+        buffer_id = self._buffers.reserve(_owner(party[0]), len(pages))
         if buffer_id is None:
             return False
-        self._buffers.setdefault(_owner(party[0]), []).append(buffer_id)
-        saved = tuple(SavedPage(buffer_id, slot) for slot in range(len(pages)))
-        self._order(CopyWay.OUT, party, pages, saved, in_step=True)
-        places = dict(zip(pages, saved, strict=True))
+        places = _places(buffer_id, pages)
+        self._order(CopyWay.OUT, party, places, places.values(), in_step=True)
         for seq in party:
             left, moved = _split(seq.page_table, places)
             self._pool.forget(moved)
@@ -146,7 +153,7 @@ class CopyKeeper:
             self._forget(seq)
         owner = _owner(party[0])
         if not self._is_needed(owner):
-            self._release_buffers(owner)
+            self._buffers.release_all(owner)
 
     def end(self, seq: Sequence) -> None:
         seq.saved = []
@@ -192,12 +199,12 @@ class CopyKeeper:
             for seq in flight.party:
                 if seq.status is SeqStatus.PARKED:
                     self._forget(seq)
-            self._release_buffers(owner)
+            self._buffers.release(owner, flight.order.saved[0].buffer_id)
         else:
-            for seq in flight.party:
+            for seq, before in zip(flight.party, flight.before, strict=True):
                 if seq.status in (SeqStatus.RUNNING, SeqStatus.RESTORING):
-                    self._undo(seq)
-            self._tidy(owner)
+                    self._undo(seq, before)
+        self._tidy(owner)
         return flight.transfer
 
     def set_budget(self, budget_bytes: int) -> None:
@@ -208,14 +215,9 @@ class CopyKeeper:
 
     def check(self) -> None:
         self.host.check()
-        known = [one for buffers in self._buffers.values() for one in buffers]
-        assert len(known) == len(set(known)), f"buffers with two owners: {self._buffers}"
+        self._buffers.check()
 
     # --- how
-
-    def _main_buffer(self, party: Party) -> int | None:
-        buffers = self._buffers.get(_owner(party[0]))
-        return buffers[0] if buffers else None
 
     def _own_pages(self, party: Party) -> list[int]:
         """Pages that come free when the party leaves. What another parked party lists too would not."""
@@ -225,20 +227,22 @@ class CopyKeeper:
         self,
         way: CopyWay,
         party: Party,
-        pages: tuple[int, ...],
-        saved: tuple[SavedPage, ...],
+        pages: Iterable[int],
+        places: Iterable[SavedPage],
         *,
         in_step: bool = False,
+        before: tuple[_Kept, ...] = (),
     ) -> bool:
         """Order a copy; returns whether it lands before the step, so that its pages can change hands now."""
         self._last_copy += 1
         must_land = in_step or not self._is_async or any(seq.parks_in_step for seq in party)
+        saved = tuple(places)
         capacity = self.host.capacity(saved[0].buffer_id)
         ids = tuple(seq.request_id for seq in party)
-        order = PageCopy(self._last_copy, way, ids, pages, saved, capacity, must_land)
+        order = PageCopy(self._last_copy, way, ids, tuple(pages), saved, capacity, must_land)
         parked = tuple(seq.parked for seq in party if seq.parked is not None)
         held = () if must_land else tuple(dict.fromkeys(p for s in party for p in s.page_table))
-        self._flights[order.copy_id] = _Flight(order, party, parked, held)
+        self._flights[order.copy_id] = _Flight(order, party, parked, held, before)
         self._orders.append(order)
         self._pool.hold(held)
         return must_land
@@ -265,12 +269,12 @@ class CopyKeeper:
         self._pool.forget(seq.page_table)
         seq.page_table, seq.saved = [], []
 
-    def _undo(self, seq: Sequence) -> None:
-        """Take pages that were not filled away again; what was found in the pool is kept."""
-        found = seq.page_table[: seq.num_published]
-        self._pool.release(seq.page_table[seq.num_published :])
-        self._pool.lay_down(found)
-        seq.page_table = found
+    def _undo(self, seq: Sequence, before: _Kept) -> None:
+        """Keep again what was kept before a restore."""
+        self._pool.release(seq.page_table[before.num_pages :])
+        seq.page_table = seq.page_table[: before.num_pages]
+        self._pool.lay_down(seq.page_table)
+        seq.saved, seq.num_computed = before.saved, before.num_computed
 
     def _is_needed(self, owner: Owner) -> bool:
         members = owner.members if isinstance(owner, Family) else (owner,)
@@ -280,20 +284,12 @@ class CopyKeeper:
 
     def _tidy(self, owner: Owner) -> None:
         """Keep one idle buffer for an owner who is back in the pool, and none for one that has ended."""
-        if owner not in self._buffers or self._is_needed(owner):
+        if self._is_needed(owner):
             return
         if owner.has_ended:
-            self._release_buffers(owner)
-            return
-        main, *others = self._buffers[owner]
-        for buffer_id in others:
-            self.host.release(buffer_id)
-        self._buffers[owner] = [main]
-        self.host.set_idle(main)
-
-    def _release_buffers(self, owner: Owner) -> None:
-        for buffer_id in self._buffers.pop(owner, ()):
-            self.host.release(buffer_id)
+            self._buffers.release_all(owner)
+        else:
+            self._buffers.keep_one(owner)
 
 
 def _owner(seq: Sequence) -> Owner:
@@ -309,3 +305,8 @@ def _split(table: list[int], places: dict[int, SavedPage]) -> tuple[list[int], l
     """What stays of a table, and what has been moved out from its end."""
     cut = next((index for index, page in enumerate(table) if page in places), len(table))
     return table[:cut], table[cut:]
+
+
+def _places(buffer_id: int, pages: list[int]) -> dict[int, SavedPage]:
+    """Where each page goes in a buffer that holds these and nothing else."""
+    return {page: SavedPage(buffer_id, slot) for slot, page in enumerate(pages)}

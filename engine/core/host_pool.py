@@ -39,6 +39,13 @@ class HostPool:
         """Bytes of a buffer that exists."""
         return self._capacities[buffer_id]
 
+    def __contains__(self, buffer_id: int) -> bool:
+        """Whether the buffer exists: neither released nor given up."""
+        return buffer_id in self._capacities
+
+    def is_idle(self, buffer_id: int) -> bool:
+        return buffer_id in self._idle
+
     def can_hold(self, num_bytes: int, buffer_id: int | None = None) -> bool:
         """Whether `reserve` would succeed: idle buffers can be given up, `buffer_id` be used again or grown."""
         busy = sum(

@@ -33,8 +33,6 @@ class KVPool:
         """Most pages in the parked account."""
         self._warm: list[int] = []
         self._cold = list(range(self.arena_pages - 1, -1, -1))
-        self._unwritten: set[int] = set()
-        """Pages that were cold when they were taken, and have not been written to."""
         self._users = [0] * self.arena_pages
         """Uses by tables of sequences that own their pages, and by copies under way."""
         self._sleepers = [0] * self.arena_pages
@@ -188,14 +186,18 @@ class KVPool:
             self.share([known])
             page_table[index] = known
 
-    def purge(self) -> None:
-        """Forget every prefix that nobody uses: its pages become free, with memory behind them."""
-        while self._prefix.num_reusable:
-            self._warm.append(self._prefix.evict())
+    def take_back(self, pages: Sequence[int]) -> None:
+        """Undo `take`: the pages have not been written to, and have no memory behind them."""
+        for page in pages:
+            self._users[page] = 0
+        self._num_used -= len(pages)
+        self._cold += pages
 
-    def mark_written(self) -> None:
-        """Whatever has been taken has been written to: there is memory behind it."""
-        self._unwritten.clear()
+    def purge(self) -> int:
+        """Forget every prefix that nobody uses; returns how many pages become free, with memory behind them."""
+        count = self._prefix.num_reusable
+        self._warm += [self._prefix.evict() for _ in range(count)]
+        return count
 
     @property
     def num_warm(self) -> int:
@@ -229,11 +231,7 @@ class KVPool:
     def _vacate(self) -> int:
         """A page for new content, entered in the pool's account as in use."""
         if self._num_free > 0:
-            if self._warm:
-                page = self._warm.pop()
-            else:
-                page = self._cold.pop()
-                self._unwritten.add(page)
+            page = self._warm.pop() if self._warm else self._cold.pop()
         else:
             page = self._prefix.evict()
         self._num_used += 1
@@ -267,9 +265,6 @@ class KVPool:
         self._num_used -= 1
         if page in self._prefix:
             self._prefix.retire(page)
-        elif page in self._unwritten:
-            self._unwritten.remove(page)
-            self._cold.append(page)
         else:
             self._warm.append(page)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from engine.core.budget import share_step
+from engine.core.config import ParkMemory
 from engine.core.parked import EndReason, Fate
 from engine.core.parking import Parking
 from engine.core.planner import choose_victim, leader_of
@@ -47,19 +48,44 @@ class Pressure:
             return self._sit_out(rows, needs)
         return rows, needs
 
-    def give_way(self, *, drop: bool) -> bool:
-        """A step has found no memory: park the next victim, `drop` its state or keep it; somebody alone ends.
+    def last_resort(self, rows: tuple[StepRow, ...]) -> tuple[tuple[StepRow, ...], Needs]:
+        """`rows` found no memory: the rows of a smaller step; see `Scheduler.last_resort`."""
+        yard, pool = self._yard, self._yard.pool
+        yard.counts.last_resorts += 1
+        for row in rows:
+            self._rewind(row.seq)
+        is_copied = yard.config.park.memory is ParkMemory.COPIED
+        freed = pool.purge()
+        rows, needs = self.make_room()
+        while not freed or sum(needs.values()) > pool.num_warm:
+            if not self._give_way(drop=not is_copied):
+                break
+            freed += 1
+            pool.purge()
+            rows, needs = self.make_room()
+            if is_copied:
+                break  # the pool has all its memory: one is enough
+        return rows, needs
 
-        False if nobody can leave.
-        """
+    # --- how
+
+    def _rewind(self, seq: Sequence) -> None:
+        """Undo what a row took that was never computed."""
+        if seq.status is SeqStatus.RUNNING:
+            kept = self._yard.pool.pages_for(seq.num_computed)
+            self._yard.pool.take_back(seq.page_table[kept:])
+            del seq.page_table[kept:]
+
+    def _give_way(self, *, drop: bool) -> bool:
+        """Park the next victim, `drop` its state or keep it; somebody alone ends. False if nobody can leave."""
         victim = self._choose({}, 1) if self._yard.can_park else None
         if victim is None:
-            return self.end_alone()
+            return self._end_alone()
         fate = Fate.RECOMPUTE if drop else victim.fate
         self._parking.park(victim.party, fate, ParkReason(cause=ParkCause.LAST_RESORT))
         return True
 
-    def end_alone(self) -> bool:
+    def _end_alone(self) -> bool:
         """End siblings who have the pool to themselves and do not fit it. False if that is not so."""
         yard = self._yard
         parties = yard.running_parties()
@@ -70,8 +96,6 @@ class Pressure:
         alive = tuple(seq for seq in members if not seq.has_ended)
         self._parking.end_all(alive, EndReason.POOL_FULL)
         return True
-
-    # --- how
 
     def _share(self) -> tuple[StepRow, ...]:
         yard = self._yard
@@ -93,17 +117,18 @@ class Pressure:
         return needs
 
     def _short(self, needs: Needs) -> int:
-        """Pages that the step needs beyond those that can be taken."""
+        """Pages that the step needs beyond those there are; or by the blocks that a test plans with, if more."""
         yard = self._yard
+        short = sum(needs.values()) - yard.pool.num_usable
         if not yard.config.knobs.granularity_tokens:
-            return sum(needs.values()) - yard.pool.num_usable
+            return short
         residents = (
             *yard.running,
             *yard.lines[SeqStatus.RESTORING],
             *yard.lines[SeqStatus.PARKING],
         )
         planned = sum(plan_pages(yard, len(seq.token_ids)) for seq in residents)
-        return planned - yard.pool.num_pages
+        return max(short, planned - yard.pool.num_pages)
 
     def _runway(self) -> int:
         yard = self._yard
@@ -126,7 +151,7 @@ class Pressure:
             return is_lost and self._end_newest()
         victim = self._choose(needs, short + left_free)
         if victim is None:
-            return is_lost and self.end_alone()
+            return is_lost and self._end_alone()
         cause = ParkCause.PAGES_SHORT
         if not yard.config.knobs.is_planner_on:
             cause = ParkCause.LAST_RESORT
@@ -141,7 +166,7 @@ class Pressure:
         """With parking off: the least important, and of these the newest, does not fit."""
         parties = self._yard.running_parties()
         if len(parties) < 2:
-            return self.end_alone()
+            return self._end_alone()
         self._parking.end_all(parties[-1], EndReason.POOL_FULL)
         return True
 

@@ -11,18 +11,18 @@ from __future__ import annotations
 from collections.abc import Sequence as Seq
 
 from engine.core.admission import Admission
-from engine.core.config import ParkMemory, SchedulerConfig
+from engine.core.config import SchedulerConfig
 from engine.core.entrance import Entrance
 from engine.core.explain import Explainer
 from engine.core.kv_pool import KVPool
-from engine.core.parked import EndReason, Released
+from engine.core.parked import Released
 from engine.core.parking import Parking
+from engine.core.patience import Patience
 from engine.core.pressure import Needs, Pressure
 from engine.core.steering import Steering
 from engine.core.stop import finish_reason, shift_context
 from engine.core.types import (
     IS_OUT,
-    WAITS,
     SeqStatus,
     Sequence,
     SeqUpdate,
@@ -48,7 +48,7 @@ class Scheduler:
         self._entrance = Entrance(self._yard, self._parking)
         self._pressure = Pressure(self._yard, self._parking)
         self._steering = Steering(self._yard, self._parking)
-        self._impatient: dict[Sequence, None] = {}
+        self._patience = Patience(self._yard, self._parking)
 
     # --- what is there
 
@@ -119,15 +119,14 @@ class Scheduler:
                 f"{seq.request_id}: the prompt has {seq.num_prompt} tokens, allowed is 1 to {limit}"
             )
         self._yard.lines.add(seq)
-        if seq.max_wait_s is not None:
-            self._impatient[seq] = None
+        self._patience.watch(seq)
 
     def abort(self, request_id: str, now_s: float) -> Sequence | None:
         """End a sequence in any state and free all it holds; None if the id is not alive.
 
         Pages and buffers that a copy is using come free when it lands.
         """
-        self._land_step()
+        self._yard.keeper.land_step()
         self._yard.now_s = now_s
         seq = self._yard.lines.find(request_id)
         if seq is not None:
@@ -160,10 +159,9 @@ class Scheduler:
         yard = self._yard
         yard.step += 1
         yard.now_s = now_s
-        self._land_step()
+        yard.keeper.land_step()
         self._parking.honour_budget()
-        if self._impatient:
-            self._end_impatient()
+        self._patience.end_impatient()
         if yard.lines.has_outside:
             self._entrance.let_in()
         self._park_on_demand()
@@ -173,23 +171,12 @@ class Scheduler:
         """The step of `batch` found no memory after all, its copies being made: plan it anew with less.
 
         Its rows are rewound to where they stood, and prefixes that nobody uses are forgotten. Where
-        that does not yield enough pages with memory behind them, somebody is parked, his state
-        dropped if it is kept in the same memory; somebody alone ends.
+        that frees nothing, or fewer pages with memory behind them than the step needs, somebody is
+        parked, his state dropped if it is kept in the same memory; somebody alone ends. So every
+        call frees something, as long as anybody is in the pool.
         """
-        yard, pool = self._yard, self._yard.pool
-        yard.now_s = now_s
-        yard.counts.last_resorts += 1
-        for row in batch.rows:
-            self._rewind(row.seq)
-        pool.purge()
-        is_copied = self.config.park.memory is ParkMemory.COPIED
-        rows, needs = self._pressure.make_room()
-        while sum(needs.values()) > pool.num_warm and self._pressure.give_way(drop=not is_copied):
-            pool.purge()
-            rows, needs = self._pressure.make_room()
-            if is_copied:
-                break
-        return self._build(rows, needs)
+        self._yard.now_s = now_s
+        return self._build(*self._pressure.last_resort(batch.rows))
 
     def update(self, batch: StepBatch, token_ids: Seq[int], now_s: float) -> tuple[SeqUpdate, ...]:
         """Enter the result of a step: one token for each sampling row, in row order; returns what became of each row.
@@ -200,7 +187,7 @@ class Scheduler:
         num_sampling = len(batch.sampling_rows)
         if len(token_ids) != num_sampling:
             raise ValueError(f"{len(token_ids)} tokens for {num_sampling} sampling rows")
-        self._land_step()
+        self._yard.keeper.land_step()
         self._yard.now_s = now_s
         sampled = iter(token_ids)
         updates = []
@@ -216,7 +203,7 @@ class Scheduler:
         Nothing that the step may have written can be found later: pages are published by `update`
         alone.
         """
-        self._land_step()
+        self._yard.keeper.land_step()
         failed = tuple(row.seq for row in batch.rows if row.seq.status is SeqStatus.RUNNING)
         for seq in failed:
             self._parking.end(seq)
@@ -254,24 +241,6 @@ class Scheduler:
 
     # --- how
 
-    def _land_step(self) -> None:
-        """The last step has run: its pages have been written, and copies that had to land before it have."""
-        self._yard.pool.mark_written()
-        self._yard.keeper.land_step()
-
-    def _end_impatient(self) -> None:
-        """End whoever has waited for as long as he would."""
-        for seq in tuple(self._impatient):
-            if seq.has_ended:
-                del self._impatient[seq]
-            elif seq.status in WAITS and self._deadline_s(seq) <= self._yard.now_s:
-                self._parking.end_all((seq,), EndReason.WAITED_TOO_LONG)
-
-    def _deadline_s(self, seq: Sequence) -> float:
-        now_s = self._yard.now_s
-        assert seq.max_wait_s is not None
-        return now_s + seq.max_wait_s - seq.waited_s(now_s)
-
     def _park_on_demand(self) -> None:
         """Park who is to be parked by hand, or by a test; whoever has just come back has a step first."""
         yard, every = self._yard, self.config.knobs.park_every_tokens
@@ -305,23 +274,8 @@ class Scheduler:
             restored=tuple(moves.restored),
             parked=tuple(moves.parked),
             awaits_copies=not rows and yard.keeper.holds_pages,
-            wake_s=None if rows else self._wake_s(),
+            wake_s=None if rows else self._patience.wake_s(),
         )
-
-    def _wake_s(self) -> float | None:
-        """When time alone changes something: somebody's patience ends, or a restore is tried again."""
-        moments = [self._deadline_s(seq) for seq in self._impatient if seq.status in WAITS]
-        for seq in self._yard.lines[SeqStatus.PARKED]:
-            if seq.parked is not None and seq.parked.num_fails:
-                moments.append(seq.parked.retry_s)
-        return min(moments, default=None)
-
-    def _rewind(self, seq: Sequence) -> None:
-        """Give back pages that a row took which was never computed."""
-        if seq.status is SeqStatus.RUNNING:
-            kept = self.pool.pages_for(seq.num_computed)
-            self.pool.release(seq.page_table[kept:])
-            del seq.page_table[kept:]
 
     def _advance(self, row: StepRow, token_id: int | None, now_s: float) -> SeqUpdate:
         """Enter one row's result: publish the pages it filled, append its token, end it if that was all."""

@@ -199,7 +199,7 @@ class Engine:
                 return []
             case ParkNow() | ResumeNext() | Pin() | SetPriority():
                 live = self._live.get(message.request_id)
-                if live is not None and live.generation is None:
+                if live is not None and not live.is_in_line:
                     live.wishes.append(message)
                 else:
                     self._steer(message)

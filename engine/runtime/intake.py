@@ -92,7 +92,8 @@ def _encode(prompt: Prompt, task: PrepareTask) -> tuple[int, ...]:
             wrong = next((i for i in ids if not 0 <= i < tokenizer.vocab_size), None)
             if wrong is not None:
                 raise InvalidRequest(
-                    f"token id {wrong} is outside the vocabulary, 0 to {tokenizer.vocab_size - 1}",
+                    f"Prompt contains invalid tokens: token id {wrong} is outside the vocabulary, "
+                    f"0 to {tokenizer.vocab_size - 1}",
                     param="prompt",
                 )
             return ids

@@ -35,8 +35,10 @@ class LiveRequest:
     arrival_s: float
     generation: Generation | None = None
     has_sent_text: bool = False
+    is_in_line: bool = False
+    """Whether the scheduler knows it: its prompt has been read, and those it is asked together with are there."""
     wishes: list[SteeringCommand] = field(default_factory=list)
-    """Commands that concern it and came while its prompt was being tokenised."""
+    """Commands that concern it and came before it was in line."""
 
     def usage(self, now_s: float) -> Usage:
         """What the request has cost so far. Parked time is in `parked_s` and in no other figure."""

@@ -66,6 +66,6 @@ def error_of(end: SeqEnd) -> EngineError:
             )
         case EndReason.RESTORE_FAILED:
             return RestoreFailed(
-                f"the state of the parked request could not be brought back in {end.waited_s:.0f} s; close other "
-                "programs to free memory, and ask again"
+                f"failed to restore the preempted sequence: its state could not be brought back in {end.waited_s:.0f} "
+                "s; close other programs to free memory, and ask again"
             )

@@ -60,6 +60,7 @@ class Stepper:
         """Put a tokenised request in line."""
         assert live.generation is not None
         self._scheduler.add(live.generation.seq)
+        live.is_in_line = True
 
     def finish_copy(self, done: CopyDone) -> None:
         """A copy that was made beside the steps has ended."""

@@ -14,8 +14,9 @@ from engine.runs import Holder, Run, RunState, WaitKind, WaitReason
 from studio.models.chat import Message, MessageStatus
 from studio.models.run_words import expected_wait_words, reason_words, state_words
 from studio.views.status_words import Mark, StatusWords, Tone, describe_reply, joined
-from studio.views.words import count, elapsed, ordinal, tokens, tr
+from studio.views.words import count, elapsed, ordinal, shortened, tokens, tr
 
+_SPOKEN_CHARS = 32
 _WAITING_ITS_TURN = frozenset({WaitKind.BEHIND_OTHERS, WaitKind.NO_ROOM, WaitKind.WOULD_NOT_LAST})
 
 
@@ -25,6 +26,8 @@ class Others:
 
     names: Mapping[str, str] = field(default_factory=dict)
     """What each is called, by its id."""
+    titles: frozenset[str] = frozenset()
+    """Ids of those whose name is a chat's title."""
     hues: Mapping[str, int] = field(default_factory=dict)
     """The number of each one's hue."""
     page_tokens: int = 0
@@ -35,8 +38,12 @@ class Others:
         """None for a request that is not in flight."""
         return self.hues.get(run.request_id) if run is not None else None
 
-    def name(self, request_id: str) -> str:
-        return self.names.get(request_id, tr("another request"))
+    def spoken(self, request_id: str) -> str:
+        """Its name within a sentence: a title of several words is shortened and stands in quotation marks."""
+        name = self.names.get(request_id, tr("another request"))
+        if request_id not in self.titles or " " not in name:
+            return shortened(name, _SPOKEN_CHARS)
+        return tr("“{title}”").format(title=shortened(name, _SPOKEN_CHARS))
 
 
 def describe_run(run: Run) -> StatusWords:
@@ -127,11 +134,11 @@ def _turn_sentence(wait: WaitReason, others: Others) -> str:
 
 
 def _ahead(ids: tuple[str, ...], others: Others) -> str:
-    first = others.name(ids[0])
+    first = others.spoken(ids[0])
     if len(ids) == 1:
         return tr("{first} goes first").format(first=first)
     if len(ids) == 2:
-        return tr("{first} and {second} go first").format(first=first, second=others.name(ids[1]))
+        return tr("{first} and {second} go first").format(first=first, second=others.spoken(ids[1]))
     return tr("{first} and {count} more go first").format(first=first, count=count(len(ids) - 1))
 
 
@@ -140,4 +147,4 @@ def _holder(holders: tuple[Holder, ...], others: Others) -> str:
     text = tr("{name} holds {held}")
     if len(holders) > 1 and largest.held_tokens == max(one.held_tokens for one in holders):
         text = tr("{name} holds {held} and is furthest along")
-    return text.format(name=others.name(largest.request_id), held=tokens(largest.held_tokens))
+    return text.format(name=others.spoken(largest.request_id), held=tokens(largest.held_tokens))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from engine.api import EngineSnapshot
+from engine.api import EngineSnapshot, Origin
 from engine.runs import Run
 from studio.models.chat import Conversation
 from studio.services.run_service import RunService
@@ -50,6 +50,7 @@ class RunWatch(QObject):
         self._give_hues()
         self.others = Others(
             names=self._service.names(snapshot.runs),
+            titles=frozenset(run.request_id for run in snapshot.runs if run.origin is Origin.GUI),
             hues=self._hues,
             page_tokens=snapshot.pool.page_tokens,
             can_park=snapshot.parks.budget_bytes != 0,

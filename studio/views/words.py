@@ -50,6 +50,11 @@ def seconds(duration_s: float) -> str:
     return tr("{minutes} min {seconds} s").format(minutes=minutes, seconds=rest)
 
 
+def shortened(text: str, most_chars: int) -> str:
+    """The text, or its beginning with an ellipsis where it is longer."""
+    return text if len(text) <= most_chars else text[: most_chars - 1].rstrip() + "…"
+
+
 def elapsed(duration_s: float) -> str:
     """Whole seconds, for a time that still runs: 0 s, 8 s, 3 min 5 s."""
     minutes, rest = divmod(round(max(0.0, duration_s)), 60)

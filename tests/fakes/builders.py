@@ -47,14 +47,15 @@ def in_place(budget_pages: int = 64, *, rotate_after_s: float = ROTATE_AFTER_S) 
 
 
 def copied(
-    budget_pages: int = 64, *, is_async: bool = False, page_bytes: int = ROUNDING_BYTES
+    budget_pages: int = 64, *, is_async: bool = False, rotate_after_s: float = ROTATE_AFTER_S
 ) -> ParkConfig:
-    """Parks that copy to host buffers, which hold whole pages."""
+    """Parks that copy to host buffers, whose sizes are whole pages."""
     return ParkConfig(
         memory=ParkMemory.COPIED,
-        budget_bytes=budget_pages * page_bytes,
-        page_bytes=page_bytes,
+        budget_bytes=budget_pages * ROUNDING_BYTES,
+        page_bytes=ROUNDING_BYTES,
         is_async=is_async,
+        rotate_after_s=rotate_after_s,
     )
 
 
@@ -89,7 +90,7 @@ def make_sequence(
 def make_family(
     size: int, prompt: int = 5, *, arrival: int = 0, max_new: int = 8
 ) -> tuple[Sequence, ...]:
-    """Siblings with one prompt, and with the same reply: the fake runner is greedy."""
+    """Siblings with one prompt."""
     tokens = list(_tokens(prompt, arrival))
     members = [
         make_sequence(tokens, arrival=arrival + index, max_new=max_new) for index in range(size)

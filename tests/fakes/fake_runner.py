@@ -43,7 +43,7 @@ class FakeRunner:
             self._write(row)
         contexts = [self._read(row) for row in batch.rows]
         return [
-            next_token(context)
+            next_token(context, salt_of(row.seq))
             for row, context in zip(batch.rows, contexts, strict=True)
             if row.samples
         ]
@@ -106,9 +106,14 @@ def digest(token_ids: Iterable[int]) -> int:
     return context
 
 
-def next_token(context: int) -> int:
-    """The token that follows all tokens digested in `context`."""
-    return (context >> 20) % VOCABULARY
+def next_token(context: int, salt: int = 0) -> int:
+    """The token that follows all tokens digested in `context`; another one for each salt."""
+    return (context >> (20 + salt)) % VOCABULARY
+
+
+def salt_of(seq: Sequence) -> int:
+    """What stands for the seed: siblings reply differently to the same prompt."""
+    return 0 if seq.family is None else seq.family.members.index(seq)
 
 
 def solo_reply(
@@ -118,6 +123,7 @@ def solo_reply(
     ends: Container[int] = (),
     limit: int = 1 << 30,
     keep: int | None = None,
+    salt: int = 0,
 ) -> tuple[list[int], FinishReason]:
     """The reply to `prompt` by definition, with no scheduler and no pool; `ends` are tokens that end it with STOP.
 
@@ -127,7 +133,7 @@ def solo_reply(
     context = digest(tokens)
     reply: list[int] = []
     while len(reply) < max_new:
-        token_id = next_token(context)
+        token_id = next_token(context, salt)
         reply.append(token_id)
         tokens.append(token_id)
         context = extend(context, token_id)

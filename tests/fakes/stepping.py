@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from engine.api import FinishReason
 from engine.core.parked import EndReason
 from engine.core.scheduler import Scheduler
 from engine.core.types import Sequence, SeqUpdate, StepBatch
 from fakes.fake_copier import FakeCopier
-from fakes.fake_runner import FakeRunner, solo_reply
+from fakes.fake_runner import FakeRunner, salt_of, solo_reply
 
 End = FinishReason | EndReason
 
@@ -57,19 +59,25 @@ class Bench:
             self.step()
 
     def step_until_parked(self) -> StepBatch:
-        for _ in range(200):
+        return self.step_until(lambda batch: bool(batch.parked))
+
+    def step_until(self, is_it: Callable[[StepBatch], bool]) -> StepBatch:
+        """Step until a batch is the one looked for; returns it."""
+        for _ in range(300):
             batch, _ = self.step()
-            if batch.parked:
+            if is_it(batch):
                 return batch
-        raise AssertionError("nothing was parked in 200 steps")
+        raise AssertionError("it did not happen in 300 steps")
 
     def run(self) -> dict[str, End]:
         """Step until all have ended; returns how."""
         for _ in range(3000):
             if self.scheduler.is_idle:
+                self.land_all()
                 return self.ends
             batch, _ = self.step()
-            assert batch.rows or batch.awaits_copies or batch.ended or batch.wake_s is not None, (
+            moves = batch.rows or batch.parked or batch.ended
+            assert moves or batch.awaits_copies or batch.wake_s is not None, (
                 f"nothing moves: {[(s.request_id, s.status) for s in self.scheduler.live]}"
             )
         raise AssertionError("not idle after 3000 steps")
@@ -106,5 +114,7 @@ def prompt_of(seq: Sequence) -> list[int]:
 def assert_undisturbed(*sequences: Sequence) -> None:
     """Each has ended with the reply that it gives alone."""
     for seq in sequences:
-        expected, _ = solo_reply(prompt_of(seq), max_new=seq.max_new_tokens, ends=seq.eos_ids)
+        expected, _ = solo_reply(
+            prompt_of(seq), max_new=seq.max_new_tokens, ends=seq.eos_ids, salt=salt_of(seq)
+        )
         assert reply_of(seq) == expected, f"{seq.request_id} said something else than alone"

@@ -24,7 +24,7 @@ from engine.runs import (
     SteeringCommand,
 )
 from fakes.builders import make_sequence
-from fakes.fake_runner import VOCABULARY, solo_reply
+from fakes.fake_runner import VOCABULARY, salt_of, solo_reply
 from fakes.promises import check_batch, check_end, check_reply, check_state, look
 from fakes.worlds import Case, End, Told, World, make_world, random_budget
 
@@ -110,6 +110,7 @@ def _expect(world: World, seq: Sequence, ends: list[int]) -> None:
         ends=ends,
         limit=world.config.sequence_tokens,
         keep=seq.keep_tokens,
+        salt=salt_of(seq),
     )
     world.cases[seq.request_id] = Case(seq, frozenset(ends[1:]), expected, reason)
     world.told.sequences += 1

@@ -24,8 +24,10 @@ from studio.views.context import Context
 from studio.views.elided_label import ElidedLabel
 from studio.views.icon_button import IconButton
 from studio.views.start_view import StartView
-from studio.views.words import tr
+from studio.views.words import shortened, tr
 
+_PROMPT_CHARS = 24
+"""Of a title in the empty field to write in: the prompt has to stay on one line in the narrowest pane."""
 _OUT_PX = 8
 """How far the field to write in reaches out of the column of text."""
 
@@ -170,7 +172,7 @@ class ChatPane(QWidget):
         if chat is self.chat:
             self._header.set_title(chat.title)
             self.composer.set_prompt(
-                tr("Message {chat}").format(chat=chat.title)
+                tr("Message {chat}").format(chat=shortened(chat.title, _PROMPT_CHARS))
                 if chat.title != NEW_CHAT_TITLE
                 else tr("Write a message")
             )

@@ -45,7 +45,7 @@ class RunRow(QFrame):
 
     def show_run(self, run: Run, others: Others) -> None:
         """Show how the request stands now."""
-        name, words = others.name(run.request_id), describe_run(run)
+        name, words = others.names[run.request_id], describe_run(run)
         self._title.set_text(name)
         self._held.setText(tokens(run.held_tokens))
         self._mark.show_state(words)

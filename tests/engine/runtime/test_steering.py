@@ -16,6 +16,7 @@ from engine.api import (
     FinishReason,
     Parked,
     Priority,
+    RequestGroup,
     Restored,
     Started,
     TokenDelta,
@@ -132,6 +133,22 @@ def test_a_request_can_be_held_before_it_has_begun(engine: Engine, model_path: P
     assert not ear.of("r0")
     engine.control(ResumeNext(request_id="r0"))
     assert isinstance(ear.wait_end("r0"), Finished)
+
+
+def test_one_of_a_group_can_be_held_before_the_others_have_come(
+    engine: Engine, model_path: Path
+) -> None:
+    load(engine, model_path)
+    group = RequestGroup(group_id="pair", size=2)
+    ear = Ear(engine)
+    engine.submit(ask("one", group=group))
+    settled(engine)
+    engine.control(ParkNow(request_id="one"))
+    engine.submit(ask("two", group=group))
+    assert isinstance(ear.wait_end("two"), Finished)
+    assert not ear.of("one")
+    engine.control(ResumeNext(request_id="one"))
+    assert isinstance(ear.wait_end("one"), Finished)
 
 
 def test_whoever_is_called_goes_before_those_who_wait(engine: Engine, model_path: Path) -> None:

@@ -97,6 +97,20 @@ def test_the_only_holder_is_not_compared_and_an_unknown_one_is_another_request()
 
 
 @pytest.mark.parametrize(
+    ("title", "said"),
+    [
+        ("Lisbon", "Lisbon"),
+        ("Write a story.", "“Write a story.”"),
+        ("word " * 40, "“word word word word word word w…”"),
+        ("x" * 200, "x" * 31 + "…"),
+    ],
+)
+def test_titles_in_sentences_are_short_and_set_apart(title: str, said: str) -> None:
+    others = Others(names={"a": title}, titles=frozenset({"a"}), page_tokens=32)
+    assert others.spoken("a") == said
+
+
+@pytest.mark.parametrize(
     ("ahead", "text"),
     [
         (("m",), "Mail goes first"),
