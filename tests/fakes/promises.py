@@ -96,9 +96,9 @@ def _check_line(world: World, before: Before) -> None:
     yard = world.scheduler._yard
     left_out: list[Sequence] = []
     for seq in before.line:
-        if seq.status is SeqStatus.WAITING and yard.rank.has_seat:
-            left_out.append(seq)
-        elif seq.status is SeqStatus.PARKED and seq.parked and seq.parked.step < yard.step:
+        if (seq.status is SeqStatus.WAITING and yard.rank.has_seat) or (
+            seq.status is SeqStatus.PARKED and seq.parked and seq.parked.step < yard.step
+        ):
             left_out.append(seq)
         elif seq.status in (SeqStatus.RUNNING, SeqStatus.RESTORING):
             passed = [one.request_id for one in left_out if one.family is None]

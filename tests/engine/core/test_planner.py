@@ -1,4 +1,4 @@
-"""Who leaves, as a function of candidates: the filters before a policy, and the choice for a head that is owed the room."""
+"""Who leaves, as a function of candidates: the filters before a policy, and the choice for a head that is owed room."""
 
 from __future__ import annotations
 

@@ -27,9 +27,7 @@ def bench_of(
 
 def endless(arrival: int, prompt: int = 8, *, priority: Priority = Priority.NORMAL) -> Sequence:
     """A chat whose length nobody knows; it shifts its context for ever."""
-    return make_sequence(
-        prompt, arrival=arrival, max_new=10**6, keep_tokens=2, priority=priority
-    )
+    return make_sequence(prompt, arrival=arrival, max_new=10**6, keep_tokens=2, priority=priority)
 
 
 def test_a_resident_that_cycles_through_context_shifts_gives_way_after_two_seconds() -> None:
@@ -63,9 +61,7 @@ def test_long_residents_take_turns_and_nobody_waits_much_longer_than_two_seconds
 
 def test_three_endless_chats_in_a_pool_for_two_all_finish_with_what_they_say_alone() -> None:
     bench = bench_of(12)
-    chats = [
-        make_sequence(8, arrival=i, max_new=700, keep_tokens=2) for i in range(3)
-    ]
+    chats = [make_sequence(8, arrival=i, max_new=700, keep_tokens=2) for i in range(3)]
     bench.add(*chats)
     assert set(bench.run().values()) == {FinishReason.LENGTH}
     assert all(seq.num_parks and seq.num_discarded for seq in chats)
