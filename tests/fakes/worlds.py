@@ -1,7 +1,7 @@
 """One seed is one world: a tiny pool, a way of parking, knobs, and what people and programs do to it.
 
-Worlds are made so that everything rare happens often: prompts that begin alike, pools that fit one sequence, budgets that
-fit none, copies that land late or never, clocks that crawl or leap.
+Worlds are made so that everything rare happens often: prompts that begin alike, pools that fit one sequence, budgets
+that fit none, copies that land late or never, clocks that crawl or leap.
 """
 
 from __future__ import annotations

@@ -152,9 +152,7 @@ def test_a_context_that_is_shifted_goes_on_from_the_tokens_it_keeps(
     park: ParkConfig, keep: int
 ) -> None:
     bench = Bench(make_scheduler(12, park=park), step_s=0.1)
-    sequences = [
-        make_sequence(8, arrival=i, max_new=300, keep_tokens=keep) for i in range(2)
-    ]
+    sequences = [make_sequence(8, arrival=i, max_new=300, keep_tokens=keep) for i in range(2)]
     prompts = [prompt_of(seq) for seq in sequences]
     bench.add(*sequences)
     replies: dict[str, list[int]] = {seq.request_id: [] for seq in sequences}

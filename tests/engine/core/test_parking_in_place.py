@@ -64,9 +64,7 @@ def test_over_budget_the_state_is_dropped_instead() -> None:
 
 def test_whose_state_fits_the_budget_leaves_before_a_newer_one_whose_does_not() -> None:
     bench = bench_of(4, pages=16)
-    old, small, large = (
-        make_sequence(n, arrival=i, max_new=30) for i, n in enumerate((8, 4, 24))
-    )
+    old, small, large = (make_sequence(n, arrival=i, max_new=30) for i, n in enumerate((8, 4, 24)))
     bench.add(old, small, large)
     assert bench.step_until_parked().parked == (small,)
     assert small.num_recomputes == 0

@@ -27,9 +27,7 @@ def bench_of(
 
 def endless(arrival: int, prompt: int = 8, *, priority: Priority = Priority.NORMAL) -> Sequence:
     """A chat whose length nobody knows; it shifts its context for ever."""
-    return make_sequence(
-        prompt, arrival=arrival, max_new=10**6, keep_tokens=2, priority=priority
-    )
+    return make_sequence(prompt, arrival=arrival, max_new=10**6, keep_tokens=2, priority=priority)
 
 
 def test_a_resident_that_cycles_through_context_shifts_gives_way_after_two_seconds() -> None:
@@ -63,9 +61,7 @@ def test_long_residents_take_turns_and_nobody_waits_much_longer_than_two_seconds
 
 def test_three_endless_chats_in_a_pool_for_two_all_finish_with_what_they_say_alone() -> None:
     bench = bench_of(12)
-    chats = [
-        make_sequence(8, arrival=i, max_new=700, keep_tokens=2) for i in range(3)
-    ]
+    chats = [make_sequence(8, arrival=i, max_new=700, keep_tokens=2) for i in range(3)]
     bench.add(*chats)
     assert set(bench.run().values()) == {FinishReason.LENGTH}
     assert all(seq.num_parks and seq.num_discarded for seq in chats)
@@ -124,29 +120,40 @@ def test_newcomers_however_short_wait_for_the_aged_head() -> None:
 
 
 def test_without_room_in_the_budget_a_resident_gives_way_by_recompute_after_half_a_minute() -> None:
-    bench = bench_of(8, park=in_place(1), step_s=0.5)
-    chats = [endless(i, prompt=12) for i in range(2)]
+    bench = bench_of(8, park=in_place(1), step_s=2.0)
+    chats = [make_sequence(12, arrival=i, max_new=20) for i in range(2)]
     bench.add(*chats)
-    bench.step()
-    started_s = bench.now_s
     batch = bench.step_until_parked()
-    assert bench.now_s - started_s == pytest.approx(30.0, abs=1.0)
-    (gone,) = batch.parked
-    assert gone.parked is not None
-    assert gone.parked.fate is Fate.RECOMPUTE
+    assert batch.parked == (chats[0],)
+    assert bench.now_s == pytest.approx(30.0, abs=2.0)
+    assert chats[0].parked is not None
+    assert chats[0].parked.fate is Fate.RECOMPUTE
+    bench.run()
+    assert_undisturbed(*chats)
 
 
 def test_no_credit_is_given_for_what_the_head_will_free() -> None:
-    """The budget holds one state, the head's: the resident is not parked beside it."""
-    bench = bench_of(8, park=in_place(8), step_s=0.5)
-    chats = [endless(i) for i in range(2)]
+    """The budget holds one state, the head's: for half a minute the resident is not parked beside it."""
+    bench = bench_of(8, park=in_place(3), step_s=2.0)
+    chats = [make_sequence(12, arrival=i, max_new=20) for i in range(2)]
     bench.add(*chats)
-    bench.step_until_parked()
-    assert bench.scheduler.pool.num_parked > 0
-    before_s = bench.now_s
-    bench.step_until_parked()
-    assert bench.now_s - before_s > 20.0
-    assert bench.scheduler.park_usage().used_bytes <= 8
+    assert bench.step_until_parked().parked == (chats[0],)
+    parked_s = bench.now_s
+    assert bench.scheduler.park_usage().used_bytes == 3
+    assert bench.step_until_parked().parked == (chats[1],)
+    assert bench.now_s - parked_s == pytest.approx(30.0, abs=2.0)
+    bench.run()
+    assert_undisturbed(*chats)
+
+
+def test_right_after_a_context_shift_a_resident_loses_nothing_and_gives_way_at_once() -> None:
+    bench = bench_of(8, park=in_place(1), step_s=0.5)
+    chats = [endless(i, prompt=12) for i in range(2)]
+    bench.add(*chats)
+    batch = bench.step_until_parked()
+    assert batch.parked == (chats[0],)
+    assert 2.0 < bench.now_s < 15.0
+    assert chats[0].num_computed == 0
 
 
 def test_the_pinned_do_not_give_way() -> None:
