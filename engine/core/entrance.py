@@ -12,7 +12,7 @@ from collections.abc import Sequence as Seq
 from engine.core.admission import Admission, may_hold, may_sit
 from engine.core.budget import tokens_for_entrant
 from engine.core.config import ROTATE_BY_RECOMPUTE_AFTER_S, ResumeOrder
-from engine.core.parked import EndReason, Fate
+from engine.core.parked import EndReason
 from engine.core.parking import Parking
 from engine.core.planner import choose_rotation, may_be_rotated
 from engine.core.room import growth, margin, pages_to_enter, planned_to_enter, promised, spare
@@ -147,7 +147,7 @@ class Entrance:
         return kind is WaitKind.NO_ROOM or (kind is WaitKind.NO_SEAT and head.parked is not None)
 
     def _choose_rotation(self, party: Party) -> Candidate | None:
-        """Whose state can be kept gives way; after a long wait of the head somebody whose state is dropped."""
+        """Who loses no state gives way; after a long wait of the head somebody whose state is dropped."""
         yard, head = self._yard, party[0]
         entered = {*yard.moves.started, *yard.moves.restored}
         priority = yard.rank.priority(head)
@@ -163,7 +163,7 @@ class Entrance:
         def lets_in(leaving: Seq[Candidate]) -> bool:
             return self._would_fit(party, need, leaving)
 
-        kept = [one for one in candidates if one.fate is Fate.SWAP]
+        kept = [one for one in candidates if not one.loses_state]
         chosen = choose_rotation(kept, lets_in)
         if chosen is None and (head.call or self._waits_s(head) >= ROTATE_BY_RECOMPUTE_AFTER_S):
             chosen = choose_rotation(candidates, lets_in)

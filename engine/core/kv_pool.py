@@ -33,6 +33,8 @@ class KVPool:
         """Most pages in the parked account."""
         self._warm: list[int] = []
         self._cold = list(range(self.arena_pages - 1, -1, -1))
+        self._doubtful: list[int] = []
+        """Pages made cold without anybody knowing whether they have memory; not all need be vacant still."""
         self._users = [0] * self.arena_pages
         """Uses by tables of sequences that own their pages, and by copies under way."""
         self._sleepers = [0] * self.arena_pages
@@ -187,11 +189,12 @@ class KVPool:
             page_table[index] = known
 
     def take_back(self, pages: Sequence[int]) -> None:
-        """Undo `take`: the pages have not been written to, and have no memory behind them."""
+        """Undo `take` for pages that have not been written to: there may be no memory behind them."""
         for page in pages:
             self._users[page] = 0
         self._num_used -= len(pages)
         self._cold += pages
+        self._doubtful += pages
 
     def purge(self) -> int:
         """Forget every prefix that nobody uses; returns how many pages become free, with memory behind them."""
@@ -206,11 +209,12 @@ class KVPool:
 
     def collect_cold(self) -> tuple[int, ...]:
         """Vacant pages whose memory the pool's account no longer covers: it can be given back to the system."""
-        surplus = len(self._warm) - self._num_free
-        if surplus <= 0:
-            return ()
+        surplus = max(len(self._warm) - self._num_free, 0)
         cold, self._warm = self._warm[:surplus], self._warm[surplus:]
         self._cold += cold
+        if self._doubtful:
+            cold = [*{*cold, *self._doubtful} & {*self._cold}]
+            self._doubtful = []
         return tuple(cold)
 
     def usage(self) -> PoolUsage:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable
 from collections.abc import Sequence as Seq
 
 from engine.core.config import GUARD_S, GUARD_TOKENS
-from engine.core.parked import Fate
 from engine.core.types import Party
 from engine.core.victim_policies import Candidate, VictimPolicy
 
@@ -27,8 +26,8 @@ def choose_victim(
 
     None if fewer than two are there: parking cannot help somebody alone. The leader is spared
     while somebody else may go; if all others are pinned it goes before them, and pinned ones only
-    where nobody else is left. Then in this order: the least important, those whose state can be
-    kept, those not parked too often, and whom the policy picks of these.
+    where nobody else is left. Then in this order: the least important, those who lose no
+    state, those not parked too often, and whom the policy picks of these.
     """
     if len(candidates) < 2:
         return None
@@ -38,7 +37,7 @@ def choose_victim(
         left = [c for c in candidates if not c.is_pinned] or others
     least = max(c.priority for c in left)
     left = [c for c in left if c.priority == least]
-    left = [c for c in left if c.fate is Fate.SWAP] or left
+    left = [c for c in left if not c.loses_state] or left
     if policy.guards_starved:
         left = [c for c in left if not c.is_starved] or left
     return policy.pick(left, short)

@@ -118,8 +118,9 @@ class Sequence:
 
     @property
     def is_generating(self) -> bool:
-        """Past its prompt, or past reading again what it had when it was parked: it needs one token a step."""
-        return self.num_generated > 0 and self.num_uncomputed == 1
+        """Past its prompt, and not reading again what it had when it was parked. A context shift does not count."""
+        is_reading = self.num_uncomputed > 1 and not self.num_discarded
+        return self.num_generated > 0 and not is_reading
 
     @property
     def party(self) -> Party:

@@ -35,6 +35,11 @@ class Candidate:
         return self.pages_freed + self.own_need
 
     @property
+    def loses_state(self) -> bool:
+        """Whether tokens that have been computed would have to be computed again."""
+        return self.fate is Fate.RECOMPUTE and any(seq.num_computed for seq in self.party)
+
+    @property
     def priority(self) -> int:
         return self.party[0].priority
 

@@ -78,9 +78,9 @@ def _let_requests_come_and_go(world: World) -> None:
 def _submit(world: World, prompt: list[int], size: int = 1) -> None:
     random = world.random
     ends = random.sample(range(VOCABULARY), random.choice([0, 0, 2]))
-    max_new = random.choice([0, 1, 5, 20, 40, 40, 1000])
+    keep = random.choice([None, None, None, 0, 3]) if size == 1 else None
+    max_new = random.choice([0, 1, 5, 20, 40, 40, 1000] if keep is None else [5, 20, 40, 300])
     priority = random.choice([*Priority, Priority.NORMAL, Priority.NORMAL])
-    keep = random.choice([None, None, None, 0, 3]) if size == 1 and max_new < 1000 else None
     members = [
         make_sequence(
             prompt,

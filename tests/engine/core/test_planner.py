@@ -1,4 +1,4 @@
-"""Who leaves, as a function of candidates: the filters before a policy, and the choice for a head that is owed room."""
+"""Who leaves, as a function of candidates: the filters before a policy, and who gives way to a head of the line."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def candidate(
 ) -> Candidate:
     """Pages of one token."""
     seq = make_sequence(tokens, arrival=arrival, priority=priority)
-    seq.is_pinned, seq.num_parks = is_pinned, num_parks
+    seq.is_pinned, seq.num_parks, seq.num_computed = is_pinned, num_parks, tokens - 1
     return Candidate((seq,), fate, pages_freed=tokens, own_need=0)
 
 
@@ -64,6 +64,11 @@ def test_whose_state_can_be_kept_leaves_before_whose_must_be_dropped() -> None:
     dropped = candidate(3, fate=Fate.RECOMPUTE)
     assert chosen([candidate(1), candidate(2), dropped]) == 2
     assert chosen([candidate(1), dropped]) == 3
+
+
+def test_one_who_has_computed_nothing_yet_loses_nothing() -> None:
+    fresh = candidate(3, 1, fate=Fate.RECOMPUTE)
+    assert chosen([candidate(1), candidate(2), fresh]) == 3
 
 
 def test_importance_comes_before_the_fate_of_the_state() -> None:

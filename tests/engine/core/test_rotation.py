@@ -120,29 +120,40 @@ def test_newcomers_however_short_wait_for_the_aged_head() -> None:
 
 
 def test_without_room_in_the_budget_a_resident_gives_way_by_recompute_after_half_a_minute() -> None:
-    bench = bench_of(8, park=in_place(1), step_s=0.5)
-    chats = [endless(i, prompt=12) for i in range(2)]
+    bench = bench_of(8, park=in_place(1), step_s=2.0)
+    chats = [make_sequence(12, arrival=i, max_new=20) for i in range(2)]
     bench.add(*chats)
-    bench.step()
-    started_s = bench.now_s
     batch = bench.step_until_parked()
-    assert bench.now_s - started_s == pytest.approx(30.0, abs=1.0)
-    (gone,) = batch.parked
-    assert gone.parked is not None
-    assert gone.parked.fate is Fate.RECOMPUTE
+    assert batch.parked == (chats[0],)
+    assert bench.now_s == pytest.approx(30.0, abs=2.0)
+    assert chats[0].parked is not None
+    assert chats[0].parked.fate is Fate.RECOMPUTE
+    bench.run()
+    assert_undisturbed(*chats)
 
 
 def test_no_credit_is_given_for_what_the_head_will_free() -> None:
-    """The budget holds one state, the head's: the resident is not parked beside it."""
-    bench = bench_of(8, park=in_place(8), step_s=0.5)
-    chats = [endless(i) for i in range(2)]
+    """The budget holds one state, the head's: for half a minute the resident is not parked beside it."""
+    bench = bench_of(8, park=in_place(3), step_s=2.0)
+    chats = [make_sequence(12, arrival=i, max_new=20) for i in range(2)]
     bench.add(*chats)
-    bench.step_until_parked()
-    assert bench.scheduler.pool.num_parked > 0
-    before_s = bench.now_s
-    bench.step_until_parked()
-    assert bench.now_s - before_s > 20.0
-    assert bench.scheduler.park_usage().used_bytes <= 8
+    assert bench.step_until_parked().parked == (chats[0],)
+    parked_s = bench.now_s
+    assert bench.scheduler.park_usage().used_bytes == 3
+    assert bench.step_until_parked().parked == (chats[1],)
+    assert bench.now_s - parked_s == pytest.approx(30.0, abs=2.0)
+    bench.run()
+    assert_undisturbed(*chats)
+
+
+def test_right_after_a_context_shift_a_resident_loses_nothing_and_gives_way_at_once() -> None:
+    bench = bench_of(8, park=in_place(1), step_s=0.5)
+    chats = [endless(i, prompt=12) for i in range(2)]
+    bench.add(*chats)
+    batch = bench.step_until_parked()
+    assert batch.parked == (chats[0],)
+    assert 2.0 < bench.now_s < 15.0
+    assert chats[0].num_computed == 0
 
 
 def test_the_pinned_do_not_give_way() -> None:
