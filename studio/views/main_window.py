@@ -40,6 +40,7 @@ from studio.views.steer_menu import is_held, is_outside
 from studio.views.tasks import Tasks
 from studio.views.theme import Theme
 from studio.views.top_bar import TopBar
+from studio.views.window_size import fit_to_screen
 from studio.views.words import tr
 
 
@@ -51,7 +52,7 @@ class MainWindow(QMainWindow):
         self.setWindowTitle("Layby")
         self.setWindowIcon(app_icon())
         self.setAttribute(Qt.WidgetAttribute.WA_QuitOnClose, False)  # the services end after it
-        self.resize(1280, 800)
+        fit_to_screen(self)
         self._services = services
         self._theme = theme = Theme(cast(QApplication, QApplication.instance()))
         tasks = Tasks(services.notices)

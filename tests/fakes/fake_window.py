@@ -166,6 +166,7 @@ async def open_stage(
         runs=RunService(client, chats),
     )
     window = MainWindow(services)
+    window.resize(1280, 800)  # whatever the screen of the test run
     window.show()
     try:
         await until(lambda: window.panes.active.chat is not None)
