@@ -16,22 +16,21 @@ from typing import TypeVar
 
 from engine.api import EngineState, LoadModel, LoadOptions, ModelChanged, ModelInfo, UnloadModel
 from engine.client import EngineClient
-from engine.errors import EngineError
+from engine.errors import EngineError, ModelUnavailable
 from studio.models.engine_state import FetchProgress, ModelStatus
 from studio.models.errors import FetchError, LibraryError, StudioError
 from studio.models.model_library import CatalogEntry, ModelEntry
 from studio.models.signal import Signal
 from studio.services.model_fetcher import ModelFetcher
-from studio.services.model_library_service import ModelLibraryService
+from studio.services.model_library_service import InspectModel, ModelLibraryService
 from studio.services.notice_service import NoticeService
 from studio.services.settings_service import SettingsService
 
 _T = TypeVar("_T")
 
-InspectModel = Callable[[Path, str], ModelInfo]
-"""Reads the facts of a model's files without loading them; given by the composition root."""
-
 _FAILED_TO_LOAD = frozenset({EngineState.FAILED, EngineState.STOPPED})
+_OUTDATES_NOTICE = frozenset({EngineState.LOADING, EngineState.READY, EngineState.FAILED})
+"""On coming to one of these, what was said about there being no model no longer holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +237,8 @@ class ModelService:
             loading.is_ready.set_result(is_ready)
 
     def _set_status(self, event: ModelChanged, model: ModelInfo | None) -> None:
+        if event.state is not self.state and event.state in _OUTDATES_NOTICE:
+            self._notices.resolve(ModelUnavailable.code)
         self.status = ModelStatus(
             state=event.state, model=model, progress=event.progress, error=event.error
         )

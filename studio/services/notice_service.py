@@ -48,7 +48,7 @@ NOTICE_TABLE: dict[str, _Row] = {
         "The model does not fit into memory",
         NoticeAction.OPEN_SETTINGS,
     ),
-    "model_unavailable": (NoticeLevel.WARNING, "No model is loaded", NoticeAction.LOAD_MODEL),
+    "model_unavailable": (NoticeLevel.WARNING, "No model is ready", NoticeAction.LOAD_MODEL),
     "device_failure": (NoticeLevel.ERROR, "The device failed during a step", NoticeAction.NONE),
     "engine_stopped": (NoticeLevel.ERROR, "The engine has stopped", NoticeAction.NONE),
     "studio_error": (NoticeLevel.ERROR, "Something did not work", NoticeAction.NONE),

@@ -16,6 +16,7 @@ from engine.api import EngineState
 from engine.errors import ModelUnavailable
 from engine.runs import Run
 from studio.models.chat import NEW_CHAT_TITLE, Conversation, Message, Role
+from studio.models.notices import Notice, NoticeLevel
 from studio.services.run_service import Steer
 from studio.views.chat.chat_view import SIDE_PX, ChatView, column_of
 from studio.views.chat.composer import Composer
@@ -217,16 +218,25 @@ class ChatPane(QWidget):
     async def _send(self, chat: Conversation, text: str) -> None:
         """Send, and empty the field only once that has worked and if nobody typed on meanwhile."""
         if self._models.state is not EngineState.READY:
-            self._context.services.notices.report(ModelUnavailable(self._reason_to_wait()))
+            self._say_why_not()
             return
         is_sent = await self._chats.send(chat, text)
         if is_sent and chat is self.chat and self.composer.text() == text:
             self.composer.clear()
 
-    def _reason_to_wait(self) -> str:
-        if self._models.fetching is not None or self._models.state is EngineState.LOADING:
-            return tr("The model is not ready yet; your text stays where it is until then.")
-        return tr("Choose a model first; your text stays where it is.")
+    def _say_why_not(self) -> None:
+        notices = self._context.services.notices
+        if self._models.state is EngineState.LOADING:
+            notices.show(_still(tr("The model is still loading; your text is kept.")))
+        elif self._models.fetching is not None:
+            notices.show(_still(tr("The model is still being fetched; your text is kept.")))
+        else:
+            notices.report(ModelUnavailable(tr("choose one first; your text is kept")))
+
+
+def _still(words: str) -> Notice:
+    """With the code of the error that it stands for, so that it goes when a model is ready."""
+    return Notice(code=ModelUnavailable.code, level=NoticeLevel.INFO, text=words)
 
 
 class _PaneHeader(QWidget):

@@ -166,6 +166,19 @@ def test_without_a_model_sending_keeps_the_text_and_says_why(play: Play, tmp_pat
     play(story())
 
 
+def test_while_the_model_loads_nothing_says_that_there_is_none(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, state=EngineState.LOADING) as stage:
+            type_and_send(stage, "Too early")
+            await until(lambda: stage.services.notices.notices.notices)
+            notice = stage.window.notice_bar.notice
+            assert notice.text == "The model is still loading; your text is kept."
+            assert (notice.code, notice.detail) == ("model_unavailable", "")
+            assert stage.window.panes.active.composer.text() == "Too early"
+
+    play(story())
+
+
 def test_the_first_launch_offers_the_starter_model_and_a_file(play: Play, tmp_path: Path) -> None:
     async def story() -> None:
         async with open_stage(tmp_path, state=EngineState.NO_MODEL) as stage:
