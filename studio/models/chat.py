@@ -110,6 +110,15 @@ class Conversation:
     is_loaded: bool = False
     has_unread: bool = False
     """A reply ended while the chat was not on screen."""
+    stored_status: MessageStatus | None = None
+    """Of the last message as it was read with the list of chats; see `last_status`."""
+
+    @property
+    def last_status(self) -> MessageStatus | None:
+        """How the last message stands, also before the chat is opened; None if there is none."""
+        if self.messages:
+            return self.messages[-1].status
+        return None if self.is_loaded else self.stored_status
 
     @property
     def request_id(self) -> str | None:

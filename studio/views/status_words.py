@@ -76,18 +76,21 @@ def describe_reply(message: Message) -> StatusWords:
             text = joined(tr("Ended at the length limit"), figures(message))
             return StatusWords(Mark.SQUARE, text, Tone.WAITING)
         case MessageStatus.INTERRUPTED:
-            text = tr("Interrupted when Layby closed")
-            return StatusWords(Mark.BROKEN_RING, text, Tone.WAITING)
+            return _interrupted()
         case MessageStatus.FAILED:
-            return StatusWords(Mark.CROSS, joined(tr("Failed"), message.note), Tone.FAILED)
+            return _failed(message.note)
     assert_never(status)
 
 
 def describe_chat(chat: Conversation, now_s: float) -> StatusWords:
     """What stands under a chat's title in the list: what its last reply does, or when it was last used."""
     last = chat.messages[-1] if chat.messages else None
-    if last is not None and (last.status.is_alive or last.status in _LASTING):
+    if last is not None and last.status.is_alive:
         return describe_reply(last)
+    if chat.last_status is MessageStatus.INTERRUPTED:
+        return _interrupted()
+    if chat.last_status is MessageStatus.FAILED:
+        return _failed(last.note if last is not None else "")
     if chat.has_unread:
         return StatusWords(Mark.RING_DOT, tr("Done"), Tone.ACTIVE)
     return StatusWords(Mark.NONE, when(chat.updated_s, now_s))
@@ -108,7 +111,12 @@ def figures(message: Message) -> str:
     return joined(*parts)
 
 
-_LASTING = frozenset({MessageStatus.INTERRUPTED, MessageStatus.FAILED})
+def _interrupted() -> StatusWords:
+    return StatusWords(Mark.BROKEN_RING, tr("Interrupted when Layby closed"), Tone.WAITING)
+
+
+def _failed(note: str) -> StatusWords:
+    return StatusWords(Mark.CROSS, joined(tr("Failed"), note), Tone.FAILED)
 
 
 def _reading(message: Message) -> str:

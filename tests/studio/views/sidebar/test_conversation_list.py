@@ -72,6 +72,23 @@ def test_rows_tell_the_state_in_words(play: Play, tmp_path: Path) -> None:
     play(story())
 
 
+def test_chats_that_are_not_opened_yet_tell_what_ended_badly(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("D", "C", "B", "A")) as stage:
+            ids = {chat.title: await stage.ask(chat, "Hello?") for chat in list(stage.chats.chats)}
+            stage.engine.fail(ids["B"], DeviceFailure("row 3"))
+            stage.engine.finish(ids["C"])
+            await until(lambda: {"B, Failed · row 3", "C, Done"} <= set(said(stage)))
+        async with open_stage(tmp_path) as stage:
+            assert sum(chat.is_loaded for chat in stage.chats.chats) <= 1
+            words = dict(line.split(", ", 1) for line in said(stage))
+            assert words["A"] == words["D"] == "Interrupted when Layby closed"
+            assert words["B"].startswith("Failed")
+            assert words["C"] == "Done"
+
+    play(story())
+
+
 def test_the_chat_used_last_stands_first(play: Play, tmp_path: Path) -> None:
     async def story() -> None:
         async with open_stage(tmp_path, titles=("A", "B", "C")) as stage:
