@@ -14,9 +14,10 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from types import FrameType
 
-from engine.api import EngineEvent, EnginePort, EngineState, LoadModel, ModelChanged
+from engine.api import EngineEvent, EnginePort, EngineState, LoadModel, ModelChanged, ModelInfo
 from engine.client import EngineClient
 from engine.factory import create_engine, inspect_model
 from studio.paths import Paths
@@ -184,5 +185,10 @@ async def open_services(
         await asyncio.to_thread(engine.shutdown)
 
 
+def inspect_for_command_line(path: Path, name: str) -> ModelInfo:
+    """The facts of a model's files; the command line comes here only when it needs them. Raises ModelError."""
+    return inspect_model(path, name)
+
+
 def _library(paths: Paths) -> ModelLibraryService:
-    return ModelLibraryService(paths.models_folder, read_catalog())
+    return ModelLibraryService(paths.models_folder, read_catalog(), inspect=inspect_model)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
+from engine.api import ModelInfo
 from studio.cli.doctor import run_doctor
 from studio.cli.models_command import ModelsCommand
 from studio.cli.parser import Command, Options
@@ -22,7 +24,7 @@ def run_command(options: Options) -> int:
     settings = SettingsService(
         paths.settings_file, environment=layby_variables(), flags=options.flags
     )
-    library = ModelLibraryService(paths.models_folder, read_catalog())
+    library = ModelLibraryService(paths.models_folder, read_catalog(), inspect=_inspect)
     match options.command:
         case Command.WINDOW:
             return _open_window(settings, paths)
@@ -34,6 +36,13 @@ def run_command(options: Options) -> int:
             return run_doctor(settings, paths, library, is_deep=options.is_deep)
         case _:
             return ModelsCommand(library, ModelFetcher(library, pip=default_pip())).run(options)
+
+
+def _inspect(path: Path, name: str) -> ModelInfo:
+    # Here and not above: reading a model's header needs numpy, which most commands do without.
+    from studio.app import inspect_for_command_line
+
+    return inspect_for_command_line(path, name)
 
 
 def _open_window(settings: SettingsService, paths: Paths) -> int:

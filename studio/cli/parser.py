@@ -147,7 +147,11 @@ def _add_models_commands(commands: _Commands) -> None:
     remove.add_argument(
         "-y", "--yes", dest="is_sure", action="store_true", help="delete without asking"
     )
-    verify = _add_command(commands, Command.MODELS_VERIFY, "check models by their SHA-256")
+    verify = _add_command(
+        commands,
+        Command.MODELS_VERIFY,
+        "check models by their SHA-256, or by opening them",
+    )
     verify.add_argument(
         "name", metavar="NAME", nargs="?", help="one model; all of them without a name"
     )

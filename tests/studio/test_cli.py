@@ -14,7 +14,9 @@ import pytest
 
 from engine.api import Device
 from engine.errors import NotEnoughMemory
+from fakes.tiny_files import write_tiny_gguf
 from studio.__main__ import main
+from studio.app import inspect_for_command_line
 from studio.models.errors import StoreBusy
 from studio.models.park_settings import OnOff, ParkPolicy
 from studio.models.settings import Settings
@@ -32,6 +34,7 @@ class Program(ModuleType):
         self.served: list[Settings] = []
         self.windows: list[Settings] = []
         self.error: Exception | None = None
+        self.inspect_for_command_line = inspect_for_command_line
 
     def run_server(self, settings: SettingsService, paths: Paths) -> int:
         self.served.append(settings.settings)
@@ -68,9 +71,7 @@ def _logging_as_before() -> Iterator[None]:
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    path = tmp_path / "Tiny.gguf"
-    path.write_bytes(b"GGUF" + bytes(96))
-    return path
+    return write_tiny_gguf(tmp_path).rename(tmp_path / "Tiny.gguf")
 
 
 def test_serve_takes_every_flag_other_programs_rely_on(program: Program, model: Path) -> None:
@@ -246,20 +247,64 @@ def test_models_are_added_listed_verified_and_removed(
 
     assert out("list").startswith("The library is empty.\nTo fetch: layby models get smollm2-135m")
     assert out("add", str(model)) == f"Tiny is in the library, from {model}\n"
-    assert out("list").splitlines()[0].split() == ["Tiny", "0", "MB", "linked", str(model)]
+    size = f"{model.stat().st_size / 1e6:.0f}"
+    assert out("list").splitlines()[0].split() == ["Tiny", size, "MB", "linked", str(model)]
     (record,) = json.loads(out("list", "--json"))
     assert record == {
         "name": "Tiny",
         "path": str(model),
-        "size_bytes": 100,
+        "size_bytes": model.stat().st_size,
         "sha256": None,
         "source": "linked",
         "is_missing": False,
     }
-    assert out("verify").startswith("unknown  Tiny  Tiny.gguf  sha256 ")
+    assert out("verify").startswith("sound    Tiny  Tiny.gguf  sha256 ")
     assert out("remove", "tiny") == "Tiny is forgotten; its files stay\n"
     assert model.exists()
     assert json.loads(out("list", "--json")) == []
+
+
+def broken_models(folder: Path, sound: Path) -> dict[Path, str]:
+    """Models that cannot be loaded, each with what is said about it."""
+    short, cut, other = folder / "short.gguf", folder / "cut.gguf", folder / "other.gguf"
+    short.write_bytes(b"GGUF" + bytes(16))
+    cut.write_bytes(sound.read_bytes()[:-1000])
+    other.write_bytes(b"not a model")
+    pickled = folder / "pickled"
+    pickled.mkdir()
+    (pickled / "config.json").write_text(json.dumps({"model_type": "llama"}))
+    (pickled / "pytorch_model.bin").write_bytes(b"PK")
+    return {
+        short: "short.gguf: ",
+        cut: "cut.gguf: ",
+        other: "begins with 6e 6f 74 20",
+        pickled: "pickle",
+    }
+
+
+def test_what_the_engine_refuses_does_not_enter_the_library(
+    tmp_path: Path, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path, words in broken_models(tmp_path, model).items():
+        assert main(["models", "add", str(path)]) == 1
+        said = capsys.readouterr().err
+        assert words in said
+        assert said.count("\n") == 1
+    assert not find_paths().models_folder.exists()
+
+
+def test_a_model_damaged_later_fails_the_verification_and_the_others_are_still_told(
+    model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = model.with_name("Other.gguf")
+    other.write_bytes(model.read_bytes())
+    assert main(["models", "add", str(model)]) == main(["models", "add", str(other)]) == 0
+    model.write_bytes(model.read_bytes()[:-1000])
+    capsys.readouterr()
+    assert main(["models", "verify"]) == 1
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith("WRONG    Tiny  Tiny.gguf: ")
+    assert second.startswith("sound    Other  Other.gguf  sha256 ")
 
 
 def a_fetched_model() -> Path:
