@@ -6,6 +6,7 @@ LAYBY_HOME puts everything below one folder; otherwise each kind lies where the 
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,6 +61,12 @@ def find_paths() -> Paths:
 def child_environment(temporary: Path) -> dict[str, str]:
     """This process's environment for a child that keeps its temporary files in `temporary`."""
     return {**os.environ, "TMPDIR": str(temporary), "TEMP": str(temporary), "TMP": str(temporary)}
+
+
+def has_display() -> bool:
+    """Whether a window can be shown. Only on Linux it may be that none can: Qt then ends the program without a word."""
+    names = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
+    return sys.platform != "linux" or any(os.environ.get(name) for name in names)
 
 
 def layby_variables() -> dict[str, str]:

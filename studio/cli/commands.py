@@ -10,8 +10,8 @@ from studio.cli.doctor import run_doctor
 from studio.cli.models_command import ModelsCommand
 from studio.cli.parser import Command, Options
 from studio.logs import log_to_file, log_to_stderr
-from studio.models.errors import SettingError
-from studio.paths import Paths, find_paths, layby_variables
+from studio.models.errors import SettingError, StudioError
+from studio.paths import Paths, find_paths, has_display, layby_variables
 from studio.services.model_catalog import read_catalog
 from studio.services.model_fetcher import ModelFetcher, default_pip
 from studio.services.model_library_service import ModelLibraryService
@@ -46,6 +46,10 @@ def _inspect(path: Path, name: str) -> ModelInfo:
 
 
 def _open_window(settings: SettingsService, paths: Paths) -> int:
+    if not has_display():
+        raise StudioError(
+            "no display: neither DISPLAY nor WAYLAND_DISPLAY is set; the server needs none, use `layby serve`"
+        )
     log_to_file(paths.log_file, settings.settings.log.level)
     from studio.app import run_window
 

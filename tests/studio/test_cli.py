@@ -176,6 +176,22 @@ def test_without_a_command_the_window_opens_and_logs_to_its_file(
     assert find_paths().log_file.exists()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is always a display")
+def test_a_window_without_a_display_is_refused_in_one_line(
+    program: Program, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
+        monkeypatch.delenv(name, raising=False)
+    assert main([]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("layby: no display")
+    assert said.endswith("use `layby serve`\n")
+    assert said.count("\n") == 1
+    assert program.windows == []
+    monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-0")
+    assert main([]) == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -334,6 +350,18 @@ def test_a_wrong_hash_fails_the_verification(capsys: pytest.CaptureFixture[str])
 def test_ctrl_c_is_no_traceback(program: Program, capsys: pytest.CaptureFixture[str]) -> None:
     program.error = KeyboardInterrupt()  # type: ignore[assignment]
     assert main([]) == 130
+    assert capsys.readouterr().err == "layby: stopped\n"
+
+
+def test_ctrl_c_while_modules_load_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Interrupted(ModuleType):
+        def __getattr__(self, name: str) -> object:
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "studio.cli.commands", Interrupted("studio.cli.commands"))
+    assert main(["models", "list"]) == 130
     assert capsys.readouterr().err == "layby: stopped\n"
 
 
