@@ -54,8 +54,10 @@ def run_server(settings: SettingsService, paths: Paths) -> int:
         _on_signals(lambda: news.put(None))
         engine.subscribe(lambda events: _pass_on_model_events(events, news))
         options = settings.settings.load_options()
+        started_s = time.monotonic()
         engine.control(LoadModel(path=path, name=library.name_of(path), options=options))
         if _wait_until_ready(news):
+            _log.info("loaded %s in %.1f s", path, time.monotonic() - started_s)
             sys.stdout.write(f"listening on {server.url}\n")
             sys.stdout.flush()
             _wait_for_signal(news)

@@ -6,7 +6,9 @@ Blocking work of the library runs in two threads of its own, so that a scan need
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -27,6 +29,8 @@ from studio.services.notice_service import NoticeService
 from studio.services.settings_service import SettingsService
 
 _T = TypeVar("_T")
+
+_log = logging.getLogger(__name__)
 
 _FAILED_TO_LOAD = frozenset({EngineState.FAILED, EngineState.STOPPED})
 _OUTDATES_NOTICE = frozenset({EngineState.LOADING, EngineState.READY, EngineState.FAILED})
@@ -129,9 +133,11 @@ class ModelService:
         loading = _Loading(info, asyncio.get_running_loop().create_future())
         self._loading = loading
         self._set_status(ModelChanged(state=EngineState.LOADING, model=None), info)
+        started_s = time.monotonic()
         self._client.control(LoadModel(path=info.path, name=info.name, options=options))
         if not await loading.is_ready:
             return False
+        _log.info("loaded %s in %.1f s", info.name, time.monotonic() - started_s)
         self._remember(info)
         return True
 

@@ -5,9 +5,13 @@ GUI thread, no Qt. An error's own text is the notice's detail; the table's sente
 
 from __future__ import annotations
 
+import logging
+
 from engine.errors import EngineError
 from studio.models.errors import StudioError
 from studio.models.notices import Notice, NoticeAction, NoticeLevel, NoticeList
+
+_log = logging.getLogger(__name__)
 
 _Row = tuple[NoticeLevel, str, NoticeAction]
 
@@ -87,6 +91,7 @@ class NoticeService:
 
     def report(self, error: EngineError | StudioError) -> None:
         """Show what the table says about the error, with the error's own text as the detail."""
+        _log.info("%s: %s", error.code, error)
         self.notices.add(notice_for(error))
 
     def show(self, notice: Notice) -> None:

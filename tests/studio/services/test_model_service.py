@@ -81,7 +81,11 @@ async def open_models(tmp_path: Path, *, pip: str = HANG) -> AsyncIterator[Model
         client.close()
 
 
-def test_a_model_of_the_library_is_loaded_shown_and_remembered(tmp_path: Path) -> None:
+def test_a_model_of_the_library_is_loaded_shown_and_remembered(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+
     async def run() -> None:
         async with open_models(tmp_path) as rig:
             path = rig.model_file("Tiny")
@@ -98,6 +102,7 @@ def test_a_model_of_the_library_is_loaded_shown_and_remembered(tmp_path: Path) -
             rig.say(EngineState.READY, rig.info("Tiny"), progress=1.0)
             assert await loading
             assert rig.models.state is EngineState.READY
+            assert any(words.startswith("loaded Tiny in ") for words in caplog.messages)
             assert rig.settings.settings.engine.model == "Tiny"
 
     asyncio.run(run())
