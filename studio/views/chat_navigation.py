@@ -32,6 +32,14 @@ class ChatNavigation:
         if self._panes.can_split:
             self._tasks.start(self._split())
 
+    def show_beside(self, chat: Conversation) -> None:
+        """Go to the pane that shows the chat, or show it in a new one; nothing if there is no room."""
+        pane = self._panes.pane_of(chat)
+        if pane is not None:
+            self._panes.activate(pane)
+        elif self._panes.can_split:
+            self._tasks.start(self._panes.split(chat))
+
     def step(self, places: int) -> None:
         """Show the chat so many places further down the list, skipping what stands in other panes."""
         active = self._panes.active

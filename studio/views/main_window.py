@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import cast
 
 from PySide6.QtCore import QEvent, Qt
-from PySide6.QtGui import QCloseEvent, QHideEvent, QResizeEvent, QShowEvent
+from PySide6.QtGui import QCloseEvent, QHideEvent, QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QMainWindow, QVBoxLayout, QWidget
 
 from engine.api import EngineState
@@ -24,7 +24,7 @@ from studio.views.actions import Actions, CommandId, WindowState
 from studio.views.chat_navigation import ChatNavigation
 from studio.views.context import Context
 from studio.views.dialogs.confirm import Question, confirm
-from studio.views.focus_order import next_tab_stop
+from studio.views.focus_order import next_tab_stop, press_with_enter
 from studio.views.frame_ticker import FIGURES_MS, FRAME_MS, FrameTicker
 from studio.views.icons import app_icon
 from studio.views.model_actions import ModelActions
@@ -110,6 +110,10 @@ class MainWindow(QMainWindow):
         stop.setFocus(reason.TabFocusReason if forward else reason.BacktabFocusReason)
         return True
 
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if not press_with_enter(self.focusWidget(), event):
+            super().keyPressEvent(event)
+
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.WindowStateChange:
@@ -150,6 +154,7 @@ class MainWindow(QMainWindow):
         self._sidebar.chosen.connect(self._navigation.show)
         self._sidebar.new_wanted.connect(self._navigation.show_new)
         self._sidebar.delete_wanted.connect(self._ask_to_delete)
+        self._sidebar.split_wanted.connect(self._navigation.show_beside)
         self._top.sidebar_wanted.connect(self._toggle_sidebar)
         self._top.split_wanted.connect(self._navigation.split)
         self.notice_bar.action_wanted.connect(self._do_notice_action)
@@ -218,7 +223,7 @@ class MainWindow(QMainWindow):
         is_single = len(self.panes.panes) == 1
         self._top.set_title(chat.title if chat is not None and is_single else "")
         self._top.set_can_split(can_split=self.panes.can_split)
-        self._sidebar.set_open(chat)
+        self._sidebar.set_open(chat, can_split=self.panes.can_split)
 
     def _rest_while_unseen(self) -> None:
         is_unseen = self.isMinimized() or not self.isVisible()
@@ -270,10 +275,8 @@ class MainWindow(QMainWindow):
             detail=tr("The chat and its messages are gone for good."),
             do=tr("Delete"),
         )
-        confirm(question, lambda: self._delete(chat), self)
-
-    def _delete(self, chat: Conversation) -> None:
-        self.context.tasks.start(self._services.chats.delete(chat))
+        delete = self._services.chats.delete
+        confirm(question, lambda: self.context.tasks.start(delete(chat)), self)
 
     def _on_chat_removed(self, chat: Conversation) -> None:
         pane = self.panes.pane_of(chat)

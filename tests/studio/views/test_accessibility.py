@@ -32,6 +32,7 @@ from studio.views.chat.message_view import ReplyView
 from studio.views.icon_button import IconButton
 from studio.views.model_selector import ModelSelector
 from studio.views.sidebar.conversation_list import Sidebar
+from studio.views.top_bar import TopBar
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
 CONTROLS = (QAbstractButton, QLineEdit, QListView, QPlainTextEdit, QTextEdit, QScrollArea)
@@ -69,6 +70,20 @@ def test_every_control_has_a_name(play: Play, tmp_path: Path) -> None:
         async with open_stage(tmp_path, titles=("A", "B")) as stage:
             await fill(stage)
             assert unnamed(stage.window) == []
+
+    play(story())
+
+
+@pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space])
+def test_enter_presses_a_button_as_space_does(play: Play, tmp_path: Path, key: Qt.Key) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            sidebar, top = stage.window.findChild(Sidebar), stage.window.findChild(TopBar)
+            button = top.findChild(IconButton)
+            button.setFocus()
+            await until(button.hasFocus)
+            QTest.keyClick(button, key)
+            assert not sidebar.isVisible()
 
     play(story())
 
