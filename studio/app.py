@@ -20,6 +20,7 @@ from types import FrameType
 from engine.api import EngineEvent, EnginePort, EngineState, LoadModel, ModelChanged, ModelInfo
 from engine.client import EngineClient
 from engine.factory import create_engine, inspect_model
+from studio.models.errors import StoreError
 from studio.paths import Paths
 from studio.server.thread import ServerThread
 from studio.services.chat_service import ChatService
@@ -28,7 +29,7 @@ from studio.services.model_catalog import read_catalog
 from studio.services.model_fetcher import ModelFetcher, default_pip
 from studio.services.model_library_service import ModelLibraryService
 from studio.services.model_service import ModelService
-from studio.services.notice_service import NoticeService
+from studio.services.notice_service import NoticeService, notice_for
 from studio.services.park_service import ParkService
 from studio.services.run_service import RunService
 from studio.services.server_service import ServerService
@@ -36,6 +37,8 @@ from studio.services.settings_service import SettingsService
 from studio.views.ports import WindowServices
 
 _log = logging.getLogger(__name__)
+
+_DESKTOP_NAME = "layby"
 
 
 def run_server(settings: SettingsService, paths: Paths) -> int:
@@ -108,15 +111,26 @@ def _on_signals(stop: Callable[[], object]) -> None:
 
 
 def run_window(settings: SettingsService, paths: Paths) -> int:
-    """`layby`: the window, until it is closed."""
+    """`layby`: the window, until it is closed.
+
+    Raises StoreError, after saying so in a window, when the chats cannot be opened: StoreBusy in a second Layby.
+    """
     import qasync
     from PySide6.QtWidgets import QApplication
 
-    application = QApplication.instance() or QApplication(sys.argv[:1])
-    application.setApplicationName("Layby")
-    # Not qasync.run: on Python 3.11 it would make every other thread's loop a Qt loop too.
-    with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(application)) as runner:
-        return runner.run(_window_until_closed(settings, paths))
+    from studio.views.dialogs.refusal import show_refusal
+
+    # X11 makes the window's class of the first argument; desktops find icon and launcher by these names.
+    application = QApplication.instance() or QApplication([_DESKTOP_NAME])
+    QApplication.setApplicationName("Layby")
+    QApplication.setDesktopFileName(_DESKTOP_NAME)
+    try:
+        # Not qasync.run: on Python 3.11 it would make every other thread's loop a Qt loop too.
+        with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(application)) as runner:
+            return runner.run(_window_until_closed(settings, paths))
+    except StoreError as error:
+        show_refusal(notice_for(error))
+        raise
 
 
 async def _window_until_closed(settings: SettingsService, paths: Paths) -> int:
