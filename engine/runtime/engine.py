@@ -6,6 +6,7 @@ touches a scheduler, a sequence or a tensor; `submit`, `abort`, `control` and `s
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 import queue
@@ -31,7 +32,14 @@ from engine.api import (
     UnloadModel,
     Unsubscribe,
 )
-from engine.errors import EngineError, EngineStopped, ModelError, ModelUnavailable
+from engine.errors import (
+    DeviceFailure,
+    EngineError,
+    EngineStopped,
+    ModelError,
+    ModelUnavailable,
+    RequestError,
+)
 from engine.runs import (
     ParkNow,
     Pin,
@@ -56,6 +64,9 @@ if TYPE_CHECKING:
 
 _REFRESH_S = 1.0
 """While somebody waits and nothing is computed, figures of the waits are renewed so often."""
+
+
+_LOG = logging.getLogger(__name__)
 
 
 class _LoadCancelled(Exception):
@@ -122,11 +133,24 @@ class Engine:
 
     def _run(self) -> None:
         while not self._stopping:
-            events = self._handle_messages()
-            if self._wait_s() <= 0 and self._stepper is not None:
-                events += self._stepper.step()
+            try:
+                events = self._handle_messages()
+                if self._wait_s() <= 0 and self._stepper is not None:
+                    events += self._stepper.step()
+            except Exception as error:  # noqa: BLE001 - whatever breaks, everybody is told and the thread lives
+                events = self._break_down(error)
             self._publish(events)
         self._finish_thread()
+
+    def _break_down(self, error: Exception) -> list[EngineEvent]:
+        """What nobody foresaw: the model's state cannot be trusted any more, so all it served end and it is freed."""
+        _LOG.exception("the engine broke down")
+        failure = DeviceFailure(
+            f"the engine broke down ({type(error).__name__}: {error}); load the model again"
+        )
+        events = self._drop_model(failure)
+        self._state = EngineState.FAILED
+        return [*events, ModelChanged(state=self._state, model=None, error=failure)]
 
     def _finish_thread(self) -> None:
         self._intake.close()
@@ -234,6 +258,8 @@ class Engine:
             live.generation = self._model.generation(live, prepared.token_ids)
         except EngineError as error:
             return self._refuse(live, error)
+        except Exception as error:  # noqa: BLE001 - one request's trouble is its own
+            return self._refuse(live, RequestError(f"{type(error).__name__}: {error}"))
         self._enter(self._groups.ready(live))
         return []
 

@@ -6,7 +6,6 @@ as numpy, so that sampling needs no tensor library.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -38,8 +37,8 @@ from engine.runtime.torch_compute import TorchBackend
 from kernels.cpu.library import NativeUnavailable, load_library
 
 TORCH = "torch"
-"""The `cpu_variant` that stands for torch instead of the native kernels."""
-_LOG = logging.getLogger(__name__)
+NATIVE = "native"
+"""The values of `cpu_variant` that name no instruction set."""
 _RESERVE_BYTES = 256 << 20
 """Memory left to the system and to the step's own buffers."""
 
@@ -155,22 +154,19 @@ class ModelRunner:
 
 
 def choose_backend(model: RecordedModel, options: LoadOptions, device: torch.device) -> Backend:
-    """The native kernels on a CPU that has them, else torch; said once, since torch is several times slower there.
+    """The native kernels where the CPU computes and they are asked for, else torch.
 
-    Raises InvalidRequest for a variant that does not run here.
+    Raises InvalidRequest for native kernels that are not there or do not run here.
     """
-    threads = options.threads or default_threads()
-    if device.type == "cpu" and options.cpu_variant != TORCH:
-        try:
-            library = load_library(options.cpu_variant or None)
-        except NativeUnavailable as error:
-            if options.cpu_variant:
-                raise InvalidRequest(str(error), param="cpu_variant") from error
-            _LOG.warning("computing with torch, several times slower: %s", error)
-        else:
-            return NativeBackend(model, options.kv_type, library, threads)
-    torch.set_num_threads(threads)
-    return TorchBackend(model, options.kv_type, device)
+    threads, variant = options.threads or default_threads(), options.cpu_variant
+    if device.type != "cpu" or variant == TORCH:
+        torch.set_num_threads(threads)
+        return TorchBackend(model, options.kv_type, device)
+    try:
+        library = load_library(None if variant == NATIVE else variant)
+    except NativeUnavailable as error:
+        raise InvalidRequest(f"cpu_variant is {variant}: {error}", param="cpu_variant") from error
+    return NativeBackend(model, options.kv_type, library, threads)
 
 
 def plan_memory(spec: ModelSpec, options: LoadOptions, backend: Backend) -> PoolPlan:

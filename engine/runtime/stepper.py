@@ -145,6 +145,8 @@ class Stepper:
             return sampler.sample(logits, row.seq.token_ids, forgotten=row.seq.num_discarded)
         except EngineError as error:
             return error
+        except Exception as error:  # noqa: BLE001 - one row's trouble is its own
+            return DeviceFailure(f"no token could be chosen: {type(error).__name__}: {error}")
 
     def _report_update(
         self, update: SeqUpdate, choice: SampledToken | EngineError | None, now_s: float

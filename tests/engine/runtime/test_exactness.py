@@ -28,8 +28,7 @@ def _threads() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-VARIANTS = ("", "torch")
-"""The native kernels at their best here, and torch."""
+VARIANTS = ("native", "torch")
 OPTIONS = LoadOptions(pool_tokens=1024, batch_tokens=1024, threads=2)
 
 

@@ -94,7 +94,7 @@ def test_loading_can_be_cancelled_between_any_two_tensors(tmp_path: Path) -> Non
         ModelRunner.load(checkpoint, OPTIONS, cancel)
 
 
-@pytest.mark.parametrize("variant", ["", "torch"])
+@pytest.mark.parametrize("variant", ["native", "torch"])
 def test_close_frees_the_model_at_once(variant: str, tmp_path: Path) -> None:
     runner = _load(write_tiny_gguf(tmp_path), LoadOptions(pool_tokens=1024, cpu_variant=variant))
     pool = weakref.ref(runner.pool)
@@ -154,7 +154,9 @@ def test_memory_that_runs_out_while_loading_is_an_error_of_the_model(
         _load(write_tiny_gguf(tmp_path))
 
 
-@pytest.mark.parametrize(("variant", "compute"), [("", NativeCompute), ("torch", TorchCompute)])
+@pytest.mark.parametrize(
+    ("variant", "compute"), [("native", NativeCompute), ("torch", TorchCompute)]
+)
 def test_a_failure_of_a_kernel_is_a_failure_of_the_device(
     variant: str,
     compute: type[NativeCompute] | type[TorchCompute],
