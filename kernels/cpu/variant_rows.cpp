@@ -1,4 +1,6 @@
 // What happens to one row at a time: norms, rotation, gates, and preparing rows for products. Compiled for each variant.
+#include <math.h>
+
 #include "activations.h"
 #include "kernels.h"
 #include "operand.h"
@@ -32,7 +34,7 @@ inline float inverse_rms(const float* x, int64_t n, float epsilon) {
       squares[s] = simd::fma(v, v, squares[s]);
     }
   }
-  return 1.0f / __builtin_sqrtf(simd::sum16(squares) / (float)n + epsilon);
+  return 1.0f / sqrtf(simd::sum16(squares) / (float)n + epsilon);
 }
 
 // 32 values of a row, normalised where the source says so.
