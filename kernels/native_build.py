@@ -270,7 +270,6 @@ class ProgramBuilder:
             self._weights.vector(stream.norm.weight) if stream.norm else None,
             stream.norm.epsilon if stream.norm else 0.0,
             self._rotaries[_angles(stream.rotary)] if stream.rotary else native.NONE,
-            stream.rotary.interleaved if stream.rotary else False,
             _SINKS[stream.sink],
             self._layers[stream.kv.layer] if stream.kv else native.NONE,
         )

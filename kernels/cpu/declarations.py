@@ -72,7 +72,6 @@ class HeadsStruct(Structure):
         ("norm_weight", c_void_p),
         ("epsilon", c_float),
         ("rotary", c_int32),
-        ("interleaved", c_int32),
         ("sink", c_int32),
         ("layer", c_int32),
     )

@@ -129,7 +129,6 @@ struct HeadStream {
   const float* cosines;  // [rows, rotary_dim / 2]; absent: no rotation
   const float* sines;
   int64_t rotary_dim;
-  bool interleaved;
   HeadSink sink;
   KvLayer kv;
 };

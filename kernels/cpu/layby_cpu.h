@@ -50,7 +50,6 @@ typedef struct {
   const float* norm_weight;  // null: no norm
   float epsilon;
   int32_t rotary;  // index from layby_program_add_rotary
-  int32_t interleaved;
   int32_t sink;
   int32_t layer;  // index from layby_program_add_kv_layer
 } LaybyHeads;

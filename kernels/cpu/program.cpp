@@ -185,7 +185,6 @@ void Program::add_heads(const LaybyHeads* streams, int32_t count) {
     stream.heads = from.heads;
     stream.head_dim = from.head_dim;
     stream.norm = {from.norm_weight, from.epsilon, from.head_dim};
-    stream.interleaved = from.interleaved != 0;
     stream.sink = static_cast<HeadSink>(from.sink);
     if (from.rotary != LAYBY_NONE) {
       require(from.rotary >= 0 && from.rotary < static_cast<int32_t>(rotaries_.size()), "no such rotation");

@@ -58,18 +58,25 @@ inline void scale_by(float* x, float inverse, const float* weight, int64_t n) {
   for (int64_t i = 0; i < n; ++i) x[i] = x[i] * inverse * weight[i];
 }
 
+// Value i of a head turns with value i + rotary_dim / 2.
 void rotate(const HeadStream& stream, int64_t row, float* x) {
   const int64_t half = stream.rotary_dim / 2;
   const float* cosines = stream.cosines + row * half;
   const float* sines = stream.sines + row * half;
-  const int64_t step = stream.interleaved ? 2 : 1, apart = stream.interleaved ? 1 : half;
-  for (int64_t i = 0; i < half; ++i) {
-    float* first = x + i * step;
-    float* second = first + apart;
-    const float a = *first * cosines[i] - *second * sines[i];
-    const float b = *first * sines[i] + *second * cosines[i];
-    *first = a;
-    *second = b;
+  float* first = x;
+  float* second = x + half;
+  int64_t i = 0;
+  for (; i + LANES <= half; i += LANES) {
+    const F a = simd::load(first + i), b = simd::load(second + i);
+    const F cosine = simd::load(cosines + i), sine = simd::load(sines + i);
+    simd::store(first + i, simd::sub(simd::mul(a, cosine), simd::mul(b, sine)));
+    simd::store(second + i, simd::add(simd::mul(a, sine), simd::mul(b, cosine)));
+  }
+  for (; i < half; ++i) {
+    const float a = first[i] * cosines[i] - second[i] * sines[i];
+    const float b = first[i] * sines[i] + second[i] * cosines[i];
+    first[i] = a;
+    second[i] = b;
   }
 }
 

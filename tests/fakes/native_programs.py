@@ -29,7 +29,6 @@ class TinyModel:
     heads: int = 4
     kv_heads: int = 2
     head_dim: int = 64
-    interleaved: bool = True
     head_norms: bool = False
     biases: bool = False
     window: int = 0
@@ -39,8 +38,8 @@ class TinyModel:
 
 MODELS = {
     "llama": TinyModel("Q4_1"),
-    "qwen2": TinyModel("Q8_0", biases=True, interleaved=False),
-    "qwen3": TinyModel("Q4_K", head_norms=True, interleaved=False, tied=False),
+    "qwen2": TinyModel("Q8_0", biases=True),
+    "qwen3": TinyModel("Q4_K", head_norms=True, tied=False),
     "mistral": TinyModel("Q6_K", window=40, heads=6, kv_heads=1, head_dim=32),
     "gelu": TinyModel("BF16", activation=Activation.GELU_TANH, head_dim=40),
 }
@@ -73,7 +72,7 @@ class _Recording:
             x = self.norm(x, f"{name}_norm", model.head_dim)
         dim = model.head_dim
         frequencies = tuple(1e4 ** (-2 * i / dim) for i in range(dim // 2))
-        return self.recorder.rotary(x, RotaryShape(heads, dim, dim, model.interleaved, frequencies))
+        return self.recorder.rotary(x, RotaryShape(heads, dim, dim, frequencies))
 
     def attention(self, x: Buffer, layer: int) -> Buffer:
         model = self.model

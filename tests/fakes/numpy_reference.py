@@ -89,10 +89,7 @@ class NumpyProgram:
         angles = np.outer(inputs.positions, np.array(shape.inverse_frequencies, np.float32))
         cosine, sine = (f(angles)[:, None, :] * shape.magnitude for f in (np.cos, np.sin))
         heads = x.reshape(len(x), shape.heads, shape.head_dim).copy()
-        if shape.interleaved:
-            first, second = heads[..., : 2 * half : 2], heads[..., 1 : 2 * half : 2]
-        else:
-            first, second = heads[..., :half], heads[..., half : 2 * half]
+        first, second = heads[..., :half], heads[..., half : 2 * half]
         first[...], second[...] = (
             first * cosine - second * sine,
             first * sine + second * cosine,

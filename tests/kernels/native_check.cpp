@@ -170,9 +170,9 @@ class Runner {
                                  {w[2], nullptr, LAYBY_NONE, v}};
       require(layby_program_add_linear(program_, &input, qkv, 3) == 0, "qkv");
       const LaybyHeads heads[] = {
-          {q, q, HEADS, HEAD_DIM, m.head_norm.data(), 1e-5f, rotary, layer, LAYBY_TO_ROWS, LAYBY_NONE},
-          {k, LAYBY_NONE, KV_HEADS, HEAD_DIM, nullptr, 0, rotary, layer, LAYBY_TO_KEYS, layer},
-          {v, LAYBY_NONE, KV_HEADS, HEAD_DIM, nullptr, 0, LAYBY_NONE, 0, LAYBY_TO_VALUES, layer}};
+          {q, q, HEADS, HEAD_DIM, m.head_norm.data(), 1e-5f, rotary, LAYBY_TO_ROWS, LAYBY_NONE},
+          {k, LAYBY_NONE, KV_HEADS, HEAD_DIM, nullptr, 0, rotary, LAYBY_TO_KEYS, layer},
+          {v, LAYBY_NONE, KV_HEADS, HEAD_DIM, nullptr, 0, LAYBY_NONE, LAYBY_TO_VALUES, layer}};
       require(layby_program_add_heads(program_, heads, 3) == 0, "heads");
       const LaybyAttention attention = {q, attended, HEADS, layer, 0.125f, layer ? 100 : 0};
       require(layby_program_add_attention(program_, &attention) == 0, "attention");

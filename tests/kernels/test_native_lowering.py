@@ -171,9 +171,7 @@ class RandomProgram:
     def rotary(self) -> Buffer:
         heads = self.dice.choice([1, 2, 4])
         dim = self.WIDTH // heads
-        shape = RotaryShape(heads, dim, dim, self.dice.random() < 0.5, (1.0, 0.3))
-        shape = RotaryShape(heads, dim, 4, shape.interleaved, shape.inverse_frequencies)
-        return self.recorder.rotary(self.any(), shape)
+        return self.recorder.rotary(self.any(), RotaryShape(heads, dim, 4, (1.0, 0.3)))
 
     def attention(self) -> Buffer:
         heads = self.dice.choice([1, 2, 4])

@@ -63,15 +63,12 @@ def test_norms_of_rows_and_of_heads(variant: str, width: int, group: int) -> Non
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("interleaved", [True, False])
 @pytest.mark.parametrize(("head_dim", "rotary_dim"), [(64, 64), (64, 32), (20, 10), (128, 128)])
-def test_rotation_by_position(
-    variant: str, interleaved: bool, head_dim: int, rotary_dim: int
-) -> None:
+def test_rotation_by_position(variant: str, head_dim: int, rotary_dim: int) -> None:
     weights = ModelWeights()
     recorder, x = rows_program(weights, random_rows(3 * head_dim))
     frequencies = tuple(1e4 ** (-2 * i / rotary_dim) for i in range(rotary_dim // 2))
-    shape = RotaryShape(3, head_dim, rotary_dim, interleaved, frequencies, magnitude=1.25)
+    shape = RotaryShape(3, head_dim, rotary_dim, frequencies, magnitude=1.25)
     run_all(finish(recorder, recorder.rotary(x, shape)), weights, variant)
 
 
