@@ -66,6 +66,7 @@ VARIANTS = {
         PORTABLE,
     ),
     "aarch64": (
+        Variant("i8mm", ("LAYBY_SIMD_NEON", "LAYBY_I8MM"), ("-march=armv8.2-a+dotprod+i8mm",)),
         Variant("dotprod", ("LAYBY_SIMD_NEON",), ("-march=armv8.2-a+dotprod",)),
         PORTABLE,
     ),

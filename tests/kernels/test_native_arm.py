@@ -18,6 +18,7 @@ SOURCES = HERE.parents[1] / "kernels" / "cpu"
 FLAGS = ["-std=c++17", "-O1", "-ffp-contract=off", "-Wall", "-Werror", f"-I{SOURCES}"]
 VARIANTS = {
     "portable": ["-DLAYBY_SIMD_PORTABLE"],
+    "i8mm": ["-DLAYBY_SIMD_NEON", "-DLAYBY_I8MM", "-march=armv8.2-a+dotprod+i8mm"],
     "dotprod": ["-DLAYBY_SIMD_NEON", "-march=armv8.2-a+dotprod"],
 }
 
@@ -57,11 +58,11 @@ def test_arm_variants_agree_with_the_portable_one_and_are_exact(
     tmp_path: Path, arguments: list[str]
 ) -> None:
     done = subprocess.run(
-        [EMULATOR, build(tmp_path), *arguments],
+        [EMULATOR, "-cpu", "max", build(tmp_path), *arguments],
         capture_output=True,
         text=True,
         timeout=280,
         check=False,
     )
     assert done.returncode == 0, done.stdout
-    assert done.stdout.split("\n")[:2] == ["checked dotprod", "checked portable"]
+    assert done.stdout.split() == "checked i8mm checked dotprod checked portable".split()
