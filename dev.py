@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Set up everything and go: `python dev.py run [ARGS]` opens Layby, `python dev.py test [ARGS]` runs the tests.
 
-Needs only Python 3.11 to 3.13 with venv and pip. Installs into .venv when pyproject.toml, constraints.txt or the Python
-version change, and takes the starter model once.
+Needs only Python 3.11 to 3.13 with venv and pip, and a C++ compiler for full speed. Installs into .venv when
+pyproject.toml, constraints.txt, the kernels' sources or the Python version change, and takes the starter model once.
 """
 
 from __future__ import annotations

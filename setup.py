@@ -28,7 +28,7 @@ COMMON_SOURCES = [s for s in SOURCES if s not in VARIANT_SOURCES and s != CHOICE
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 
 # No contraction: a product and a sum that a compiler fuses in one place and not in another are not the same bits.
-EXACT_FLAGS = ["-ffp-contract=off", "-fno-fast-math"]
+EXACT_FLAGS = ["-ffp-contract=off", "-fno-fast-math", "-fno-math-errno"]
 GNU_FLAGS = ["-std=c++17", "-O3", "-g0", *EXACT_FLAGS, "-fvisibility=hidden", "-fPIC", "-pthread"]
 MSVC_FLAGS = ["/std:c++17", "/O2", "/fp:precise", "/EHsc"]
 
@@ -66,6 +66,7 @@ VARIANTS = {
         PORTABLE,
     ),
     "aarch64": (
+        Variant("i8mm", ("LAYBY_SIMD_NEON", "LAYBY_I8MM"), ("-march=armv8.2-a+dotprod+i8mm",)),
         Variant("dotprod", ("LAYBY_SIMD_NEON",), ("-march=armv8.2-a+dotprod",)),
         PORTABLE,
     ),

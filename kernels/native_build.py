@@ -248,13 +248,18 @@ class ProgramBuilder:
             *(
                 native.LinearStruct(
                     self._weights.packed(op.weight),
-                    self._weights.vector(op.bias),
+                    self._bias(op),
                     self._slot(op.residual),
                     self._slot(op.out) if op.out.index in self._plan.slot_of else native.NONE,
                 )
                 for op in parts
             )
         )
+
+    def _bias(self, op: Linear) -> int | None:
+        if op.bias is not None and op.bias.shape != (op.out.width,):
+            raise ValueError(f"{op.bias.name} is {op.bias.shape}, there are {op.out.width} outputs")
+        return self._weights.vector(op.bias)
 
     def _stream(self, stream: HeadStream) -> native.HeadsStruct:
         return native.HeadsStruct(

@@ -3,6 +3,8 @@
 // Compiled for each variant. A block's scale and codes depend on its own 32 values and nothing else.
 #pragma once
 
+#include <math.h>
+
 #include "kernels.h"
 #include "simd/simd.h"
 
@@ -27,7 +29,7 @@ inline float quantize_block(const float* values, int32_t* words, int32_t* half_t
     broken = broken || simd::any_nan(x[s], x[s + SUBS]);
   }
   const float top = simd::max16(largest);
-  const float scale = broken ? __builtin_nanf("") : top / 127.0f;
+  const float scale = broken ? NAN : top / 127.0f;
   // Below this 127 / top is infinite; such a block is as good as zero.
   const F inverse = simd::set1(top > 1e-36f && !broken ? 127.0f / top : 0.0f);
   simd::I total[2][SUBS];

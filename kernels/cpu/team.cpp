@@ -1,5 +1,6 @@
 #include "team.h"
 
+#include "float_mode.h"
 #include "parking.h"
 
 #if defined(__linux__)
@@ -45,6 +46,7 @@ Team::~Team() {
 }
 
 void Team::run(Job& job) {
+  const PlainFloats mode;
   job_ = &job;
   phase_ = -1;
   open_next_phase(0);
@@ -56,6 +58,7 @@ void Team::helper(int worker) {
 #if defined(__linux__)
   pthread_setname_np(pthread_self(), "layby-kernels");
 #endif
+  const PlainFloats mode;
   while (!stopping_.load()) {
     const uint32_t epoch = epoch_.load(std::memory_order_acquire);
     work(worker, epoch, is_busy(epoch) ? PHASE_SPINS : STEP_SPINS);

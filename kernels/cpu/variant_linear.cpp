@@ -36,9 +36,36 @@ Tile tile_at(const Operand& o, int64_t start) {
           o.sum + block, o.half_sum + 2 * block,        o.minus_128_sum + block};
 }
 
+#if defined(LAYBY_I8MM)
+
+// Integer sums of an even number of rows, of M that are interleaved; see sum_products.
+template <class Codec, int M, int FIRST, int LAST>
+inline void sum_pairs(const uint8_t* part, int sub, const int32_t* q, I* sums) {
+  simd::PairSum pairs[M / 2];
+  for (int p = 0; p < M / 2; ++p) pairs[p] = simd::no_pairs();
+  LAYBY_UNROLL
+  for (int i = FIRST; i < LAST; ++i) {
+    Codes two[2];
+    Codec::codes(part, i, sub, two);
+    const simd::PairCodes codes = simd::pair_codes(two);
+    LAYBY_UNROLL
+    for (int p = 0; p < M / 2; ++p)
+      pairs[p] = simd::add_product_pair(pairs[p], codes, q + 2 * i * M + 2 * p, q + (2 * i + 1) * M + 2 * p);
+  }
+  for (int p = 0; p < M / 2; ++p) {
+    sums[2 * p] = simd::total_first(pairs[p]);
+    sums[2 * p + 1] = simd::total_second(pairs[p]);
+  }
+}
+
+#endif
+
 // Integer sums of M rows over code vectors [2 FIRST, 2 LAST) of a part.
 template <class Codec, int M, int FIRST, int LAST>
 inline void sum_products(const uint8_t* part, int sub, const int32_t* q, const int32_t* minus_128_sum, I* sums) {
+#if defined(LAYBY_I8MM)
+  if constexpr (M % 2 == 0) return sum_pairs<Codec, M, FIRST, LAST>(part, sub, q, sums);
+#endif
   Codes two[2];
   if constexpr (Codec::KIND == Product::FOUR_BIT) {
     simd::CodeSum narrow[M];

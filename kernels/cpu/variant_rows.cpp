@@ -1,4 +1,6 @@
 // What happens to one row at a time: norms, rotation, gates, and preparing rows for products. Compiled for each variant.
+#include <math.h>
+
 #include "activations.h"
 #include "kernels.h"
 #include "operand.h"
@@ -32,7 +34,7 @@ inline float inverse_rms(const float* x, int64_t n, float epsilon) {
       squares[s] = simd::fma(v, v, squares[s]);
     }
   }
-  return 1.0f / __builtin_sqrtf(simd::sum16(squares) / (float)n + epsilon);
+  return 1.0f / sqrtf(simd::sum16(squares) / (float)n + epsilon);
 }
 
 // 32 values of a row, normalised where the source says so.
@@ -56,15 +58,25 @@ inline void scale_by(float* x, float inverse, const float* weight, int64_t n) {
   for (int64_t i = 0; i < n; ++i) x[i] = x[i] * inverse * weight[i];
 }
 
+// Value i of a head turns with value i + rotary_dim / 2.
 void rotate(const HeadStream& stream, int64_t row, float* x) {
   const int64_t half = stream.rotary_dim / 2;
   const float* cosines = stream.cosines + row * half;
   const float* sines = stream.sines + row * half;
-  for (int64_t i = 0; i < half; ++i) {
-    const float a = x[i] * cosines[i] - x[half + i] * sines[i];
-    const float b = x[i] * sines[i] + x[half + i] * cosines[i];
-    x[i] = a;
-    x[half + i] = b;
+  float* first = x;
+  float* second = x + half;
+  int64_t i = 0;
+  for (; i + LANES <= half; i += LANES) {
+    const F a = simd::load(first + i), b = simd::load(second + i);
+    const F cosine = simd::load(cosines + i), sine = simd::load(sines + i);
+    simd::store(first + i, simd::sub(simd::mul(a, cosine), simd::mul(b, sine)));
+    simd::store(second + i, simd::add(simd::mul(a, sine), simd::mul(b, cosine)));
+  }
+  for (; i < half; ++i) {
+    const float a = first[i] * cosines[i] - second[i] * sines[i];
+    const float b = first[i] * sines[i] + second[i] * cosines[i];
+    first[i] = a;
+    second[i] = b;
   }
 }
 

@@ -28,6 +28,9 @@ LAYBY_DECLARE(avx2vnni)
 #if defined(LAYBY_HAS_avx2)
 LAYBY_DECLARE(avx2)
 #endif
+#if defined(LAYBY_HAS_i8mm)
+LAYBY_DECLARE(i8mm)
+#endif
 #if defined(LAYBY_HAS_dotprod)
 LAYBY_DECLARE(dotprod)
 #endif
@@ -40,9 +43,8 @@ bool always() { return true; }
 
 #if defined(__x86_64__) && defined(__GNUC__)
 
-bool has_avx2() {
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
-}
+// Every CPU with AVX2 has F16C, which compilers did not always know by name.
+bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
 bool has_avx512vnni() {
   return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
@@ -73,19 +75,18 @@ bool has_avxvnni() { return has_avx2() && has(7, 1, 0, 4); }
 
 #elif defined(__aarch64__) && defined(__linux__)
 
-bool has_dotprod() { return getauxval(AT_HWCAP) >> 20 & 1; }  // HWCAP_ASIMDDP
+bool has_dotprod() { return getauxval(AT_HWCAP) >> 20 & 1; }                   // HWCAP_ASIMDDP
+bool has_i8mm() { return has_dotprod() && (getauxval(AT_HWCAP2) >> 13 & 1); }  // HWCAP2_I8MM
 
 #elif defined(__aarch64__) && defined(__APPLE__)
 
-bool has_dotprod() {
-  int has = 0;
-  size_t size = sizeof has;
-  return sysctlbyname("hw.optional.arm.FEAT_DotProd", &has, &size, nullptr, 0) == 0 && has;
+bool has(const char* feature) {
+  int is_there = 0;
+  size_t size = sizeof is_there;
+  return sysctlbyname(feature, &is_there, &size, nullptr, 0) == 0 && is_there;
 }
-
-#else
-
-bool has_dotprod() { return false; }
+bool has_dotprod() { return has("hw.optional.arm.FEAT_DotProd"); }
+bool has_i8mm() { return has_dotprod() && has("hw.optional.arm.FEAT_I8MM"); }
 
 #endif
 
@@ -103,6 +104,9 @@ const Variant VARIANTS[] = {
 #endif
 #if defined(LAYBY_HAS_avx2)
     {&avx2::TABLE, has_avx2},
+#endif
+#if defined(LAYBY_HAS_i8mm)
+    {&i8mm::TABLE, has_i8mm},
 #endif
 #if defined(LAYBY_HAS_dotprod)
     {&dotprod::TABLE, has_dotprod},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 
 from fakes.native_rig import (
@@ -136,6 +137,35 @@ def test_bias_and_residual_are_added() -> None:
     step = one_page_each(range(30))
     with compiled(program, weights.source()) as native:
         assert_near(native.run(step), reference(program, weights.source()).run(step), FLOAT_ERROR)
+
+
+def test_a_bias_of_another_length_is_refused() -> None:
+    weights = ModelWeights()
+    recorder, x = rows_program(weights, odd_rows(64))
+    out = recorder.linear(x, weights.add("w", (64, 64)), bias=weights.add("b", (48,)))
+    program = recorder.finish(recorder.take_outputs(out))
+    with (
+        pytest.raises(ValueError, match=r"b is \(48,\), there are 64 outputs"),
+        compiled(program, weights.source()),
+    ):
+        pass
+
+
+def test_tiny_numbers_are_kept_whatever_the_float_mode_of_the_caller() -> None:
+    weights = ModelWeights()
+    recorder, x = rows_program(weights, np.full((NUM_ROWS, 32), 1e-20, np.float32))
+    out = recorder.linear(x, weights.put("w", np.full((64, 32), 1e-20, np.float32)))
+    program = recorder.finish(recorder.take_outputs(out))
+    step = one_page_each(range(300))
+    with compiled(program, weights.source()) as native:
+        expected = native.run(step).copy()
+        assert (expected > 0).all()
+        torch.set_flush_denormal(True)
+        try:
+            got = native.run(step).copy()
+        finally:
+            torch.set_flush_denormal(False)
+        np.testing.assert_array_equal(got, expected)
 
 
 @pytest.mark.parametrize("storage", ["Q4_1", "F32"])

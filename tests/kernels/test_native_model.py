@@ -100,6 +100,19 @@ def test_neighbours_change_no_bit(name: str, variant: str) -> None:
         np.testing.assert_array_equal(native.run(step)[0], alone)
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_variants_with_fused_multiply_add_agree_in_every_bit(name: str) -> None:
+    """Nothing promises it to users, but sums run in one order for every vector length: a cheap check of each layer."""
+    program, weights = record(MODELS[name])
+    results = []
+    for variant in VARIANTS:
+        if variant != "portable":
+            with compiled(program, weights.source(), variant=variant, pages=10) as native:
+                results.append(in_chunks(native, [200, LENGTH]))
+    for other in results[1:]:
+        np.testing.assert_array_equal(other, results[0])
+
+
 def test_a_step_that_does_not_fit_is_refused_and_harms_nothing() -> None:
     program, weights = record(MODELS["llama"])
     with compiled(program, weights.source(), pages=10, rows=100) as native:

@@ -1,4 +1,5 @@
-// The vector layer on 64-bit Arm with dot products (Armv8.2 dotprod): 4 lanes. See simd.h.
+// The vector layer on 64-bit Arm with dot products (Armv8.2 dotprod): 4 lanes. See simd.h. LAYBY_I8MM: with products of
+// small matrices too (Armv8.6 i8mm).
 #pragma once
 
 #include <arm_neon.h>
@@ -95,6 +96,30 @@ using SignedCodes = Codes;
 inline SignedCodes as_signed(Codes codes) { return codes; }
 inline I start_signed(const int32_t*) { return no_sum(); }
 inline I add_product_signed(I sum, SignedCodes codes, const int32_t* x) { return add_product_6bit(sum, codes, x); }
+
+#if defined(LAYBY_I8MM)
+
+// Two rows at once: one instruction multiplies 2 outputs with 2 rows over 8 inputs.
+struct PairCodes {
+  int8x16_t low, high;  // outputs 0, 1 and 2, 3; 8 inputs of each
+};
+struct PairSum {
+  int32x4_t low, high;  // [output][row]
+};
+inline PairCodes pair_codes(const Codes* two) {
+  const int32x4_t a = vreinterpretq_s32_u8(two[0]), b = vreinterpretq_s32_u8(two[1]);
+  return {vreinterpretq_s8_s32(vzip1q_s32(a, b)), vreinterpretq_s8_s32(vzip2q_s32(a, b))};
+}
+inline PairSum no_pairs() { return {no_sum(), no_sum()}; }
+inline PairSum add_product_pair(PairSum sum, PairCodes codes, const int32_t* first, const int32_t* second) {
+  const int32x2_t a = vld1_s32(first), b = vld1_s32(second);
+  const int8x16_t x = vreinterpretq_s8_s32(vcombine_s32(vzip1_s32(a, b), vzip2_s32(a, b)));
+  return {vmmlaq_s32(sum.low, codes.low, x), vmmlaq_s32(sum.high, codes.high, x)};
+}
+inline I total_first(PairSum sum) { return vuzp1q_s32(sum.low, sum.high); }
+inline I total_second(PairSum sum) { return vuzp2q_s32(sum.low, sum.high); }
+
+#endif
 
 LAYBY_ALWAYS_INLINE void prefetch(const void* p) { __builtin_prefetch(p); }
 

@@ -1,6 +1,8 @@
 // The vector layer in plain C++, for any CPU: 4 lanes, which compilers turn into what the CPU has. See simd.h.
 #pragma once
 
+#include <math.h>
+
 #include <cstdint>
 #include <cstring>
 
@@ -48,7 +50,7 @@ inline F mul(F a, F b) { return each<F>([&](int i) { return a.v[i] * b.v[i]; });
 inline F div(F a, F b) { return each<F>([&](int i) { return a.v[i] / b.v[i]; }); }
 inline F max(F a, F b) { return each<F>([&](int i) { return a.v[i] > b.v[i] ? a.v[i] : b.v[i]; }); }
 inline F min(F a, F b) { return each<F>([&](int i) { return a.v[i] < b.v[i] ? a.v[i] : b.v[i]; }); }
-inline F abs(F a) { return each<F>([&](int i) { return __builtin_fabsf(a.v[i]); }); }
+inline F abs(F a) { return each<F>([&](int i) { return fabsf(a.v[i]); }); }
 inline F fma(F a, F b, F c) { return each<F>([&](int i) { return a.v[i] * b.v[i] + c.v[i]; }); }
 inline bool any_nan(F a, F b) {
   bool found = false;

@@ -13,6 +13,7 @@
 //   Codes                             LANES groups of 4 bytes: 4 consecutive weights of LANES outputs
 //   add_product_4bit / _6bit          sum += codes (0..15 / 0..63) times 4 activations, the same 4 in each lane
 //   add_product_signed                the same for bytes in [-128, 127]; starts from start_signed(-128 * sum of x)
+//   add_product_pair                  only with LAYBY_I8MM: two rows and two vectors of codes, of any kind, at once
 //
 // Everything is in an unnamed namespace, and variant files use no inline function of the standard library: a
 // function compiled for one instruction set must never be linked into code that runs without it.
