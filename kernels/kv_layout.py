@@ -7,9 +7,6 @@ position, padded to 16. No native call, no tensor library.
 
 from __future__ import annotations
 
-import contextlib
-import mmap
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -21,7 +18,6 @@ from kernels.api import AttentionShape, PagedAttention, Program, StoreKv
 
 PAGE_TOKENS = 32
 _ALIGNMENT = 64
-_HUGE_PAGE = 1 << 21
 _VALUE_WIDTH = 16
 
 
@@ -74,35 +70,13 @@ def page_layout(program: Program, kv_type: KvType = KvType.F16) -> PageLayout:
     return PageLayout(max(at, _ALIGNMENT), kv_type, layers)
 
 
+@dataclass(frozen=True, slots=True)
 class KvPool:
-    """Memory for pages, [pages, page_bytes], taken up as it is written. The owner moves pages as opaque bytes."""
+    """Pages in memory, and what lies in them. The owner moves pages as opaque bytes."""
 
-    def __init__(self, layout: PageLayout, pages: int) -> None:
-        """MemoryError when there is not enough; ValueError for less than a page."""
-        if pages < 1:
-            raise ValueError(f"a pool has at least 1 page, not {pages}")
-        self.layout = layout
-        size = pages * layout.page_bytes
-        try:
-            memory = _private_memory(size + _HUGE_PAGE)
-        except (OSError, OverflowError) as error:
-            raise MemoryError(f"no room for a pool of {size} bytes") from error
-        if hasattr(
-            mmap, "MADV_HUGEPAGE"
-        ):  # reading keys and values: 37 GB/s on small pages, 55 on huge ones
-            with contextlib.suppress(OSError):
-                memory.madvise(mmap.MADV_HUGEPAGE)
-        raw = np.frombuffer(memory, np.uint8)
-        skip = -raw.ctypes.data % _HUGE_PAGE
-        self.pages: NDArray[np.uint8] = raw[skip : skip + size].reshape(pages, layout.page_bytes)
-
-
-def _private_memory(size: int) -> mmap.mmap:
-    if sys.platform == "win32":
-        return mmap.mmap(-1, size)
-    return mmap.mmap(
-        -1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-    )  # shared has small pages
+    layout: PageLayout
+    pages: NDArray[np.uint8]
+    """[pages, page_bytes], the first at a multiple of 64 bytes; only finite numbers are ever in them."""
 
 
 def _aligned(size: int) -> int:

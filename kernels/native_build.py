@@ -165,6 +165,8 @@ class ProgramBuilder:
 
     def _add_pool(self, pool: KvPool) -> None:
         pages, layout = pool.pages, pool.layout
+        if pages.shape[1:] != (layout.page_bytes,) or not (len(pages) and pages.flags.c_contiguous):
+            raise ValueError(f"a pool has pages of {layout.page_bytes} bytes side by side")
         is_float32 = layout.kv_type is KvType.F32
         self._check(
             self._functions.layby_program_set_pool(

@@ -1,29 +1,48 @@
-"""Who waits, runs or is parked, and in which order. Owned by the Scheduler (engine thread); decides nothing itself."""
+"""Who waits, runs or is parked, and in which order. Owned by the Scheduler (engine thread); moves nobody by itself."""
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect_right, insort
+from dataclasses import dataclass
+from itertools import islice
 
+from engine.core.config import PATIENCE_STEP_S, PRIORITY_STEP_S, ResumeOrder
 from engine.core.types import SeqStatus, Sequence
+from engine.core.victim_policies import ResumeKey, longest_parked
 
 
 class Lines:
-    """One line for each status but FINISHED, ordered by (priority, arrival); every live sequence stands in one."""
+    """One line for each status but FINISHED, ordered by (priority, arrival); every live sequence stands in one.
+
+    Those outside the pool, parked or waiting, are ranked anew at every question, since waiting
+    moves them up: see `Rank`.
+    """
 
     def __init__(self) -> None:
         self._by_id: dict[str, Sequence] = {}
         self._lines: dict[SeqStatus, list[Sequence]] = {
             status: [] for status in SeqStatus if status is not SeqStatus.FINISHED
         }
+        self._called: list[Sequence] = []
+        self._num_calls = 0
 
     def __getitem__(self, status: SeqStatus) -> list[Sequence]:
-        """The line itself, head first; changed by `add` and `move` only."""
+        """The line itself, first one first; changed by `add`, `move` and `set_priority` only."""
         return self._lines[status]
 
     @property
     def live(self) -> tuple[Sequence, ...]:
         """Every sequence that has not ended, in order of `add`."""
         return tuple(self._by_id.values())
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._by_id
+
+    @property
+    def has_outside(self) -> bool:
+        """Whether anybody is parked or waits."""
+        return bool(self._lines[SeqStatus.PARKED] or self._lines[SeqStatus.WAITING])
 
     def find(self, request_id: str) -> Sequence | None:
         """The live sequence of that id."""
@@ -46,6 +65,27 @@ class Lines:
         else:
             self._insert(seq)
 
+    def set_priority(self, seq: Sequence, priority: int) -> None:
+        """Change a live sequence's priority, and its place with it."""
+        self._lines[seq.status].remove(seq)
+        seq.priority = priority
+        self._insert(seq)
+
+    def call(self, seq: Sequence) -> None:
+        """Put a sequence outside the pool before everybody else there, those called earlier included."""
+        self._num_calls += 1
+        seq.call = -self._num_calls
+        self._called.append(seq)
+
+    def head(self, rank: Rank) -> Sequence | None:
+        """Who is next to enter the pool; None if nobody may."""
+        return min(self._front(rank), key=rank.key, default=None)
+
+    def outside(self, rank: Rank) -> list[Sequence]:
+        """All who may enter, the head first."""
+        parked, waiting = self._lines[SeqStatus.PARKED], self._lines[SeqStatus.WAITING]
+        return sorted(filter(rank.may_enter, parked + waiting), key=rank.key)
+
     def check(self) -> None:
         """Recount. Raises AssertionError on a sequence out of order, in a wrong line or in none."""
         standing = {seq.request_id: seq for line in self._lines.values() for seq in line}
@@ -59,4 +99,67 @@ class Lines:
             assert not strays, f"{strays} stand among the {status.value}, which they are not"
 
     def _insert(self, seq: Sequence) -> None:
-        insort(self._lines[seq.status], seq, key=lambda s: s.line_key)
+        insort(self._lines[seq.status], seq, key=_line_key)
+
+    def _front(self, rank: Rank) -> list[Sequence]:
+        """Those of whom one is the head: all who are parked, the first of each class who waits, and who is called."""
+        front = [seq for seq in self._lines[SeqStatus.PARKED] if rank.may_enter(seq)]
+        waiting, start = self._lines[SeqStatus.WAITING], 0
+        while start < len(waiting):
+            end = bisect_right(
+                waiting, waiting[start].priority, start, key=lambda seq: seq.priority
+            )
+            front += islice(filter(rank.may_enter, islice(waiting, start, end)), 1)
+            start = end
+        if self._called:
+            self._called = [seq for seq in self._called if seq.call]
+            waiting_calls = (seq for seq in self._called if seq.status is SeqStatus.WAITING)
+            front += filter(rank.may_enter, waiting_calls)
+        return front
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """The order of those outside the pool at one moment: called by hand, then priority, the parked, the policy's order.
+
+    Waiting moves up: each `PRIORITY_STEP_S` is worth a class of priority, and of the same class,
+    each `PATIENCE_STEP_S` is worth more than the policy's order. So nobody waits for ever, neither
+    behind a stream of requests that matter more nor behind old ones that keep taking turns.
+    """
+
+    now_s: float
+    step: int
+    resume_key: ResumeKey
+    resume_order: ResumeOrder
+    has_seat: bool
+    """Whether a newcomer finds a seat; those of the parked are kept for them."""
+
+    def may_enter(self, seq: Sequence) -> bool:
+        """Not held by hand, not parked in this very step or to be tried later, not parted from parked siblings."""
+        if seq.is_held:
+            return False
+        if seq.parked is not None:
+            return seq.parked.step < self.step and seq.parked.retry_s <= self.now_s
+        return seq.family is None or not seq.family.is_out
+
+    def priority(self, seq: Sequence) -> int:
+        """Its class, the time it has been outside in this stretch counted in."""
+        return seq.priority - int(self._waits_s(seq) // PRIORITY_STEP_S)
+
+    def key(self, seq: Sequence) -> tuple[float, ...]:
+        """The smallest is the head; newcomers without a seat keep no parked one waiting."""
+        is_seatless = seq.parked is None and not seq.call and not self.has_seat
+        front = (seq.call, is_seatless, self.priority(seq))
+        if seq.parked is None:
+            return (*front, 1, seq.arrival)
+        if self.resume_order is ResumeOrder.PASS:
+            return (*front, 0, -seq.num_parks, *longest_parked(seq))
+        patience = int(self._waits_s(seq) // PATIENCE_STEP_S)
+        return (*front, 0, -patience, *self.resume_key(seq))
+
+    def _waits_s(self, seq: Sequence) -> float:
+        return self.now_s - (seq.parked.since_s if seq.parked is not None else seq.arrival_s)
+
+
+def _line_key(seq: Sequence) -> tuple[int, int]:
+    return seq.line_key

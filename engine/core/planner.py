@@ -1,57 +1,76 @@
-"""Decides who leaves the pool when the pages of a step are short. Pure: same arguments, same plan.
+"""Decides who leaves the pool: for the next step, or for the head of the line. Pure: same arguments, same answer.
 
-Called by the Scheduler, at most once a step and before anything of the step is carried out. The
-plan is data.
+The answers are data; the Parking carries them out, and the Pressure and the Entrance ask again
+until there is room.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable
 from collections.abc import Sequence as Seq
 
-from engine.core.kv_pool import KVPool
-from engine.core.types import Fate, PreemptPlan, Sequence, Victim
-from engine.core.victim_policies import VictimPolicy
+from engine.core.config import GUARD_S, GUARD_TOKENS
+from engine.core.types import Party
+from engine.core.victim_policies import Candidate, VictimPolicy
 
 
-def plan_preemption(
-    running: Seq[Sequence], needs: Mapping[Sequence, int], pool: KVPool, policy: VictimPolicy
-) -> PreemptPlan | None:
-    """Victims that make room for `needs`, the new pages that running sequences take in this step. Changes nothing.
+def leader_of(parties: Iterable[Party], policy: VictimPolicy) -> Party | None:
+    """The party that no ordinary park may take; None if there is none at all."""
+    return min(parties, key=policy.leader_key, default=None)
 
-    None if there is room, or nobody who may leave. `running` stands in line order; its first, the
-    leader, is never a victim, so somebody always advances. A victim's own need goes with it. If all
-    but the leader leave, the leader has the pool to itself, and fits.
+
+def choose_victim(
+    candidates: Seq[Candidate], leader: Party, short: int, policy: VictimPolicy
+) -> Candidate | None:
+    """Who leaves next when `short` pages are missing.
+
+    None if fewer than two are there: parking cannot help somebody alone. The leader is spared
+    while somebody else may go; if all others are pinned it goes before them, and pinned ones only
+    where nobody else is left. Then in this order: the least important, those who lose no
+    state, those not parked too often, and whom the policy picks of these.
     """
-    usable = pool.num_usable
-    needed = sum(needs.values())
-    short = needed - usable
-    if short <= 0:
+    if len(candidates) < 2:
         return None
-    candidates = [
-        Victim(seq, Fate.RECOMPUTE, _pages_freed(seq, pool, Counter())) for seq in running[1:]
-    ]
-    victims: list[Victim] = []
-    leaving: Counter[int] = Counter()
-    for candidate in sorted(candidates, key=policy):
-        if short <= 0:
-            break
-        seq = candidate.seq
-        victim = Victim(seq, candidate.fate, _pages_freed(seq, pool, leaving))
-        leaving.update(seq.page_table)
-        victims.append(victim)
-        short -= victim.pages_freed + needs.get(seq, 0)
-    if not victims:
-        return None
-    return PreemptPlan(
-        victims=tuple(victims),
-        pages_needed=needed,
-        pages_freed=sum(victim.pages_freed for victim in victims),
-        reason=f"the step needs {needed} new pages, {usable} are free or reusable",
-    )
+    others = [c for c in candidates if c.party[0] is not leader[0]]
+    left = [c for c in others if not c.is_pinned]
+    if not left:
+        left = [c for c in candidates if not c.is_pinned] or others
+    least = max(c.priority for c in left)
+    left = [c for c in left if c.priority == least]
+    left = [c for c in left if not c.loses_state] or left
+    if policy.guards_starved:
+        left = [c for c in left if not c.is_starved] or left
+    return policy.pick(left, short)
 
 
-def _pages_freed(seq: Sequence, pool: KVPool, leaving: Mapping[int, int]) -> int:
-    """Pages that nobody uses once `seq` has left, after the users counted in `leaving` (page -> how many)."""
-    return sum(pool.ref_count(page) == leaving.get(page, 0) + 1 for page in seq.page_table)
+def choose_rotation(
+    candidates: Seq[Candidate], lets_in: Callable[[Seq[Candidate]], bool]
+) -> Candidate | None:
+    """Who gives way to the head of the line; `lets_in` tells whether it fits once some have left.
+
+    Of those that are enough alone the one that frees fewest pages; if none is, the one that frees
+    most, and then once more. None where all together are not enough: nobody leaves for nothing.
+    """
+    if not candidates or not lets_in(candidates):
+        return None
+    enough = [c for c in candidates if lets_in([c])]
+    if enough:
+        return min(enough, key=lambda c: (c.pages_freed, -c.arrival))
+    return max(candidates, key=lambda c: (c.gain, c.arrival))
+
+
+def may_be_rotated(party: Party, *, head_priority: int, now_s: float) -> bool:
+    """Whether a party in the pool may have to give way to a head of that priority.
+
+    It must be generating, not pinned and no more important. One that has come back from a park has
+    some time first, so that two do not push each other in and out.
+    """
+    first = party[0]
+    if first.is_pinned or first.priority < head_priority:
+        return False
+    if not all(seq.is_generating for seq in party):
+        return False
+    if first.resumed_s is None:
+        return True
+    done = min(seq.num_generated - seq.num_generated_at_resume for seq in party)
+    return done >= GUARD_TOKENS or (done >= 1 and now_s - first.resumed_s >= GUARD_S)

@@ -80,6 +80,10 @@ class PrefixIndex:
         del self._pages[self._keys.pop(page)]
         return page
 
+    def remove(self, page: int) -> None:
+        """Forget a page that is neither used nor reusable, and of which no page that is known is a child."""
+        del self._pages[self._keys.pop(page)]
+
     def check(self, ref_counts: Sequence[int]) -> None:
         """Recount. Raises AssertionError, with the numbers, where the index contradicts itself or `ref_counts`."""
         assert self._pages == {key: page for page, key in self._keys.items()}, "the two maps differ"

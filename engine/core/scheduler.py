@@ -1,87 +1,109 @@
 """Decides who computes what in each step, who waits and who is parked. Pure: frozen plans out.
 
-Owned by the engine thread, which calls `schedule`, runs the step, then `update` (or `fail`); `add`,
-`abort` and `finish` come between steps. Times are arguments. Every sequence that is added leaves
-exactly once: through `update`, `finish`, `abort` or `fail`. It imports no tensor library, clock,
-thread or log.
+Owned by the engine thread, which calls `schedule`, runs the step, then `update` (or `fail`); all
+else comes between steps: `add`, `abort`, `finish`, `steer`, and what became of copies. Times are
+arguments. Every sequence that is added leaves exactly once: through `update`, `finish`, `abort`,
+`fail` or `StepBatch.ended`. It imports no tensor library, clock, thread or log.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence as Seq
 
-from engine.core.admission import Admission, may_hold, may_sit
-from engine.core.budget import share_step, tokens_for_entrant
+from engine.core.admission import Admission
 from engine.core.config import SchedulerConfig
+from engine.core.entrance import Entrance
+from engine.core.explain import Explainer
 from engine.core.kv_pool import KVPool
-from engine.core.lines import Lines
-from engine.core.planner import plan_preemption
-from engine.core.stop import finish_reason
+from engine.core.parked import Released
+from engine.core.parking import Parking
+from engine.core.patience import Patience
+from engine.core.pressure import Needs, Pressure
+from engine.core.steering import Steering
+from engine.core.stop import finish_reason, shift_context
 from engine.core.types import (
-    ParkedState,
-    PreemptPlan,
+    IS_OUT,
     SeqStatus,
     Sequence,
     SeqUpdate,
     StepBatch,
     StepRow,
 )
-from engine.core.victim_policies import VICTIM_POLICIES
+from engine.core.yard import Moves, Yard
+from engine.runs import ParkCause, ParkReason, ParkUsage, SteeringCommand
 
 
 class Scheduler:
     """Continuous batching over one page pool.
 
-    Parked sequences return before waiting ones enter, and nobody passes the head of a line.
-    Progress: the first running sequence, the leader, is never parked and gets tokens in every step;
-    where nothing runs, the head enters.
+    Parked sequences return before waiting ones of the same priority enter, and nobody passes the
+    head of the line. Progress: one party in the pool, the leader, is never parked to make room for
+    a step, and where nothing is in the pool the head enters.
     """
 
     def __init__(self, config: SchedulerConfig) -> None:
         self.config = config
-        self.pool = KVPool(config.num_pages, config.page_tokens)
-        self._policy = VICTIM_POLICIES[config.victim_policy]
-        self._lines = Lines()
-        self._step = 0
-        self._admission: Admission | None = None
+        self._yard = Yard.make(config)
+        self._parking = Parking(self._yard)
+        self._entrance = Entrance(self._yard, self._parking)
+        self._pressure = Pressure(self._yard, self._parking)
+        self._steering = Steering(self._yard, self._parking)
+        self._patience = Patience(self._yard, self._parking)
 
     # --- what is there
 
     @property
+    def pool(self) -> KVPool:
+        return self._yard.pool
+
+    @property
     def is_idle(self) -> bool:
-        return not self._lines.live
+        """Nobody is alive. Copies may still be under way for sequences that have ended."""
+        return self._yard.lines.is_empty
 
     @property
     def live(self) -> tuple[Sequence, ...]:
         """Every sequence that has not ended, in order of `add`."""
-        return self._lines.live
+        return self._yard.lines.live
 
     @property
     def num_waiting(self) -> int:
-        return len(self._lines[SeqStatus.WAITING])
+        return len(self._yard.lines[SeqStatus.WAITING])
 
     @property
     def num_running(self) -> int:
-        return len(self._lines[SeqStatus.RUNNING])
+        return len(self._yard.lines[SeqStatus.RUNNING])
 
     @property
     def num_parked(self) -> int:
-        return len(self._lines[SeqStatus.PARKED])
+        """Out because of a park: parked, on the way out or on the way back."""
+        return sum(len(self._yard.lines[status]) for status in IS_OUT)
 
     def line(self, status: SeqStatus) -> tuple[Sequence, ...]:
-        """All sequences of a status but FINISHED, in line order: the leader or the head first."""
-        return tuple(self._lines[status])
+        """All sequences of a status but FINISHED, by priority and arrival."""
+        return tuple(self._yard.lines[status])
 
     @property
     def admission(self) -> Admission | None:
-        """The latest answer to a head of the line: if not admitted, why it waits."""
-        return self._admission
+        """The latest answer to a head of the line: if not admitted, what it waits for."""
+        return self._entrance.admission
 
-    def place_in_line(self, seq: Sequence) -> int:
-        """1 for the next to enter (parked ones, then waiting ones); 0 if it runs or has ended."""
-        outside = self._lines[SeqStatus.PARKED] + self._lines[SeqStatus.WAITING]
-        return outside.index(seq) + 1 if seq in outside else 0
+    def explain(self) -> Explainer:
+        """Answers about those outside the pool as of the last step: place, reason, outlook."""
+        return Explainer(self._yard, self._entrance)
+
+    def park_usage(self) -> ParkUsage:
+        """What parked sequences hold, and how often it has come to that."""
+        counts = self._yard.counts
+        return ParkUsage(
+            budget_bytes=self._yard.budget_bytes,
+            used_bytes=self._yard.keeper.used_bytes,
+            num_parks=counts.parks,
+            num_resumes=counts.resumes,
+            num_recomputes=counts.recomputes,
+            num_rotations=counts.rotations,
+            num_last_resorts=counts.last_resorts,
+        )
 
     # --- coming and going
 
@@ -96,14 +118,19 @@ class Scheduler:
             raise ValueError(
                 f"{seq.request_id}: the prompt has {seq.num_prompt} tokens, allowed is 1 to {limit}"
             )
-        self._lines.add(seq)
+        self._yard.lines.add(seq)
+        self._patience.watch(seq)
 
     def abort(self, request_id: str, now_s: float) -> Sequence | None:
-        """End a sequence in any state and free all it holds; None if the id is not alive."""
-        seq = self._lines.find(request_id)
+        """End a sequence in any state and free all it holds; None if the id is not alive.
+
+        Pages and buffers that a copy is using come free when it lands.
+        """
+        self._yard.keeper.land_step()
+        self._yard.now_s = now_s
+        seq = self._yard.lines.find(request_id)
         if seq is not None:
-            self._end_park(seq, now_s)
-            self._end(seq)
+            self._parking.end(seq)
         return seq
 
     def finish(self, seq: Sequence) -> None:
@@ -111,37 +138,45 @@ class Scheduler:
 
         Does nothing if it has ended already. What it computed stays reusable.
         """
-        if seq.status is not SeqStatus.FINISHED:
-            self._end(seq)
+        if not seq.has_ended:
+            self._parking.end(seq)
+
+    def steer(self, command: SteeringCommand, now_s: float) -> bool:
+        """Carry out a command by hand, in effect from the next step; False if it concerns nobody alive.
+
+        Raises ValueError on a policy that does not exist or a budget below -1.
+        """
+        self._yard.now_s = now_s
+        return self._steering.apply(command)
 
     # --- a step
 
     def schedule(self, now_s: float) -> StepBatch:
-        """Settle the next step: statuses are moved and pages taken. Empty only if nothing is alive."""
-        self._step += 1
-        rows = share_step(self._running, self.config.step_tokens)
-        needs = self._page_needs(rows)
-        plan = plan_preemption(self._running, needs, self.pool, self._policy)
-        entered: tuple[Sequence, ...] = ()
-        if plan is not None:
-            self._park(plan, now_s)
-            rows = tuple(row for row in rows if row.seq.status is SeqStatus.RUNNING)
-            needs = self._page_needs(rows)
-        elif entered := self._let_in(now_s):
-            rows = share_step(self._running, self.config.step_tokens)
-            needs = self._page_needs(rows)
-        for seq, count in needs.items():
-            pages = self.pool.take(count)
-            assert pages is not None, f"{seq.request_id} needs {count} pages of {self.pool.usage()}"
-            seq.page_table += pages
-        return StepBatch(
-            step=self._step,
-            rows=rows,
-            started=tuple(seq for seq in entered if not seq.num_parks),
-            parked=tuple(victim.seq for victim in plan.victims) if plan is not None else (),
-            restored=tuple(seq for seq in entered if seq.num_parks),
-            plan=plan,
-        )
+        """Settle the next step: statuses are moved and pages taken.
+
+        Without rows nobody is alive, or all who are wait for a copy, a moment or a command.
+        """
+        yard = self._yard
+        yard.step += 1
+        yard.now_s = now_s
+        yard.keeper.land_step()
+        self._parking.honour_budget()
+        self._patience.end_impatient()
+        if yard.lines.has_outside:
+            self._entrance.let_in()
+        self._park_on_demand()
+        return self._build(*self._pressure.make_room())
+
+    def last_resort(self, batch: StepBatch, now_s: float) -> StepBatch:
+        """The step of `batch` found no memory after all, its copies being made: plan it anew with less.
+
+        Its rows are rewound to where they stood, and prefixes that nobody uses are forgotten. Where
+        that frees nothing, or fewer pages with memory behind them than the step needs, somebody is
+        parked, his state dropped if it is kept in the same memory; somebody alone ends. So every
+        call frees something, as long as anybody is in the pool.
+        """
+        self._yard.now_s = now_s
+        return self._build(*self._pressure.last_resort(batch.rows))
 
     def update(self, batch: StepBatch, token_ids: Seq[int], now_s: float) -> tuple[SeqUpdate, ...]:
         """Enter the result of a step: one token for each sampling row, in row order; returns what became of each row.
@@ -152,6 +187,8 @@ class Scheduler:
         num_sampling = len(batch.sampling_rows)
         if len(token_ids) != num_sampling:
             raise ValueError(f"{len(token_ids)} tokens for {num_sampling} sampling rows")
+        self._yard.keeper.land_step()
+        self._yard.now_s = now_s
         sampled = iter(token_ids)
         updates = []
         for row in batch.rows:
@@ -166,127 +203,105 @@ class Scheduler:
         Nothing that the step may have written can be found later: pages are published by `update`
         alone.
         """
+        self._yard.keeper.land_step()
         failed = tuple(row.seq for row in batch.rows if row.seq.status is SeqStatus.RUNNING)
         for seq in failed:
-            self._end(seq)
+            self._parking.end(seq)
         return failed
+
+    # --- copies and memory
+
+    def copy_landed(self, copy_id: int, now_s: float) -> None:
+        """A copy that a batch ordered has been made. Only needed where it need not land before the step."""
+        self._yard.now_s = now_s
+        self._parking.copy_landed(copy_id)
+
+    def copy_failed(self, copy_id: int, now_s: float) -> None:
+        """A copy could not be made, for want of host memory or otherwise.
+
+        A park loses its state and becomes a recompute. A restore is undone and tried again later:
+        of the batch that ordered it only `StepBatch.of_running` holds.
+        """
+        self._yard.now_s = now_s
+        self._parking.copy_failed(copy_id)
+
+    def buffer_is_pageable(self, request_id: str) -> None:
+        """The host buffer of a request is not pinned: its copies must land before a step from now on."""
+        seq = self._yard.lines.find(request_id)
+        if seq is not None:
+            seq.parks_in_step = True
+
+    def collect_released(self) -> Released:
+        """Memory to be given back before the next step runs; to be asked after `schedule` and when all is quiet."""
+        return Released(self.pool.collect_cold(), self._yard.keeper.take_dropped())
 
     def check(self) -> None:
         """Recount everything. Raises AssertionError, with the numbers, on whatever is wrong."""
-        self._lines.check()
-        self.pool.check()
-        listed = Counter(page for seq in self.live for page in seq.page_table)
-        counted = {page: self.pool.ref_count(page) for page in range(self.pool.num_pages)}
-        assert Counter(counted) == listed, f"uses of pages: counted {counted}, listed {listed}"
-        assert self.num_running <= self.config.seats, f"{self.num_running} on {self.config.seats}"
-        for seq in self.live:
-            runs = seq.status is SeqStatus.RUNNING
-            held, needed = len(seq.page_table), self.pool.pages_for(seq.num_computed)
-            assert held >= needed if runs else held == 0 == needed, (
-                f"{seq.request_id} ({seq.status.value}) holds {held} pages, computed {needed}"
-            )
+        self._yard.check()
 
     # --- how
 
-    @property
-    def _running(self) -> list[Sequence]:
-        return self._lines[SeqStatus.RUNNING]
+    def _park_on_demand(self) -> None:
+        """Park who is to be parked by hand, or by a test; whoever has just come back has a step first."""
+        yard, every = self._yard, self.config.knobs.park_every_tokens
+        if not (every or yard.has_wishes) or not yard.can_park:
+            return
+        yard.has_wishes = any(seq.wants_park for seq in yard.lines[SeqStatus.RESTORING])
+        entered = {*yard.moves.started, *yard.moves.restored}
+        for party in yard.running_parties():
+            is_wanted = any(seq.wants_park for seq in party)
+            if entered.intersection(party):
+                yard.has_wishes |= is_wanted
+            elif is_wanted or (every and any(_is_due(seq, every) for seq in party)):
+                cause = ParkCause.BY_USER if is_wanted else ParkCause.FORCED
+                fate = self._parking.candidate(party, 0).fate
+                self._parking.park(party, fate, ParkReason(cause=cause))
 
-    def _page_needs(self, rows: Seq[StepRow]) -> dict[Sequence, int]:
-        """New pages that rows need, for those that need any."""
-        needs = {}
-        for row in rows:
-            count = self.pool.pages_for(row.start + row.count) - len(row.seq.page_table)
-            if count > 0:
-                needs[row.seq] = count
-        return needs
-
-    def _park(self, plan: PreemptPlan, now_s: float) -> None:
-        """Carry out a plan. What a victim computed stays reusable until it is taken."""
-        for victim in plan.victims:
-            seq = victim.seq
-            seq.parked = ParkedState(now_s, victim.fate, held_tokens=len(seq.token_ids))
-            seq.num_parks += 1
-            self._drop_pages(seq)
-            self._lines.move(seq, SeqStatus.PARKED)
-
-    def _let_in(self, now_s: float) -> tuple[Sequence, ...]:
-        """Let sequences enter, head of the line after head, until one may not."""
-        entered = []
-        while line := self._lines[SeqStatus.PARKED] or self._lines[SeqStatus.WAITING]:
-            seq = line[0]
-            self._admission = may_sit(
-                len(self._running),
-                seats=self.config.seats,
-                tokens_left=tokens_for_entrant(self._running, seq, self.config.step_tokens),
-            )
-            if not self._admission.admitted:
-                break
-            found = self.pool.find(seq.token_ids)
-            self._admission = may_hold(
-                self._pages_to_enter(seq, found),
-                spare_pages=self._spare_pages(),
-                num_running=len(self._running),
-            )
-            if not self._admission.admitted:
-                break
-            self._enter(seq, found, now_s)
-            entered.append(seq)
-        return tuple(entered)
-
-    def _pages_to_enter(self, seq: Sequence, found: Seq[int]) -> int:
-        """Usable pages that `seq` takes up to its next token; those `found` cost nothing only while others use them."""
-        tokens = min(len(seq.token_ids) + 1, self.config.sequence_tokens)
-        return self.pool.pages_for(tokens) - sum(self.pool.ref_count(page) > 0 for page in found)
-
-    def _spare_pages(self) -> int:
-        """Usable pages less those that running sequences need for tokens they already have."""
-        promised = sum(
-            self.pool.pages_for(len(seq.token_ids)) - len(seq.page_table) for seq in self._running
+    def _build(self, rows: tuple[StepRow, ...], needs: Needs) -> StepBatch:
+        """Take the pages of the step and report what has moved."""
+        yard = self._yard
+        for seq, count in needs.items():
+            pages = yard.pool.take(count)
+            assert pages is not None, f"{seq.request_id} needs {count} pages of {yard.pool.usage()}"
+            seq.page_table += pages
+        moves, yard.moves = yard.moves, Moves()
+        return StepBatch(
+            step=yard.step,
+            rows=rows,
+            copies=yard.keeper.take_orders(),
+            ended=tuple(moves.ended),
+            started=tuple(moves.started),
+            restored=tuple(moves.restored),
+            parked=tuple(moves.parked),
+            awaits_copies=not rows and yard.keeper.holds_pages,
+            wake_s=None if rows else self._patience.wake_s(),
         )
-        return self.pool.num_usable - promised
-
-    def _enter(self, seq: Sequence, found: list[int], now_s: float) -> None:
-        """Give `seq` a seat and the pages `found` for its beginning."""
-        self.pool.share(found)
-        seq.page_table = found
-        seq.num_computed = len(found) * self.config.page_tokens
-        if seq.started_s is None:
-            seq.started_s = now_s
-            seq.num_cached = seq.num_computed
-        self._end_park(seq, now_s)
-        self._lines.move(seq, SeqStatus.RUNNING)
 
     def _advance(self, row: StepRow, token_id: int | None, now_s: float) -> SeqUpdate:
         """Enter one row's result: publish the pages it filled, append its token, end it if that was all."""
-        seq = row.seq
-        size = self.config.page_tokens
-        filled_before = seq.num_computed // size
+        seq, pool = row.seq, self.pool
+        size = pool.page_tokens
         seq.num_computed = row.start + row.count
-        for index in range(filled_before, seq.num_computed // size):
-            tokens = tuple(seq.token_ids[index * size : (index + 1) * size])
-            self.pool.publish(seq.page_table, index, tokens)
+        while seq.num_published < seq.num_computed // size:
+            first = seq.num_published * size
+            pool.publish(
+                seq.page_table, seq.num_published, tuple(seq.token_ids[first : first + size])
+            )
+            seq.num_published += 1
         if token_id is not None:
             seq.token_ids.append(token_id)
             if seq.first_token_s is None:
                 seq.first_token_s = now_s
-        finish = finish_reason(seq, token_id, self.config.sequence_tokens)
+        limit = self.config.sequence_tokens
+        finish = finish_reason(seq, token_id, limit)
         if finish is not None:
-            self._end(seq)
+            self._parking.end(seq)
+        elif token_id is not None and len(seq.token_ids) >= limit:
+            self._parking.drop_pages(seq)
+            shift_context(seq)
         return SeqUpdate(seq, token_id, finish)
 
-    def _end_park(self, seq: Sequence, now_s: float) -> None:
-        """Close the account of the park that `seq` comes from, if it does."""
-        if seq.parked is not None:
-            seq.last_park_s = now_s - seq.parked.since_s
-            seq.parked_s += seq.last_park_s
-            seq.parked = None
 
-    def _end(self, seq: Sequence) -> None:
-        self._drop_pages(seq)
-        self._lines.move(seq, SeqStatus.FINISHED)
-
-    def _drop_pages(self, seq: Sequence) -> None:
-        self.pool.release(seq.page_table)
-        seq.page_table = []
-        seq.num_computed = 0
+def _is_due(seq: Sequence, every_tokens: int) -> bool:
+    """Whether a test wants it parked: each time it has generated so many tokens."""
+    return seq.is_generating and seq.num_generated >= (seq.num_parks + 1) * every_tokens

@@ -1,16 +1,19 @@
-"""The scheduler's vocabulary: sequences, pages, plans and steps, all integers. Pure: no tensor, clock, thread or log.
+"""The scheduler's vocabulary: sequences, families and steps, all integers. Pure: no tensor, clock, thread or log.
 
 Intervals are half-open. A *page* is a fixed number of token positions in the pool; a sequence's
 `page_table` lists its pages in logical order, so token i lives in page `page_table[i //
-page_tokens]` at offset `i % page_tokens`.
+page_tokens]` at offset `i % page_tokens`. Those who come and go together are a *party*: a sequence
+alone, or the siblings of a family.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from engine.api import FinishReason
+from engine.core.parked import EndReason, PageCopy, ParkedState, SavedPage
 
 
 class SeqStatus(Enum):
@@ -18,31 +21,31 @@ class SeqStatus(Enum):
 
     WAITING = "waiting"
     RUNNING = "running"
+    PARKING = "parking"
+    """Its pages are being copied out: it takes no part in steps and still owns them."""
     PARKED = "parked"
+    RESTORING = "restoring"
+    """Its pages are being filled again: it owns them and takes no part in steps yet."""
     FINISHED = "finished"
 
 
 LEGAL_MOVES: dict[SeqStatus, frozenset[SeqStatus]] = {
     SeqStatus.WAITING: frozenset({SeqStatus.RUNNING, SeqStatus.FINISHED}),
-    SeqStatus.RUNNING: frozenset({SeqStatus.PARKED, SeqStatus.FINISHED}),
-    SeqStatus.PARKED: frozenset({SeqStatus.RUNNING, SeqStatus.FINISHED}),
+    SeqStatus.RUNNING: frozenset({SeqStatus.PARKING, SeqStatus.PARKED, SeqStatus.FINISHED}),
+    SeqStatus.PARKING: frozenset({SeqStatus.PARKED, SeqStatus.FINISHED}),
+    SeqStatus.PARKED: frozenset({SeqStatus.RESTORING, SeqStatus.RUNNING, SeqStatus.FINISHED}),
+    SeqStatus.RESTORING: frozenset({SeqStatus.RUNNING, SeqStatus.PARKED, SeqStatus.FINISHED}),
     SeqStatus.FINISHED: frozenset(),
 }
 
+OWNS_PAGES = frozenset({SeqStatus.RUNNING, SeqStatus.PARKING, SeqStatus.RESTORING})
+"""Statuses in which the pages of the table are the sequence's own and in the pool's account."""
 
-class Fate(Enum):
-    """What becomes of a victim's state. RECOMPUTE drops its pages; its tokens are prefilled again when it returns."""
+WAITS = frozenset({SeqStatus.WAITING, SeqStatus.PARKED})
+"""Statuses of a sequence that is in line, or held by hand."""
 
-    RECOMPUTE = "recompute"
-
-
-@dataclass(frozen=True, slots=True)
-class ParkedState:
-    """What is known of a parked sequence beside its tokens."""
-
-    since_s: float
-    fate: Fate
-    held_tokens: int
+IS_OUT = frozenset({SeqStatus.PARKING, SeqStatus.PARKED, SeqStatus.RESTORING})
+"""Statuses of a sequence that was running and is out of the steps because of a park."""
 
 
 @dataclass(slots=True, eq=False)
@@ -51,30 +54,54 @@ class Sequence:
 
     request_id: str
     token_ids: list[int]
-    """Prompt, then generated tokens."""
+    """Prompt, then generated tokens; without those that context shifts have discarded."""
     num_prompt: int
     max_new_tokens: int
-    """Generation ends with LENGTH here; already capped by the window."""
+    """Generation ends with LENGTH here; already capped by the window, unless `keep_tokens` is set."""
     eos_ids: frozenset[int]
     """Tokens that end the reply; empty when the request ignores them."""
     priority: int
     arrival: int
-    """Order of submission, kept across parks; the oldest is never an ordinary victim."""
+    """Order of submission, kept across parks."""
     arrival_s: float
+    keep_tokens: int | None = None
+    """Tokens at the beginning that a context shift keeps when the window is full; None: the reply ends there."""
+    max_wait_s: float | None = None
+    """Most seconds it waits outside the pool, all stretches together."""
+    family: Family | None = None
     status: SeqStatus = SeqStatus.WAITING
     num_computed: int = 0
-    """Tokens whose keys and values are in the pool: positions [0, num_computed)."""
+    """Tokens whose keys and values exist, in the pool or where a park keeps them: positions [0, num_computed)."""
+    num_published: int = 0
+    """Pages at the beginning of the table that the prefix index knows."""
     num_cached: int = 0
     """Prompt tokens found in the prefix index when the sequence first started."""
+    num_discarded: int = 0
+    """Tokens that context shifts have taken out of `token_ids`."""
     page_table: list[int] = field(default_factory=list)
+    saved: list[SavedPage] = field(default_factory=list)
+    """Pages copied out of the pool: those that follow `page_table`."""
     parked: ParkedState | None = None
+    is_pinned: bool = False
+    is_held: bool = False
+    """Parked by hand: in no line until it is resumed by hand."""
+    wants_park: bool = False
+    """To be parked by hand before the next step."""
+    call: int = 0
+    """Below 0: called to the head of the line by hand, the latest call being the lowest number."""
+    parks_in_step: bool = False
+    """Its host memory cannot be copied to beside a step: its parks must land before the next one."""
     num_parks: int = 0
+    num_recomputes: int = 0
     parked_s: float = 0.0
     """Seconds parked so far, over all parks that have ended."""
     last_park_s: float = 0.0
     """Seconds of the latest park that has ended."""
     started_s: float | None = None
     first_token_s: float | None = None
+    resumed_s: float | None = None
+    """When it last came back from a park."""
+    num_generated_at_resume: int = 0
 
     @property
     def line_key(self) -> tuple[int, int]:
@@ -83,11 +110,35 @@ class Sequence:
 
     @property
     def num_generated(self) -> int:
-        return len(self.token_ids) - self.num_prompt
+        return len(self.token_ids) + self.num_discarded - self.num_prompt
 
     @property
     def num_uncomputed(self) -> int:
         return len(self.token_ids) - self.num_computed
+
+    @property
+    def is_generating(self) -> bool:
+        """Past its prompt, and not reading again what it had when it was parked. A context shift does not count."""
+        is_reading = self.num_uncomputed > 1 and not self.num_discarded
+        return self.num_generated > 0 and not is_reading
+
+    @property
+    def party(self) -> Party:
+        """Those who come and go with it: itself, and the siblings in the same status, first one first."""
+        if self.family is None:
+            return (self,)
+        return tuple(seq for seq in self.family.members if seq.status is self.status)
+
+    @property
+    def has_ended(self) -> bool:
+        return self.status is SeqStatus.FINISHED
+
+    def waited_s(self, now_s: float) -> float:
+        """Seconds spent outside the pool so far, in line and parked."""
+        if self.started_s is None:
+            return now_s - self.arrival_s
+        out_s = now_s - self.parked.since_s if self.parked is not None else 0.0
+        return self.started_s - self.arrival_s + self.parked_s + out_s
 
     def move_to(self, status: SeqStatus) -> None:
         """Change the status; raises ValueError on a move that LEGAL_MOVES does not have."""
@@ -96,6 +147,36 @@ class Sequence:
                 f"{self.request_id}: {self.status.value} -> {status.value} is no legal move"
             )
         self.status = status
+
+
+Party = tuple[Sequence, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Family:
+    """Siblings: replies to one request (n > 1). They share the pages of its prompt and are never parked in part."""
+
+    members: Party
+    """In line order; those that have ended stay listed."""
+
+    @staticmethod
+    def unite(sequences: Iterable[Sequence]) -> Family:
+        """Make siblings of sequences with one prompt, before they are added. Raises ValueError if it is not one."""
+        family = Family(tuple(sorted(sequences, key=lambda seq: seq.line_key)))
+        if len({tuple(seq.token_ids) for seq in family.members}) > 1:
+            raise ValueError("siblings must have the same prompt")
+        for seq in family.members:
+            seq.family = family
+        return family
+
+    @property
+    def is_out(self) -> bool:
+        """Whether somebody of it is parked, or on the way out or back; back is who has nothing saved any more."""
+        return any(seq.status in IS_OUT or seq.saved for seq in self.members)
+
+    @property
+    def has_ended(self) -> bool:
+        return all(seq.has_ended for seq in self.members)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,43 +199,54 @@ class StepRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Victim:
-    """One sequence that gives its pages away, what becomes of them, and how many come free."""
+class SeqEnd:
+    """A sequence that the scheduler ended itself, with what a person needs to be told."""
 
     seq: Sequence
-    fate: Fate
-    pages_freed: int
-
-
-@dataclass(frozen=True, slots=True)
-class PreemptPlan:
-    """Who leaves the pool and why; data only, carried out by the scheduler."""
-
-    victims: tuple[Victim, ...]
-    pages_needed: int
-    pages_freed: int
-    reason: str
+    reason: EndReason
+    needed_tokens: int
+    """Tokens that it and its siblings would have had to hold."""
+    limit_tokens: int
+    """Tokens that the whole pool holds."""
+    waited_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class StepBatch:
-    """What one step does; `started`, `parked` and `restored` are the sequences whose status it changed."""
+    """What one step does: copies first, in order, then the rows.
+
+    `ended`, `started`, `restored` and `parked` are the sequences whose status changed since the
+    batch before, to be reported in this order.
+    """
 
     step: int
     rows: tuple[StepRow, ...]
+    copies: tuple[PageCopy, ...] = ()
+    ended: tuple[SeqEnd, ...] = ()
     started: tuple[Sequence, ...] = ()
-    parked: tuple[Sequence, ...] = ()
     restored: tuple[Sequence, ...] = ()
-    plan: PreemptPlan | None = None
+    """Back in the steps; a park that was recompute reads its tokens again first."""
+    parked: tuple[Sequence, ...] = ()
+    """Out of the steps from now on; `Sequence.parked` says why."""
+    awaits_copies: bool = False
+    """Without rows: nothing moves before a copy has landed, except by a command."""
+    wake_s: float | None = None
+    """Without rows: the moment at which time alone changes something."""
 
     @property
     def is_empty(self) -> bool:
-        """Nothing to compute; only when no sequence is alive."""
+        """Nothing to compute: nobody is alive, or all who are wait for a copy, a moment or a command."""
         return not self.rows
 
     @property
     def num_tokens(self) -> int:
         return sum(row.count for row in self.rows)
+
+    def of_running(self) -> StepBatch:
+        """The batch without what concerns sequences that could not be restored for it after all."""
+        rows = tuple(row for row in self.rows if row.seq.status is SeqStatus.RUNNING)
+        restored = tuple(seq for seq in self.restored if seq.status is SeqStatus.RUNNING)
+        return replace(self, rows=rows, restored=restored)
 
     @property
     def sampling_rows(self) -> tuple[StepRow, ...]:

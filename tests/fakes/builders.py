@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from engine.api import Origin, Priority, Request, SamplingParams, TokenIds
-from engine.core.config import SchedulerConfig
+from engine.core.config import ROTATE_AFTER_S, Knobs, ParkConfig, ParkMemory, SchedulerConfig
+from engine.core.host_pool import ROUNDING_BYTES
 from engine.core.scheduler import Scheduler
-from engine.core.types import Sequence
+from engine.core.types import Family, Sequence
 
 
 def make_scheduler(
@@ -17,8 +18,11 @@ def make_scheduler(
     max_running: int = 4,
     step_tokens: int = 64,
     window_tokens: int = 0,
+    policy: str = "fcfs",
+    park: ParkConfig | None = None,
+    knobs: Knobs | None = None,
 ) -> Scheduler:
-    """A scheduler over a small pool."""
+    """A scheduler over a small pool; by default its parks keep nothing."""
     return Scheduler(
         SchedulerConfig(
             num_pages=pages,
@@ -26,7 +30,32 @@ def make_scheduler(
             max_running=max_running,
             step_tokens=step_tokens,
             window_tokens=window_tokens,
+            victim_policy=policy,
+            park=park if park is not None else ParkConfig(),
+            knobs=knobs if knobs is not None else Knobs(),
         )
+    )
+
+
+def in_place(budget_pages: int = 64, *, rotate_after_s: float = ROTATE_AFTER_S) -> ParkConfig:
+    """Parks that move no bytes; a page is one byte, so the budget is pages."""
+    return ParkConfig(
+        memory=ParkMemory.IN_PLACE,
+        budget_bytes=budget_pages,
+        rotate_after_s=rotate_after_s,
+    )
+
+
+def copied(
+    budget_pages: int = 64, *, is_async: bool = False, rotate_after_s: float = ROTATE_AFTER_S
+) -> ParkConfig:
+    """Parks that copy to host buffers, whose sizes are whole pages."""
+    return ParkConfig(
+        memory=ParkMemory.COPIED,
+        budget_bytes=budget_pages * ROUNDING_BYTES,
+        page_bytes=ROUNDING_BYTES,
+        is_async=is_async,
+        rotate_after_s=rotate_after_s,
     )
 
 
@@ -39,6 +68,8 @@ def make_sequence(
     eos: Iterable[int] = (),
     priority: Priority = Priority.NORMAL,
     arrival_s: float = 0.0,
+    keep_tokens: int | None = None,
+    max_wait_s: float | None = None,
 ) -> Sequence:
     """A waiting sequence. A prompt given as a number has that many tokens, no two arrivals sharing any."""
     token_ids = list(_tokens(prompt, arrival))
@@ -51,7 +82,20 @@ def make_sequence(
         priority=priority,
         arrival=arrival,
         arrival_s=arrival_s,
+        keep_tokens=keep_tokens,
+        max_wait_s=max_wait_s,
     )
+
+
+def make_family(
+    size: int, prompt: int = 5, *, arrival: int = 0, max_new: int = 8
+) -> tuple[Sequence, ...]:
+    """Siblings with one prompt."""
+    tokens = list(_tokens(prompt, arrival))
+    members = [
+        make_sequence(tokens, arrival=arrival + index, max_new=max_new) for index in range(size)
+    ]
+    return Family.unite(members).members
 
 
 def make_request(

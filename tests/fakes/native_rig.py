@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from fakes.numpy_reference import NumpyProgram
 from kernels.api import Buffer, Program, Recorder, StepInputs, WeightRef
 from kernels.cpu.library import NativeUnavailable, load_library
+from kernels.host_memory import reserve
 from kernels.kv_layout import KvPool, KvType
 from kernels.native_backend import NativeBackend, NativeProgram, StepLimits
 from kernels.quant import BLOCK_FORMATS, dequantize
@@ -129,7 +130,9 @@ def compiled(
 ) -> Iterator[NativeProgram]:
     """The program on the native kernels, with a pool of its own."""
     backend = NativeBackend(load_library(variant), threads)
-    pool = KvPool(backend.page_layout(program, kv_type), pages)
+    layout = backend.page_layout(program, kv_type)
+    memory = np.frombuffer(reserve(pages * layout.page_bytes), np.uint8)
+    pool = KvPool(layout, memory.reshape(pages, layout.page_bytes))
     pool.pages[...] = 0xFF  # not numbers: what lies where nobody wrote must not matter
     native = backend.compile(program, weights, pool, StepLimits(rows, rows))
     try:

@@ -1,100 +1,60 @@
-"""Seeded random workloads for the scheduler, played on the fake runner with every promise checked in every step.
+"""Plays the world of a seed on the fake runner, with every promise checked in every step.
 
-One seed is one world: a tiny pool, prompts that begin alike, chats with further turns, aborts, stop strings and device
-failures. `play(seed)` raises AssertionError on the first broken promise and otherwise tells what happened.
+Requests and families come and go, chats take further turns, people park, call, pin and rank them, change policy and
+budget; steps break, copies land late or fail. `play(seed)` raises AssertionError on the first broken promise and
+otherwise tells what happened.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, field
-from random import Random
+from dataclasses import replace
 
 from engine.api import FinishReason, Priority
-from engine.core.config import SchedulerConfig
-from engine.core.scheduler import Scheduler
-from engine.core.types import LEGAL_MOVES, SeqStatus, Sequence, StepBatch
+from engine.core.parked import EndReason
+from engine.core.types import IS_OUT, Family, SeqStatus, Sequence, SeqUpdate, StepBatch
+from engine.core.victim_policies import VICTIM_POLICIES
 from engine.errors import DeviceFailure
+from engine.runs import (
+    ParkNow,
+    Pin,
+    ResumeNext,
+    SetParkBudget,
+    SetPriority,
+    SetVictimPolicy,
+    SteeringCommand,
+)
 from fakes.builders import make_sequence
-from fakes.fake_runner import VOCABULARY, FakeRunner, solo_reply
+from fakes.fake_runner import VOCABULARY, salt_of, solo_reply
+from fakes.promises import check_batch, check_end, check_reply, check_state, look
+from fakes.worlds import Case, End, Told, World, make_world, random_budget
 
-MOST_STEPS = 5000
-
-
-@dataclass(slots=True)
-class Told:
-    """What one workload did; sums of it show that the fuzz reached what it is meant to reach."""
-
-    steps: int = 0
-    sequences: int = 0
-    parks: int = 0
-    cached_tokens: int = 0
-    found_again_tokens: int = 0
-    aborted: int = 0
-    stopped: int = 0
-    failed: int = 0
-
-
-@dataclass(slots=True)
-class Case:
-    """A sequence and what must become of it."""
-
-    seq: Sequence
-    stop_ids: frozenset[int]
-    expected: list[int]
-    reason: FinishReason
-    seen: SeqStatus = SeqStatus.WAITING
-    broken: bool = False
-    """Aborted, or lost in a failed step: its tokens must be a beginning of `expected`."""
-
-
-@dataclass(slots=True)
-class World:
-    """A workload being played."""
-
-    random: Random
-    config: SchedulerConfig
-    scheduler: Scheduler
-    runner: FakeRunner
-    checked: bool
-    """Whether the scheduler recounts in every step; without, only what the runner reads can show a mistake."""
-    beginnings: list[list[int]]
-    cases: dict[str, Case] = field(default_factory=dict)
-    told: Told = field(default_factory=Told)
-    to_come: int = 0
+MOST_STEPS = 20_000
 
 
 def play(seed: int, *, checked: bool = True) -> Told:
     """Play one workload to its end. Raises AssertionError, naming the seed, on a broken promise."""
-    world = _make_world(seed, checked=checked)
+    world = make_world(seed, checked=checked)
     try:
         while world.to_come or not world.scheduler.is_idle:
             _let_requests_come_and_go(world)
             if not world.scheduler.is_idle:
                 _play_step(world)
-        _check_end(world)
+        _land_copies(world, share=1.0)
+        _give_back(world)
+        check_end(world)
     except AssertionError as error:
         raise AssertionError(f"seed {seed}, step {world.told.steps}: {error}") from error
-    return world.told
-
-
-def _make_world(seed: int, *, checked: bool) -> World:
-    random = Random(seed)
-    page_tokens = random.choice([1, 2, 3, 4, 8])
-    num_pages = random.randint(2, 24)
-    pool_tokens = num_pages * page_tokens
-    config = SchedulerConfig(
-        num_pages=num_pages,
-        page_tokens=page_tokens,
-        max_running=random.randint(1, 7),
-        step_tokens=random.choice([1, 2, 3, 5, 8, 16, 64]),
-        window_tokens=random.choice([0, 0, 0, random.randint(2, pool_tokens)]),
+    counts = world.scheduler._yard.counts
+    return replace(
+        world.told,
+        recomputes=counts.recomputes,
+        rotations=counts.rotations,
+        last_resorts=counts.last_resorts,
+        copied_pages=world.copier.copied_pages,
     )
-    longest = min(config.sequence_tokens // 2 + 1, 40)
-    beginnings = [[random.randrange(3) for _ in range(longest)] for _ in range(3)]
-    world = World(random, config, Scheduler(config), FakeRunner(config), checked, beginnings)
-    world.to_come = random.randint(3, 16)
-    return world
+
+
+# --- requests
 
 
 def _let_requests_come_and_go(world: World) -> None:
@@ -104,70 +64,226 @@ def _let_requests_come_and_go(world: World) -> None:
         beginning = random.choice(world.beginnings)
         prompt = beginning[: random.randint(1, len(beginning))]
         tail = [random.randrange(3) for _ in range(random.randint(0, 6))]
-        _submit(world, (prompt + tail)[: world.config.sequence_tokens])
+        size = random.choice([*7 * [1], 2, 3])
+        _submit(world, (prompt + tail)[: world.config.sequence_tokens], size)
     if scheduler.live and random.random() < 0.01:
-        case = world.cases[random.choice(scheduler.live).request_id]
-        assert scheduler.abort(case.seq.request_id, float(world.told.steps)) is case.seq
-        case.broken = True
-        world.told.aborted += 1
+        _abort(world, random.choice(scheduler.live))
+    in_transfer = [*scheduler.line(SeqStatus.PARKING), *scheduler.line(SeqStatus.RESTORING)]
+    if in_transfer and random.random() < 0.05:
+        _abort(world, random.choice(in_transfer))
+    if scheduler.live and random.random() < world.meddles:
+        _meddle(world)
 
 
-def _submit(world: World, prompt: list[int]) -> None:
-    random, arrival = world.random, world.told.sequences
+def _submit(world: World, prompt: list[int], size: int = 1) -> None:
+    random = world.random
     ends = random.sample(range(VOCABULARY), random.choice([0, 0, 2]))
-    seq = make_sequence(
-        prompt,
-        arrival=arrival,
-        max_new=random.choice([0, 1, 5, 20, 40, 40, 1000]),
-        eos=ends[:1],
-        priority=random.choice([*Priority, Priority.NORMAL, Priority.NORMAL]),
-    )
+    keep = random.choice([None, None, None, 0, 3]) if size == 1 else None
+    max_new = random.choice([0, 1, 5, 20, 40, 40, 1000] if keep is None else [5, 20, 40, 300])
+    priority = random.choice([*Priority, Priority.NORMAL, Priority.NORMAL])
+    members = [
+        make_sequence(
+            prompt,
+            arrival=world.arrivals + index,
+            max_new=max_new,
+            eos=ends[:1],
+            priority=priority,
+            arrival_s=world.now_s,
+            keep_tokens=keep,
+            max_wait_s=random.choice([*9 * [None], 0.0, 5.0, 50.0]),
+        )
+        for index in range(size)
+    ]
+    world.arrivals += size
+    if size > 1:
+        Family.unite(members)
+        world.told.families += 1
+    for seq in members:
+        _expect(world, seq, ends)
+        world.scheduler.add(seq)
+
+
+def _expect(world: World, seq: Sequence, ends: list[int]) -> None:
     expected, reason = solo_reply(
-        prompt, max_new=seq.max_new_tokens, ends=ends, limit=world.config.sequence_tokens
+        seq.token_ids,
+        max_new=seq.max_new_tokens,
+        ends=ends,
+        limit=world.config.sequence_tokens,
+        keep=seq.keep_tokens,
+        salt=salt_of(seq),
     )
     world.cases[seq.request_id] = Case(seq, frozenset(ends[1:]), expected, reason)
     world.told.sequences += 1
-    world.scheduler.add(seq)
+
+
+def _abort(world: World, seq: Sequence) -> None:
+    case = world.cases[seq.request_id]
+    world.told.aborted += 1
+    world.told.aborted_in_transfer += seq.status in IS_OUT - {SeqStatus.PARKED}
+    assert world.scheduler.abort(seq.request_id, world.now_s) is seq
+    _break_off(case, FinishReason.ABORTED)
+
+
+def _break_off(case: Case, end: End) -> None:
+    assert case.end is None, f"{case.seq.request_id} ends twice: {case.end} and {end}"
+    case.end, case.is_broken = end, True
+
+
+# --- people
+
+
+def _meddle(world: World) -> None:
+    world.told.commands += 1
+    command = _random_command(world)
+    if isinstance(command, SetParkBudget):
+        world.budget_bytes = command.budget_bytes
+        world.may_be_ended |= command.budget_bytes == 0
+    world.scheduler.steer(command, world.now_s)
+
+
+def _random_command(world: World) -> SteeringCommand:
+    random = world.random
+    name = random.choice(world.scheduler.live).request_id
+    return random.choice(
+        [
+            ParkNow(request_id=name),
+            ParkNow(request_id=name),
+            ResumeNext(request_id=name),
+            ResumeNext(request_id=name),
+            Pin(request_id=name),
+            Pin(request_id=name, is_pinned=False),
+            SetPriority(request_id=name, priority=random.choice([*Priority])),
+            SetVictimPolicy(name=random.choice(sorted(VICTIM_POLICIES))),
+            SetParkBudget(
+                budget_bytes=random_budget(
+                    random,
+                    world.config.park.memory,
+                    world.config.num_pages,
+                    world.config.park.page_bytes,
+                )
+            ),
+        ]
+    )
+
+
+# --- steps
 
 
 def _play_step(world: World) -> None:
-    told, scheduler = world.told, world.scheduler
+    told, scheduler, random = world.told, world.scheduler, world.random
     told.steps += 1
+    world.now_s += world.step_s * random.uniform(0.5, 1.5)
     assert told.steps < MOST_STEPS, f"still alive: {[seq.request_id for seq in scheduler.live]}"
-    before = scheduler.line(SeqStatus.RUNNING)
-    batch = scheduler.schedule(float(told.steps))
-    _check_batch(world, batch, before)
-    told.parks += len(batch.parked)
-    told.cached_tokens += sum(seq.num_cached for seq in batch.started)
-    told.found_again_tokens += sum(seq.num_computed for seq in batch.restored)
-    if world.random.random() < 0.005:
+    _land_copies(world, share=0.3)
+    before = look(world)
+    batch = scheduler.schedule(world.now_s)
+    check_batch(world, batch, before)
+    _give_back(world)
+    batch = _make_copies(world, batch)
+    _note(world, batch)
+    if random.random() < 0.003:
+        batch = scheduler.last_resort(batch, world.now_s)
+        world.may_be_ended = True
+        _give_back(world)
+        batch = _make_copies(world, batch)
+        _note(world, batch)
+    if batch.is_empty:
+        _wait(world, batch)
+    elif random.random() < 0.005:
         _break_down(world, batch)
     else:
         _compute(world, batch)
-    _check_state(world)
+    _give_back(world)
+    check_state(world)
+
+
+def _note(world: World, batch: StepBatch) -> None:
+    """Take note of who moved, and of who was ended."""
+    told = world.told
+    told.parks += len(batch.parked)
+    told.cached_tokens += sum(seq.num_cached for seq in batch.started)
+    told.found_again_tokens += sum(seq.num_computed for seq in batch.restored)
+    for end in batch.ended:
+        told.pool_full += end.reason is EndReason.POOL_FULL
+        told.waited_too_long += end.reason is EndReason.WAITED_TOO_LONG
+        _break_off(world.cases[end.seq.request_id], end.reason)
+
+
+def _make_copies(world: World, batch: StepBatch) -> StepBatch:
+    """Carry out or start the copies of a batch; some fail."""
+    for order in batch.copies:
+        if world.random.random() < world.copy_fails:
+            world.told.failed_copies += 1
+            world.scheduler.copy_failed(order.copy_id, world.now_s)
+            batch = batch.of_running()
+        else:
+            world.copier.issue(order)
+    if batch.copies and world.random.random() < 0.05:
+        world.scheduler.buffer_is_pageable(batch.copies[0].request_ids[0])
+    return batch
+
+
+def _land_copies(world: World, share: float) -> None:
+    """Some of the copies under way land, or fail after all."""
+    for copy_id in tuple(world.copier.under_way):
+        if world.random.random() >= share:
+            continue
+        if world.random.random() < world.copy_fails:
+            world.told.failed_copies += 1
+            world.copier.fail(copy_id)
+            world.scheduler.copy_failed(copy_id, world.now_s)
+        else:
+            world.copier.land(copy_id)
+            world.scheduler.copy_landed(copy_id, world.now_s)
+
+
+def _give_back(world: World) -> None:
+    released = world.scheduler.collect_released()
+    world.told.released_pages += len(released.pages)
+    world.runner.give_back(released)
+    world.copier.give_back(released)
+
+
+def _wait(world: World, batch: StepBatch) -> None:
+    """Nothing to compute: a copy lands, time passes, or somebody lets go of whom he has parked."""
+    scheduler = world.scheduler
+    if batch.awaits_copies:
+        _land_copies(world, share=0.9)
+    elif batch.wake_s is not None:
+        world.now_s = max(world.now_s, batch.wake_s)
+    held = [seq for seq in scheduler.live if seq.is_held]
+    if held and not batch.awaits_copies:
+        name = world.random.choice(held).request_id
+        assert scheduler.steer(ResumeNext(request_id=name), world.now_s)
 
 
 def _compute(world: World, batch: StepBatch) -> None:
     token_ids = world.runner.execute(batch)
-    for update in world.scheduler.update(batch, token_ids, float(world.told.steps)):
-        case, reason = world.cases[update.seq.request_id], update.finish
-        if update.token_id in case.stop_ids:  # as the runtime does for a stop string
-            world.scheduler.finish(update.seq)
-            reason = FinishReason.STOP
-            world.told.stopped += 1
-        if reason is not None:
-            assert reason is case.reason, f"{update.seq.request_id} ended with {reason}"
-            _check_reply(case)
-            _perhaps_next_turn(world, update.seq)
+    for update in world.scheduler.update(batch, token_ids, world.now_s):
+        _hear(world, update)
+
+
+def _hear(world: World, update: SeqUpdate) -> None:
+    case, reason = world.cases[update.seq.request_id], update.finish
+    if update.token_id is not None:
+        case.said.append(update.token_id)
+    world.told.shifts += update.seq.num_discarded > 0 and update.seq.num_computed == 0
+    if update.token_id in case.stop_ids:  # as the runtime does for a stop string
+        world.scheduler.finish(update.seq)
+        reason = FinishReason.STOP
+        world.told.stopped += 1
+    if reason is not None:
+        assert case.end is None, f"{update.seq.request_id} ends twice: {case.end} and {reason}"
+        assert reason is case.reason, f"{update.seq.request_id} ended with {reason}"
+        case.end = reason
+        check_reply(case)
+        _perhaps_next_turn(world, update.seq)
 
 
 def _perhaps_next_turn(world: World, seq: Sequence) -> None:
     prompt = [*seq.token_ids, world.random.randrange(3)]
-    if (
-        world.to_come
-        and len(prompt) <= world.config.sequence_tokens
-        and world.random.random() < 0.4
-    ):
+    fits = len(prompt) <= world.config.sequence_tokens
+    if world.to_come and fits and world.random.random() < 0.4:
         world.to_come -= 1
         _submit(world, prompt)
 
@@ -179,59 +295,5 @@ def _break_down(world: World, batch: StepBatch) -> None:
         failed = world.scheduler.fail(batch)
     assert failed == tuple(row.seq for row in batch.rows)
     for seq in failed:
-        world.cases[seq.request_id].broken = True
+        _break_off(world.cases[seq.request_id], EndReason.RESTORE_FAILED)
     world.told.failed += len(failed)
-
-
-def _check_batch(world: World, batch: StepBatch, before: tuple[Sequence, ...]) -> None:
-    scheduler = world.scheduler
-    assert not batch.is_empty, "an empty step while somebody is alive"
-    assert batch.num_tokens <= world.config.step_tokens, f"{batch.num_tokens} tokens in a step"
-    rows = Counter(row.seq.request_id for row in batch.rows)
-    assert max(rows.values()) == 1, f"several rows: {rows}"
-    assert all(row.count > 0 for row in batch.rows), "a row without tokens"
-    running = scheduler.line(SeqStatus.RUNNING)
-    assert running[0].request_id in rows, "the leader stands still"
-    idle = [s.request_id for s in running if s.num_uncomputed == 1 and s.request_id not in rows]
-    assert not idle or batch.parked, f"one token short, but not served: {idle}"
-    if batch.parked:
-        assert before[0] not in batch.parked, "the leader was parked"
-        assert max(s.line_key for s in running) < min(s.line_key for s in batch.parked)
-        assert not batch.started, "somebody entered in a step that parks"
-        assert not batch.restored, "somebody returned in a step that parks"
-    if batch.started:
-        assert not scheduler.num_parked, "a newcomer passed a parked sequence"
-    parked, waiting = scheduler.line(SeqStatus.PARKED), scheduler.line(SeqStatus.WAITING)
-    for entered, left in ((batch.restored, parked), (batch.started, waiting)):
-        assert not entered or not left or entered[-1].line_key < left[0].line_key, "passed in line"
-
-
-def _check_state(world: World) -> None:
-    if world.checked:
-        world.scheduler.check()
-    for case in world.cases.values():
-        now = case.seq.status
-        assert now is case.seen or now in _reachable(case.seen), f"{case.seen} became {now}"
-        case.seen = now
-
-
-def _reachable(status: SeqStatus) -> set[SeqStatus]:
-    """Statuses that one step (plan, then result) can lead to."""
-    once = set(LEGAL_MOVES[status])
-    return once | {after for one in once for after in LEGAL_MOVES[one]}
-
-
-def _check_reply(case: Case) -> None:
-    reply = case.seq.token_ids[case.seq.num_prompt :]
-    if case.broken:
-        assert reply == case.expected[: len(reply)], f"{case.seq.request_id} said {reply}"
-    else:
-        assert reply == case.expected, f"{case.seq.request_id} said {reply}, alone {case.expected}"
-
-
-def _check_end(world: World) -> None:
-    for case in world.cases.values():
-        assert case.seq.status is SeqStatus.FINISHED, f"{case.seq.request_id} never ended"
-        _check_reply(case)
-    usage = world.scheduler.pool.usage()
-    assert usage.free_pages + usage.reusable_pages == usage.total_pages, f"pages lost: {usage}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from fakes.native_programs import MODELS, record
@@ -11,6 +12,7 @@ from fakes.native_rig import VARIANTS, compiled, needs_kernels, one_page_each
 from kernels.api import AttentionShape, Recorder, WeightRef
 from kernels.cpu.library import NativeError, NativeUnavailable, ThreadTeam, load_library
 from kernels.kv_layout import KvPool, page_layout
+from kernels.native_backend import NativeBackend, StepLimits
 
 
 def test_kernels_that_were_not_built_are_named_with_a_remedy(tmp_path: Path) -> None:
@@ -83,9 +85,16 @@ def test_ops_that_disagree_about_a_layers_heads_are_refused() -> None:
         page_layout(recorder.finish(out))
 
 
-def test_a_pool_has_a_page() -> None:
-    program, _ = record(MODELS["llama"])
-    with pytest.raises(ValueError, match="at least 1 page"):
-        KvPool(page_layout(program), 0)
-    with pytest.raises(MemoryError, match="no room for a pool"):
-        KvPool(page_layout(program), 1 << 50)
+@needs_kernels
+def test_a_pool_of_another_layout_is_refused() -> None:
+    program, weights = record(MODELS["llama"])
+    layout = page_layout(program)
+    backend = NativeBackend(load_library(), 1)
+    narrow = np.zeros((4, layout.page_bytes - 64), np.uint8)
+    strided = np.zeros((8, layout.page_bytes), np.uint8)[::2]
+    none = np.zeros((0, layout.page_bytes), np.uint8)
+    for pages in (narrow, strided, none):
+        pool = KvPool(layout, pages)
+        with pytest.raises(ValueError, match=f"pages of {layout.page_bytes} bytes side by side"):
+            backend.compile(program, weights.source(), pool, StepLimits(8, 8))
+    backend.close()

@@ -171,7 +171,8 @@ class RandomProgram:
     def rotary(self) -> Buffer:
         heads = self.dice.choice([1, 2, 4])
         dim = self.WIDTH // heads
-        return self.recorder.rotary(self.any(), RotaryShape(heads, dim, 4, (1.0, 0.3)))
+        shape = RotaryShape(heads, dim, 4, (1.0, 0.3))
+        return self.recorder.rotary(self.any(), shape)
 
     def attention(self) -> Buffer:
         heads = self.dice.choice([1, 2, 4])

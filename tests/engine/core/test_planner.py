@@ -1,95 +1,160 @@
-"""The plan frees what is needed, counts shared pages right, and leaves the leader alone."""
+"""Who leaves, as a function of candidates: the filters before a policy, and who gives way to a head of the line."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence as Seq
+
+import pytest
+
 from engine.api import Priority
-from engine.core.kv_pool import KVPool
-from engine.core.planner import plan_preemption
-from engine.core.types import PreemptPlan, Sequence
-from engine.core.victim_policies import VICTIM_POLICIES
+from engine.core.parked import Fate
+from engine.core.planner import choose_rotation, choose_victim, leader_of, may_be_rotated
+from engine.core.types import Party
+from engine.core.victim_policies import VICTIM_POLICIES, Candidate
 from fakes.builders import make_sequence
 
-FCFS = VICTIM_POLICIES["fcfs"]
+FCFS, SMALLEST = VICTIM_POLICIES["fcfs"], VICTIM_POLICIES["smallest"]
 
 
-def holder(
-    pool: KVPool, pages: int, arrival: int, priority: Priority = Priority.NORMAL
-) -> Sequence:
-    seq = make_sequence(arrival=arrival, priority=priority)
-    seq.page_table = pool.take(pages) or []
-    return seq
+def candidate(
+    arrival: int,
+    tokens: int = 5,
+    *,
+    fate: Fate = Fate.SWAP,
+    priority: Priority = Priority.NORMAL,
+    is_pinned: bool = False,
+    num_parks: int = 0,
+) -> Candidate:
+    """Pages of one token."""
+    seq = make_sequence(tokens, arrival=arrival, priority=priority)
+    seq.is_pinned, seq.num_parks, seq.num_computed = is_pinned, num_parks, tokens - 1
+    return Candidate((seq,), fate, pages_freed=tokens, own_need=0)
 
 
-def names(plan: PreemptPlan | None) -> list[str]:
-    return [victim.seq.request_id for victim in plan.victims] if plan else []
+def chosen(candidates: Seq[Candidate], policy_name: str = "fcfs") -> int | None:
+    policy = VICTIM_POLICIES[policy_name]
+    leader = leader_of([c.party for c in candidates], policy)
+    assert leader is not None
+    victim = choose_victim(candidates, leader, 1, policy)
+    return None if victim is None else victim.arrival
 
 
-def test_no_plan_while_there_is_room() -> None:
-    pool = KVPool(4, 2)
-    running = [holder(pool, 1, 0), holder(pool, 1, 1)]
-    assert plan_preemption(running, {running[0]: 2}, pool, FCFS) is None
+# --- ordinary victims
 
 
-def test_the_newest_leaves_and_no_more_than_needed() -> None:
-    pool = KVPool(6, 2)
-    running = [holder(pool, 2, arrival) for arrival in range(3)]
-    plan = plan_preemption(running, {running[0]: 1}, pool, FCFS)
-    assert names(plan) == ["r2"]
-    assert plan is not None
-    assert (plan.pages_needed, plan.pages_freed) == (1, 2)
-    assert plan.reason == "the step needs 1 new pages, 0 are free or reusable"
+def test_nobody_leads_nobody() -> None:
+    assert leader_of([], FCFS) is None
 
 
-def test_several_leave_when_one_does_not_suffice() -> None:
-    pool = KVPool(6, 2)
-    running = [holder(pool, 2, arrival) for arrival in range(3)]
-    assert names(plan_preemption(running, {running[0]: 3}, pool, FCFS)) == ["r2", "r1"]
+def test_somebody_alone_is_no_victim() -> None:
+    assert chosen([candidate(1)]) is None
 
 
-def test_a_victims_own_need_leaves_with_it() -> None:
-    pool = KVPool(4, 2)
-    running = [holder(pool, 2, 0), holder(pool, 1, 1), holder(pool, 1, 2)]
-    needs = {running[1]: 1, running[2]: 1}
-    assert names(plan_preemption(running, needs, pool, FCFS)) == ["r2"]
+def test_the_leader_is_spared() -> None:
+    assert chosen([candidate(1, 9), candidate(2, 20)], "smallest") == 1
+    assert chosen([candidate(1), candidate(2)]) == 2
 
 
-def test_the_leader_stays_even_if_that_is_not_enough() -> None:
-    pool = KVPool(4, 2)
-    running = [holder(pool, 3, 0), holder(pool, 1, 1)]
-    assert names(plan_preemption(running, {running[0]: 5}, pool, FCFS)) == ["r1"]
+def test_the_least_important_leave_first() -> None:
+    background = candidate(2, priority=Priority.BACKGROUND)
+    assert chosen([candidate(1), background, candidate(3)]) == 2
 
 
-def test_a_lone_sequence_is_no_victim() -> None:
-    pool = KVPool(2, 2)
-    running = [holder(pool, 2, 0)]
-    assert plan_preemption(running, {running[0]: 1}, pool, FCFS) is None
+def test_whose_state_can_be_kept_leaves_before_whose_must_be_dropped() -> None:
+    dropped = candidate(3, fate=Fate.RECOMPUTE)
+    assert chosen([candidate(1), candidate(2), dropped]) == 2
+    assert chosen([candidate(1), dropped]) == 3
 
 
-def test_less_important_sequences_leave_before_newer_ones() -> None:
-    pool = KVPool(3, 2)
-    running = [holder(pool, 1, 1), holder(pool, 1, 2), holder(pool, 1, 0, Priority.BACKGROUND)]
-    assert names(plan_preemption(running, {running[0]: 1}, pool, FCFS)) == ["r0"]
+def test_one_who_has_computed_nothing_yet_loses_nothing() -> None:
+    fresh = candidate(3, 1, fate=Fate.RECOMPUTE)
+    assert chosen([candidate(1), candidate(2), fresh]) == 3
 
 
-def test_pages_that_others_still_use_are_not_counted_as_freed() -> None:
-    pool = KVPool(4, 2)
-    leader, second, third = holder(pool, 2, 0), holder(pool, 1, 1), holder(pool, 1, 2)
-    shared = leader.page_table[:1]
-    pool.share(shared)
-    third.page_table = shared + third.page_table
-    plan = plan_preemption([leader, second, third], {leader: 1}, pool, FCFS)
-    assert names(plan) == ["r2"]
-    assert plan is not None
-    assert plan.pages_freed == 1
+def test_importance_comes_before_the_fate_of_the_state() -> None:
+    background = candidate(2, fate=Fate.RECOMPUTE, priority=Priority.BACKGROUND)
+    assert chosen([candidate(1), background, candidate(3)]) == 2
 
 
-def test_a_page_shared_by_two_victims_is_freed_once_by_the_second() -> None:
-    pool = KVPool(4, 2)
-    leader, second = holder(pool, 2, 0), holder(pool, 2, 1)
-    third = make_sequence(arrival=2)
-    third.page_table = second.page_table[:1]
-    pool.share(third.page_table)
-    plan = plan_preemption([leader, second, third], {leader: 2}, pool, FCFS)
-    assert plan is not None
-    assert [(v.seq.request_id, v.pages_freed) for v in plan.victims] == [("r2", 0), ("r1", 2)]
-    assert plan.pages_freed == 2
+def test_the_pinned_stay_while_anybody_else_can_go_even_the_leader() -> None:
+    assert chosen([candidate(1), candidate(2), candidate(3, is_pinned=True)]) == 2
+    assert chosen([candidate(1), candidate(2, is_pinned=True)]) == 1
+
+
+def test_where_all_are_pinned_one_of_them_goes_but_not_the_leader() -> None:
+    assert chosen([candidate(i, is_pinned=True) for i in (1, 2, 3)]) == 3
+
+
+def test_one_parked_three_times_is_passed_over_while_another_can_go() -> None:
+    often = candidate(2, 1, num_parks=3)
+    assert chosen([candidate(1, 9), often, candidate(3, 4)], "smallest") == 3
+    assert chosen([candidate(1, 9), often], "smallest") == 2
+
+
+def test_the_order_of_arrival_needs_no_such_guard() -> None:
+    assert chosen([candidate(1), candidate(2), candidate(3, num_parks=9)]) == 3
+
+
+# --- rotation
+
+
+def fits_with(pages: int, candidates: Seq[Candidate]) -> Candidate | None:
+    return choose_rotation(candidates, lambda leaving: sum(c.pages_freed for c in leaving) >= pages)
+
+
+def test_the_smallest_that_lets_the_head_in_gives_way() -> None:
+    candidates = [candidate(1, 40), candidate(2, 90), candidate(3, 10)]
+    choice = fits_with(30, candidates)
+    assert choice is not None
+    assert choice.arrival == 1
+
+
+def test_where_nobody_is_enough_alone_the_largest_gives_way_first() -> None:
+    candidates = [candidate(1, 40), candidate(2, 30), candidate(3, 10)]
+    choice = fits_with(60, candidates)
+    assert choice is not None
+    assert choice.arrival == 1
+
+
+def test_nobody_gives_way_for_nothing() -> None:
+    assert fits_with(60, [candidate(1, 40), candidate(3, 10)]) is None
+    assert fits_with(0, []) is None
+
+
+def generating(*, resumed_s: float | None = None, since: int = 0) -> Party:
+    seq = make_sequence(4, arrival=1)
+    seq.token_ids += [1] * 40
+    seq.num_computed = 43
+    seq.resumed_s, seq.num_generated_at_resume = resumed_s, 40 - since
+    return (seq,)
+
+
+def rotates(party: Party, *, head_priority: int = Priority.NORMAL, now_s: float = 10.0) -> bool:
+    return may_be_rotated(party, head_priority=head_priority, now_s=now_s)
+
+
+def test_every_generating_resident_may_be_rotated() -> None:
+    assert rotates(generating())
+
+
+def test_a_prompt_in_progress_may_not() -> None:
+    reading = make_sequence(4, arrival=1)
+    assert not rotates((reading,))
+
+
+def test_neither_the_pinned_nor_the_more_important_may() -> None:
+    party = generating()
+    assert not rotates(party, head_priority=Priority.BACKGROUND)
+    party[0].is_pinned = True
+    assert not rotates(party)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "seconds", "may"),
+    [(0, 9.0, False), (1, 1.9, False), (1, 2.0, True), (31, 1.9, False), (32, 0.0, True)],
+)
+def test_one_that_has_come_back_has_32_tokens_or_one_and_two_seconds(
+    tokens: int, seconds: float, *, may: bool
+) -> None:
+    party = generating(resumed_s=10.0 - seconds, since=tokens)
+    assert rotates(party) is may

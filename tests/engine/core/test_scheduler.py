@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from engine.api import FinishReason, Priority
+from engine.core.admission import Admission
+from engine.runs import WaitKind
 from fakes.builders import make_scheduler, make_sequence
 from fakes.fake_runner import solo_reply
 from fakes.stepping import Bench, prompt_of, reply_of
@@ -109,9 +111,9 @@ def test_sequences_beyond_the_seats_wait_in_order_of_priority_and_arrival() -> N
     bench.step()
     scheduler = bench.scheduler
     assert (scheduler.num_running, scheduler.num_waiting, scheduler.num_parked) == (1, 3, 0)
-    assert [scheduler.place_in_line(seq) for seq in (first, urgent, early, late)] == [0, 1, 2, 3]
-    assert scheduler.admission is not None
-    assert scheduler.admission.reason == "all 1 seats are taken"
+    explain = scheduler.explain()
+    assert [explain.place(seq) for seq in (first, urgent, early, late)] == [0, 1, 2, 3]
+    assert scheduler.admission == Admission(WaitKind.NO_SEAT)
     assert list(bench.run()) == ["r1", "r4", "r2", "r3"]
 
 

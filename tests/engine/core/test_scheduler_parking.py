@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from engine.api import FinishReason, Priority
-from engine.core.types import SeqStatus, SeqUpdate
-from fakes.builders import make_scheduler, make_sequence
-from fakes.fake_runner import solo_reply
-from fakes.stepping import Bench, prompt_of, reply_of
+from engine.core.config import ParkConfig
+from engine.core.parked import EndReason, Fate
+from engine.core.types import SeqStatus, Sequence, SeqUpdate
+from engine.runs import ParkCause, ParkReason
+from fakes.builders import in_place, make_scheduler, make_sequence
+from fakes.stepping import Bench, assert_undisturbed, reply_of
 
 # --- parking
 
@@ -19,16 +21,26 @@ def test_when_pages_run_out_the_newest_is_parked_and_comes_back() -> None:
     bench.add(old, new)
     batch = bench.step_until_parked()
     assert batch.parked == (new,)
-    assert batch.plan is not None
-    assert batch.plan.victims[0].pages_freed == 4
     assert new.status is SeqStatus.PARKED
     assert new.parked is not None
-    assert (new.parked.held_tokens, new.num_computed, new.page_table) == (17, 0, [])
+    assert new.parked.reason == ParkReason(
+        cause=ParkCause.PAGES_SHORT, for_ids=("r1",), pages_short=2
+    )
+    assert (new.parked.fate, new.parked.held_tokens) == (Fate.RECOMPUTE, 17)
+    assert (new.num_computed, new.page_table) == (0, [])
     assert bench.run() == {"r1": FinishReason.LENGTH, "r2": FinishReason.LENGTH}
-    assert new.num_parks == 1
+    assert (new.num_parks, new.num_recomputes) == (1, 1)
     assert new.parked_s == new.last_park_s > 0
-    for seq in (old, new):
-        assert reply_of(seq) == solo_reply(prompt_of(seq), max_new=12)[0]
+    assert_undisturbed(old, new)
+
+
+def test_two_that_fill_the_pool_to_the_last_token_are_not_parked() -> None:
+    """Pages are taken before a step runs, so no margin is needed for it."""
+    bench = Bench(make_scheduler(pages=8, page_tokens=4))
+    both = [make_sequence(8, arrival=i, max_new=8) for i in (1, 2)]
+    bench.add(*both)
+    bench.run()
+    assert [seq.num_parks for seq in both] == [0, 0]
 
 
 def test_a_parked_sequence_finds_what_nobody_took_meanwhile() -> None:
@@ -60,11 +72,13 @@ def test_newcomers_wait_behind_the_parked() -> None:
     bench.step_until_parked()
     newcomer = make_sequence(1, arrival=3, max_new=1)
     bench.add(newcomer)
-    assert bench.scheduler.place_in_line(newcomer) == 2
+    assert bench.scheduler.explain().place(newcomer) == 2
+    restored: list[Sequence] = []
     while not (batch := bench.step()[0]).started:
         assert newcomer.status is SeqStatus.WAITING
-        assert bench.scheduler.num_parked or batch.restored
-    assert bench.scheduler.num_parked == 0
+        restored += batch.restored
+    restored += batch.restored
+    assert [seq.request_id for seq in restored] == ["r2"]
 
 
 def test_a_step_that_parks_lets_nobody_in() -> None:
@@ -75,10 +89,10 @@ def test_a_step_that_parks_lets_nobody_in() -> None:
     assert not batch.restored
 
 
-@pytest.mark.parametrize(("prompt", "enters"), [(7, True), (8, False)])
+@pytest.mark.parametrize(("prompt", "enters"), [(4, True), (5, False)])
 def test_pages_that_a_running_prompt_still_needs_are_promised(prompt: int, *, enters: bool) -> None:
-    """Of 8 pages it holds 1 and needs 4 more: 3 are spare, of which 1 is margin."""
-    bench = Bench(make_scheduler(pages=8, page_tokens=4, step_tokens=4))
+    """Of 10 pages it holds 1 and needs 4 more: 5 are spare, of which 4 are margin for two."""
+    bench = Bench(make_scheduler(pages=10, page_tokens=4, step_tokens=4))
     bench.add(make_sequence(20, arrival=1, max_new=1))
     bench.step()
     newcomer = make_sequence(prompt, arrival=2, max_new=1, priority=Priority.INTERACTIVE)
@@ -89,11 +103,67 @@ def test_pages_that_a_running_prompt_still_needs_are_promised(prompt: int, *, en
 
 
 def test_a_restored_sequence_is_not_parked_again_at_once() -> None:
-    bench = Bench(make_scheduler(pages=10, page_tokens=4, max_running=3))
-    sequences = [make_sequence(6, arrival=i, max_new=24) for i in range(3)]
+    bench = Bench(make_scheduler(pages=14, page_tokens=4, max_running=3), step_s=0.01)
+    sequences = [make_sequence(6, arrival=i, max_new=20) for i in range(3)]
     bench.add(*sequences)
     bench.run()
-    assert [seq.num_parks for seq in sequences] == [0, 1, 1]
+    assert [seq.num_parks for seq in sequences] == [0, 0, 1]
+
+
+def test_one_who_would_be_parked_again_waits_until_the_others_leave_it_room() -> None:
+    """It fits after a few steps, but all three have limits, and together they do not fit."""
+    bench = Bench(
+        make_scheduler(pages=14, page_tokens=4, park=in_place(rotate_after_s=1e9)), step_s=0.01
+    )
+    sequences = [make_sequence(8, arrival=i, max_new=n) for i, n in enumerate((4, 40, 40))]
+    bench.add(*sequences)
+    bench.run()
+    assert [seq.num_parks for seq in sequences] == [0, 0, 1]
+
+
+def test_a_prompt_in_progress_is_parked_between_two_chunks() -> None:
+    park = in_place(rotate_after_s=1e9)
+    bench = Bench(make_scheduler(pages=13, page_tokens=4, step_tokens=2, park=park))
+    writing = make_sequence(4, arrival=1, max_new=40)
+    reading = make_sequence(24, arrival=2, max_new=4)
+    bench.add(writing)
+    bench.steps(6)
+    bench.add(reading)
+    assert bench.step_until_parked().parked == (reading,)
+    assert 0 < reading.num_computed < reading.num_prompt
+    bench.run()
+    assert_undisturbed(writing, reading)
+
+
+def test_a_pinned_sequence_stays_while_somebody_else_can_go() -> None:
+    bench = Bench(make_scheduler(pages=9, page_tokens=4))
+    sequences = [make_sequence(4, arrival=i, max_new=20) for i in range(3)]
+    bench.add(*sequences)
+    sequences[2].is_pinned = True
+    assert bench.step_until_parked().parked == (sequences[1],)
+    bench.run()
+    assert sequences[2].num_parks == 0
+
+
+def test_with_parking_off_only_the_newest_ends_when_the_pool_is_full() -> None:
+    bench = Bench(make_scheduler(pages=9, page_tokens=4, park=ParkConfig(budget_bytes=0)))
+    sequences = [make_sequence(4, arrival=i, max_new=20) for i in range(3)]
+    bench.add(*sequences)
+    ends = bench.run()
+    assert ends["r2"] is EndReason.POOL_FULL
+    assert ends["r1"] is EndReason.POOL_FULL
+    assert ends["r0"] is FinishReason.LENGTH
+    assert len(reply_of(sequences[1])) > len(reply_of(sequences[2])) > 0
+    assert_undisturbed(sequences[0])
+    assert all(seq.num_parks == 0 for seq in sequences)
+
+
+def test_the_end_of_one_that_does_not_fit_has_the_numbers() -> None:
+    bench = Bench(make_scheduler(pages=6, page_tokens=4, park=ParkConfig(budget_bytes=0)))
+    bench.add(*(make_sequence(4, arrival=i, max_new=20) for i in range(2)))
+    (end,) = bench.step_until(lambda batch: bool(batch.ended)).ended
+    assert (end.seq.request_id, end.reason) == ("r1", EndReason.POOL_FULL)
+    assert (end.needed_tokens, end.limit_tokens) == (13, 24)
 
 
 # --- leaving

@@ -1,0 +1,96 @@
+"""What a person may change while everything runs: park, call, pin and rank requests; policy and budget.
+
+Siblings are steered together. Nothing here moves a page by itself, except that a smaller budget is
+honoured at once. Part of the Scheduler (engine thread); imports no tensor library, clock or thread.
+"""
+
+from __future__ import annotations
+
+from engine.core.parking import Parking
+from engine.core.types import Party, SeqStatus
+from engine.core.victim_policies import VICTIM_POLICIES
+from engine.core.yard import Yard
+from engine.runs import (
+    ParkNow,
+    Pin,
+    ResumeNext,
+    SetParkBudget,
+    SetPriority,
+    SetVictimPolicy,
+    SteeringCommand,
+)
+
+
+class Steering:
+    """Works on the yard; what it asks for happens at the next step."""
+
+    def __init__(self, yard: Yard, parking: Parking) -> None:
+        self._yard = yard
+        self._parking = parking
+
+    def apply(self, command: SteeringCommand) -> bool:
+        """Carry out a command. False, and nothing changed, for a request that is not alive or a park while it is off.
+
+        Raises ValueError on a policy that does not exist or a budget below -1.
+        """
+        match command:
+            case ParkNow(request_id=request_id):
+                return self._park_now(self._party(request_id))
+            case ResumeNext(request_id=request_id):
+                return self._resume_next(self._party(request_id))
+            case Pin(request_id=request_id, is_pinned=is_pinned):
+                party = self._party(request_id)
+                for seq in party:
+                    seq.is_pinned = is_pinned
+                return bool(party)
+            case SetPriority(request_id=request_id, priority=priority):
+                party = self._party(request_id)
+                for seq in party:
+                    self._yard.lines.set_priority(seq, priority)
+                return bool(party)
+            case SetVictimPolicy(name=name):
+                return self._set_policy(name)
+            case SetParkBudget(budget_bytes=budget_bytes):
+                return self._set_budget(budget_bytes)
+
+    def _party(self, request_id: str) -> Party:
+        """The request and all its siblings alive, whatever their status; nobody if it is not alive."""
+        seq = self._yard.lines.find(request_id)
+        if seq is None:
+            return ()
+        members = (seq,) if seq.family is None else seq.family.members
+        return tuple(one for one in members if not one.has_ended)
+
+    def _park_now(self, party: Party) -> bool:
+        """It leaves the pool, or does not enter it, until it is resumed by hand."""
+        if not party or not self._yard.can_park:
+            return False
+        for seq in party:
+            seq.is_held = True
+            seq.wants_park = seq.status in (SeqStatus.RUNNING, SeqStatus.RESTORING)
+            seq.call = 0
+        self._yard.has_wishes = True
+        return True
+
+    def _resume_next(self, party: Party) -> bool:
+        """It goes to the head of the line; one that is in the pool only loses a park not carried out yet."""
+        for seq in reversed(party):
+            seq.is_held = seq.wants_park = False
+            if seq.status not in (SeqStatus.RUNNING, SeqStatus.RESTORING):
+                self._yard.lines.call(seq)
+        return bool(party)
+
+    def _set_policy(self, name: str) -> bool:
+        if name not in VICTIM_POLICIES:
+            known = ", ".join(sorted(VICTIM_POLICIES))
+            raise ValueError(f"victim_policy is {name!r}, allowed is {known}")
+        self._yard.policy = VICTIM_POLICIES[name]
+        return True
+
+    def _set_budget(self, budget_bytes: int) -> bool:
+        if budget_bytes < -1:
+            raise ValueError(f"budget_bytes is {budget_bytes}, the least is -1, no limit")
+        self._yard.budget_bytes = budget_bytes
+        self._yard.keeper.set_budget(budget_bytes)
+        self._parking.honour_budget()
+        return True

@@ -1,0 +1,139 @@
+"""What the parts of the scheduler share: the pool, the lines, the keeper, the policy, and what has moved.
+
+Each part changes it in its own way, one after the other; all run on the engine thread. Imports no
+tensor library, clock or thread: `now_s` is the time of the step being planned.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from engine.core.config import ParkMemory, SchedulerConfig
+from engine.core.copy_keeper import CopyKeeper
+from engine.core.keepers import InPlaceKeeper, Keeper
+from engine.core.kv_pool import KVPool
+from engine.core.lines import Lines, Rank
+from engine.core.types import OWNS_PAGES, Party, SeqEnd, SeqStatus, Sequence
+from engine.core.victim_policies import VICTIM_POLICIES, VictimPolicy
+
+
+@dataclass(slots=True)
+class Moves:
+    """Changes of status since the last batch, which the next one reports."""
+
+    ended: list[SeqEnd] = field(default_factory=list)
+    started: list[Sequence] = field(default_factory=list)
+    restored: list[Sequence] = field(default_factory=list)
+    parked: list[Sequence] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Counts:
+    """What has happened since the scheduler was made; for metrics."""
+
+    parks: int = 0
+    """Counted when the pages have been given to the pool."""
+    resumes: int = 0
+    """Counted when the sequence can take part in steps again."""
+    recomputes: int = 0
+    rotations: int = 0
+    last_resorts: int = 0
+
+
+@dataclass(slots=True)
+class Yard:
+    """See the module."""
+
+    config: SchedulerConfig
+    pool: KVPool
+    keeper: Keeper
+    policy: VictimPolicy
+    budget_bytes: int
+    lines: Lines = field(default_factory=Lines)
+    moves: Moves = field(default_factory=Moves)
+    counts: Counts = field(default_factory=Counts)
+    has_wishes: bool = False
+    """Whether somebody in the pool may have to be parked by hand."""
+    step: int = 0
+    now_s: float = 0.0
+
+    @staticmethod
+    def make(config: SchedulerConfig) -> Yard:
+        """An empty yard."""
+        pool = KVPool(config.num_pages, config.page_tokens, config.arena_pages)
+        copied = config.park.memory is ParkMemory.COPIED
+        keeper = CopyKeeper(pool, config) if copied else InPlaceKeeper(pool, config)
+        policy = VICTIM_POLICIES[config.victim_policy]
+        return Yard(config, pool, keeper, policy, config.park.budget_bytes)
+
+    @property
+    def can_park(self) -> bool:
+        return self.budget_bytes != 0
+
+    @property
+    def rank(self) -> Rank:
+        """The order of those outside the pool in the step being planned."""
+        return self.rank_at(self.step)
+
+    def rank_at(self, step: int) -> Rank:
+        """The order of those outside the pool in some step at this moment."""
+        order = self.config.park.resume_order
+        has_seat = self.num_seated + self.num_seats_owed < self.config.seats
+        return Rank(self.now_s, step, self.policy.resume_key, order, has_seat)
+
+    @property
+    def running(self) -> list[Sequence]:
+        return self.lines[SeqStatus.RUNNING]
+
+    @property
+    def num_seated(self) -> int:
+        """Seats taken by those who take part in steps or are about to."""
+        return len(self.running) + len(self.lines[SeqStatus.RESTORING])
+
+    @property
+    def num_seats_owed(self) -> int:
+        """Seats of those who have been parked and come back by themselves."""
+        parked = sum(not seq.is_held for seq in self.lines[SeqStatus.PARKED])
+        return parked + len(self.lines[SeqStatus.PARKING])
+
+    @property
+    def is_pool_empty(self) -> bool:
+        """Whether neither anybody nor a copy under way owns a page."""
+        return not self.num_seated and not self.keeper.holds_pages
+
+    def running_parties(self) -> list[Party]:
+        """Everybody who takes part in steps, siblings together, in line order."""
+        parties: dict[object, Party] = {}
+        for seq in self.running:
+            if seq.family is None or seq.family not in parties:
+                parties[seq.family or seq] = seq.party
+        return list(parties.values())
+
+    def parked_parties(self) -> list[Party]:
+        """Everybody who is parked, siblings together; those held by hand last, before them in order of return."""
+        rank = self.rank
+        parked = sorted(self.lines[SeqStatus.PARKED], key=lambda seq: (seq.is_held, *rank.key(seq)))
+        return [seq.party for seq in parked if seq is seq.party[0]]
+
+    def check(self) -> None:
+        """Recount everything. Raises AssertionError, with the numbers, on whatever is wrong."""
+        self.lines.check()
+        self.pool.check()
+        self.keeper.check()
+        pages = range(self.pool.arena_pages)
+        users = Counter({page: self.pool.user_count(page) for page in pages})
+        sleepers = Counter({page: self.pool.sleeper_count(page) for page in pages})
+        live = self.lines.live
+        owned = Counter(p for seq in live if seq.status in OWNS_PAGES for p in seq.page_table)
+        owned += self.keeper.pages_held()
+        asleep = Counter(p for seq in self.lines[SeqStatus.PARKED] for p in seq.page_table)
+        assert users == owned, f"uses of pages: counted {users}, listed {owned}"
+        assert sleepers == asleep, f"uses of pages by the parked: {sleepers}, listed {asleep}"
+        assert self.num_seated <= self.config.seats, f"{self.num_seated} on {self.config.seats}"
+        for seq in live:
+            held = len(seq.page_table) + len(seq.saved) * (seq.status is SeqStatus.PARKED)
+            needed = self.pool.pages_for(seq.num_computed)
+            assert held >= needed, (
+                f"{seq.request_id} ({seq.status.value}) holds {held}, computed {needed} pages"
+            )

@@ -1,0 +1,232 @@
+"""Requests in flight: why one is parked, why it waits and how long, and the commands that steer it.
+
+Part of the engine's door beside `engine.api`, which re-exports what its own messages use. Everything here is data for
+people to be told about; the words are the studio's. Standard library only; immutable messages that may cross threads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+
+from engine.checks import check_name, check_range
+
+POLICY_NAMES = ("fcfs", "cost", "smallest", "largest", "youngest", "oldest")
+"""Who is parked when room is short; the first is what nobody has chosen."""
+
+RESUME_NAMES = ("head", "pass")
+"""Whether the head of the line of parked requests may be passed."""
+
+
+class Origin(Enum):
+    """Who asked: a chat of the window, or a program over the API."""
+
+    GUI = "gui"
+    API = "api"
+
+
+class Priority(IntEnum):
+    """Lower goes first."""
+
+    INTERACTIVE = 0
+    NORMAL = 1
+    BACKGROUND = 2
+
+
+class ParkCause(Enum):
+    """What made a request give its room away."""
+
+    PAGES_SHORT = "pages_short"
+    """The next step of the others needed its pages."""
+    ROTATION = "rotation"
+    """The head of the line had waited long enough and is owed the room."""
+    BY_USER = "by_user"
+    """Somebody parked it by hand; it stays out until it is resumed by hand."""
+    LAST_RESORT = "last_resort"
+    """A step found no page although the plan said there was one."""
+    FORCED = "forced"
+    """A test parks every request every so many tokens."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParkReason:
+    """Why a request was parked, and for whom."""
+
+    cause: ParkCause
+    for_ids: tuple[str, ...] = ()
+    """Requests that need the room."""
+    pages_short: int = 0
+    """Pages that were missing when it was chosen."""
+
+
+class WaitKind(Enum):
+    """What a request outside the pool waits for."""
+
+    ENTERS_NEXT = "enters_next"
+    """Nothing: it enters with the next step."""
+    NO_SEAT = "no_seat"
+    """As many requests as may run at once are in."""
+    NO_STEP_TOKENS = "no_step_tokens"
+    """Prompts before it use up the tokens of a step."""
+    NO_ROOM = "no_room"
+    """Its pages do not fit beside those of the others."""
+    WOULD_NOT_LAST = "would_not_last"
+    """It fits now, but the others will grow by more than is left: it would be parked again."""
+    BEHIND_OTHERS = "behind_others"
+    """Others stand before it in line."""
+    HELD_BY_USER = "held_by_user"
+    """It was parked by hand and waits to be resumed by hand."""
+    BEHIND_SIBLINGS = "behind_siblings"
+    """Other replies to the same request are parked; they come and go together."""
+    BEING_SAVED = "being_saved"
+    """Its state is being copied out."""
+    BEING_RESTORED = "being_restored"
+    """Its state is being copied back."""
+    RESTORE_FAILED = "restore_failed"
+    """Its state could not be copied back; it is tried again shortly."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """A request that holds room in the pool."""
+
+    request_id: str
+    held_tokens: int
+    pages: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitReason:
+    """Why a request is outside the pool, as far as it can be told now."""
+
+    kind: WaitKind
+    place: int
+    """1 is next to enter; 0 stands in no line."""
+    ahead_ids: tuple[str, ...] = ()
+    """Those before it, the next one first."""
+    pages_needed: int = 0
+    """Pages it must find before it can go on."""
+    pages_spare: int = 0
+    """Pages that nobody in the pool needs for what he has."""
+    holders: tuple[Holder, ...] = ()
+    """Who holds room, the largest first."""
+
+
+class RunState(Enum):
+    """Where a request is."""
+
+    QUEUED = "queued"
+    READING = "reading"
+    """Its prompt is being read; for a parked request that came back, all it had written too."""
+    WRITING = "writing"
+    BEING_PARKED = "being_parked"
+    PARKED = "parked"
+    BEING_RESTORED = "being_restored"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One request in flight."""
+
+    request_id: str
+    origin: Origin
+    priority: Priority
+    state: RunState
+    prompt_tokens: int
+    held_tokens: int
+    """Tokens it has, prompt and reply."""
+    completion_tokens: int
+    is_pinned: bool
+    num_parks: int
+    num_recomputes: int
+    waited_s: float
+    """Seconds it has spent outside the pool, in line and parked."""
+    wait: WaitReason | None = None
+    """Set while it is outside the pool."""
+    expected_wait_s: tuple[float, float | None] | None = None
+    """Soonest and latest return, from measured speed; None for the latest when nothing bounds it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolUsage:
+    """The KV pool in pages. `reusable` pages hold prefixes of finished requests and are free for the taking."""
+
+    total_pages: int = 0
+    free_pages: int = 0
+    reusable_pages: int = 0
+    page_tokens: int = 0
+    page_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParkUsage:
+    """What parked requests hold outside the pool's account."""
+
+    budget_bytes: int = 0
+    """0: nobody is ever parked; -1: no limit."""
+    used_bytes: int = 0
+    num_parks: int = 0
+    """Parks whose pages have been given to others, since the model was loaded."""
+    num_resumes: int = 0
+    num_recomputes: int = 0
+    """Parks that dropped the state; it is computed again on return."""
+    num_rotations: int = 0
+    """Parks for a head of the line that had waited long enough."""
+    num_last_resorts: int = 0
+    """Steps that found no page although the plan said there was one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParkNow:
+    """Park a request by hand; it stays out until `ResumeNext`."""
+
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResumeNext:
+    """Put a request at the head of the line, whoever parked it; room is made for it at once."""
+
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pin:
+    """Keep a request from being parked as long as anybody else can be; `is_pinned=False` lets go of it."""
+
+    request_id: str
+    is_pinned: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetPriority:
+    """Change a request's place among the others."""
+
+    request_id: str
+    priority: Priority
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetVictimPolicy:
+    """Change who is parked and in which order they return. Raises InvalidRequest on a name not in POLICY_NAMES."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        check_name("name", self.name, POLICY_NAMES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetParkBudget:
+    """Change how many bytes parked requests may hold: 0 parks nobody any more, -1 is no limit.
+
+    Raises InvalidRequest below -1. It is lowered to half of the memory that was free when the model was loaded.
+    """
+
+    budget_bytes: int
+
+    def __post_init__(self) -> None:
+        check_range("budget_bytes", self.budget_bytes, -1, 1 << 62)
+
+
+SteeringCommand = ParkNow | ResumeNext | Pin | SetPriority | SetVictimPolicy | SetParkBudget

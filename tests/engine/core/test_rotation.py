@@ -1,0 +1,257 @@
+"""A head of the line that has waited is owed the room: residents give way, newcomers wait, and nobody passes it."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.api import FinishReason, Priority
+from engine.core.config import ParkConfig, ResumeOrder
+from engine.core.parked import Fate
+from engine.core.types import SeqStatus, Sequence
+from engine.runs import ParkCause, ParkNow, Pin, ResumeNext
+from fakes.builders import in_place, make_scheduler, make_sequence
+from fakes.stepping import Bench, assert_undisturbed
+
+
+def bench_of(
+    pages: int = 14,
+    *,
+    park: ParkConfig | None = None,
+    step_s: float = 0.1,
+    policy: str = "fcfs",
+) -> Bench:
+    """A pool of pages of four tokens that fits two chats of some length, and steps of a tenth of a second."""
+    park = in_place() if park is None else park
+    return Bench(make_scheduler(pages, page_tokens=4, park=park, policy=policy), step_s=step_s)
+
+
+def endless(arrival: int, prompt: int = 8, *, priority: Priority = Priority.NORMAL) -> Sequence:
+    """A chat whose length nobody knows; it shifts its context for ever."""
+    return make_sequence(prompt, arrival=arrival, max_new=10**6, keep_tokens=2, priority=priority)
+
+
+def test_a_resident_that_cycles_through_context_shifts_gives_way_after_two_seconds() -> None:
+    bench = bench_of(8)
+    first, second = endless(1), endless(2)
+    bench.add(first)
+    bench.steps(20)
+    added_s = second.arrival_s = bench.now_s
+    bench.add(second)
+    batch = bench.step_until(lambda batch: second in batch.started)
+    assert batch.parked == (first,)
+    assert first.parked is not None
+    assert first.parked.reason.cause is ParkCause.ROTATION
+    assert first.parked.reason.for_ids == ("r2",)
+    assert bench.now_s - added_s == pytest.approx(2.0, abs=0.2)
+
+
+def test_long_residents_take_turns_and_nobody_waits_much_longer_than_two_seconds() -> None:
+    bench = bench_of(8)
+    chats = [endless(i) for i in range(3)]
+    bench.add(*chats)
+    waits: list[float] = []
+    for _ in range(1000):
+        batch, _ = bench.step()
+        waits += [seq.last_park_s for seq in batch.restored]
+    assert max(waits) < 7.0
+    assert len(waits) > 30
+    counts = [seq.num_generated for seq in chats]
+    assert min(counts) > max(counts) * 0.5
+
+
+def test_three_endless_chats_in_a_pool_for_two_all_finish_with_what_they_say_alone() -> None:
+    bench = bench_of(12)
+    chats = [make_sequence(8, arrival=i, max_new=700, keep_tokens=2) for i in range(3)]
+    bench.add(*chats)
+    assert set(bench.run().values()) == {FinishReason.LENGTH}
+    assert all(seq.num_parks and seq.num_discarded for seq in chats)
+
+
+def test_the_head_is_not_let_in_before_it_is_owed_if_it_would_be_parked_again() -> None:
+    bench = bench_of(18, park=in_place(rotate_after_s=1e9))
+    chats = [make_sequence(8, arrival=i, max_new=24) for i in range(3)]
+    bench.add(*chats)
+    bench.run()
+    assert sum(seq.num_parks for seq in chats) == 1
+
+
+@pytest.mark.parametrize("overflow", [2, 8])
+def test_projection_keeps_the_number_of_parks_small(overflow: int) -> None:
+    """Four chats that overflow the pool by some pages; with every return that fits it would be dozens."""
+    park = in_place(rotate_after_s=1e9)
+    bench = bench_of(4 * 10 - overflow, park=park)
+    chats = [make_sequence(16, arrival=i, max_new=24) for i in range(4)]
+    bench.add(*chats)
+    bench.run()
+    assert 1 <= sum(seq.num_parks for seq in chats) <= 4
+
+
+def test_one_that_has_just_come_back_is_not_rotated_straight_out() -> None:
+    bench = bench_of(8, step_s=0.01)
+    chats = [endless(i) for i in range(2)]
+    bench.add(*chats)
+    came_back: dict[Sequence, tuple[int, float]] = {}
+    rotated = 0
+    for _ in range(2000):
+        batch, _ = bench.step()
+        for seq in batch.restored:
+            came_back[seq] = (seq.num_generated, bench.now_s)
+        for seq in batch.parked:
+            rotated += 1
+            if seq in came_back:
+                tokens, since_s = came_back[seq]
+                done = seq.num_generated - tokens
+                assert done >= 32 or bench.now_s - since_s >= 2.0
+    assert rotated > 5
+
+
+def test_newcomers_however_short_wait_for_the_aged_head() -> None:
+    bench = bench_of(14)
+    bench.add(*(make_sequence(8, arrival=i, max_new=48) for i in range(2)))
+    bench.step_until_parked()
+    head = bench.scheduler.line(SeqStatus.PARKED)[0]
+    for arrival in range(10, 30):
+        bench.add(make_sequence(1, arrival=arrival, max_new=1))
+        batch, _ = bench.step()
+        if batch.restored:
+            break
+        assert batch.started == ()
+    assert head.status is SeqStatus.RUNNING
+
+
+def test_without_room_in_the_budget_a_resident_gives_way_by_recompute_after_half_a_minute() -> None:
+    bench = bench_of(8, park=in_place(1), step_s=2.0)
+    chats = [make_sequence(12, arrival=i, max_new=20) for i in range(2)]
+    bench.add(*chats)
+    batch = bench.step_until_parked()
+    assert batch.parked == (chats[0],)
+    assert bench.now_s == pytest.approx(30.0, abs=2.0)
+    assert chats[0].parked is not None
+    assert chats[0].parked.fate is Fate.RECOMPUTE
+    bench.run()
+    assert_undisturbed(*chats)
+
+
+def test_no_credit_is_given_for_what_the_head_will_free() -> None:
+    """The budget holds one state, the head's: for half a minute the resident is not parked beside it."""
+    bench = bench_of(8, park=in_place(3), step_s=2.0)
+    chats = [make_sequence(12, arrival=i, max_new=20) for i in range(2)]
+    bench.add(*chats)
+    assert bench.step_until_parked().parked == (chats[0],)
+    parked_s = bench.now_s
+    assert bench.scheduler.park_usage().used_bytes == 3
+    assert bench.step_until_parked().parked == (chats[1],)
+    assert bench.now_s - parked_s == pytest.approx(30.0, abs=2.0)
+    bench.run()
+    assert_undisturbed(*chats)
+
+
+def test_right_after_a_context_shift_a_resident_loses_nothing_and_gives_way_at_once() -> None:
+    bench = bench_of(8, park=in_place(1), step_s=0.5)
+    chats = [endless(i, prompt=12) for i in range(2)]
+    bench.add(*chats)
+    batch = bench.step_until_parked()
+    assert batch.parked == (chats[0],)
+    assert 2.0 < bench.now_s < 15.0
+    assert chats[0].num_computed == 0
+
+
+def test_the_pinned_do_not_give_way() -> None:
+    bench = bench_of(8)
+    first, second = endless(1), endless(2)
+    bench.add(first)
+    bench.step()
+    bench.scheduler.steer(Pin(request_id="r1"), bench.now_s)
+    bench.add(second)
+    bench.steps(200)
+    assert second.status is SeqStatus.WAITING
+    bench.scheduler.steer(Pin(request_id="r1", is_pinned=False), bench.now_s)
+    bench.step()
+    assert second.status is SeqStatus.RUNNING
+
+
+def test_the_less_important_do_not_send_the_more_important_out_before_long() -> None:
+    bench = bench_of(8)
+    chat = endless(1, priority=Priority.INTERACTIVE)
+    job = endless(2, priority=Priority.BACKGROUND)
+    bench.add(chat)
+    bench.step()
+    bench.add(job)
+    bench.steps(500)
+    assert job.status is SeqStatus.WAITING
+    bench.step_until(lambda batch: job in batch.started)
+    assert bench.now_s == pytest.approx(60.0, abs=1.0)
+
+
+def test_an_important_newcomer_goes_before_a_less_important_parked_one() -> None:
+    bench = bench_of(14)
+    jobs = [endless(i, priority=Priority.BACKGROUND) for i in range(2)]
+    bench.add(*jobs)
+    bench.step_until_parked()
+    chat = make_sequence(4, arrival=9, max_new=4, priority=Priority.INTERACTIVE)
+    chat.arrival_s = bench.now_s
+    bench.add(chat)
+    assert bench.scheduler.explain().place(chat) == 1
+    batch = bench.step_until(lambda batch: bool(batch.started or batch.restored))
+    assert batch.started == (chat,)
+
+
+def test_who_has_waited_longer_by_some_seconds_goes_first_whatever_the_policy_says() -> None:
+    """Otherwise old chats that keep taking turns would keep the newest out for ever."""
+    bench = bench_of(8, step_s=0.5)
+    chats = [endless(i) for i in range(4)]
+    bench.add(*chats)
+    longest = 0.0
+    for _ in range(600):
+        batch, _ = bench.step()
+        longest = max([longest, *(seq.last_park_s for seq in batch.restored)])
+    assert longest < 12.0
+    counts = [seq.num_generated for seq in chats]
+    assert min(counts) > max(counts) * 0.6
+
+
+def test_a_call_by_hand_sends_somebody_out_at_once() -> None:
+    bench = bench_of(8)
+    first, second = endless(1), endless(2)
+    bench.add(first)
+    bench.step()
+    second.arrival_s = bench.now_s
+    bench.add(second)
+    bench.steps(3)
+    assert second.status is SeqStatus.WAITING
+    bench.scheduler.steer(ResumeNext(request_id="r2"), bench.now_s)
+    batch, _ = bench.step()
+    assert batch.started == (second,)
+    assert batch.parked == (first,)
+
+
+def test_a_head_that_lacks_a_seat_gets_one() -> None:
+    """All seats are taken because somebody was parked by hand and called back later."""
+    scheduler = make_scheduler(40, page_tokens=4, max_running=2, park=in_place())
+    bench = Bench(scheduler, step_s=0.1)
+    chats = [endless(i) for i in range(3)]
+    bench.add(*chats)
+    bench.steps(2)
+    bench.scheduler.steer(ParkNow(request_id="r0"), bench.now_s)
+    bench.steps(3)
+    assert chats[2].status is SeqStatus.RUNNING
+    bench.scheduler.steer(ResumeNext(request_id="r0"), bench.now_s)
+    bench.step()
+    assert chats[0].status is SeqStatus.RUNNING
+    assert bench.scheduler.num_running == 2
+
+
+def test_where_passing_is_allowed_a_small_one_goes_before_a_large_head() -> None:
+    park = ParkConfig(resume_order=ResumeOrder.PASS)
+    scheduler = make_scheduler(16, page_tokens=4, park=park, policy="largest")
+    bench = Bench(scheduler, step_s=0.1)
+    stays = make_sequence(4, arrival=0, max_new=30)
+    large = make_sequence(24, arrival=1, max_new=10)
+    small = make_sequence(4, arrival=2, max_new=30)
+    bench.add(stays, large, small)
+    bench.step_until(lambda batch: large in batch.parked)
+    batch = bench.step_until(lambda batch: bool(batch.parked))
+    assert batch.parked == (small,)
+    batch = bench.step_until(lambda batch: bool(batch.restored))
+    bench.run()
+    assert_undisturbed(stays, large, small)

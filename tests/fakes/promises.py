@@ -1,0 +1,247 @@
+"""What must hold in every step of a world. Each function raises AssertionError with what is wrong."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from engine.core.config import GUARD_S, ParkMemory, ResumeOrder
+from engine.core.parked import EndReason
+from engine.core.types import IS_OUT, LEGAL_MOVES, SeqEnd, SeqStatus, Sequence, StepBatch
+from engine.runs import ParkCause, WaitKind
+from fakes.worlds import Case, World
+
+HEAD_WAITS_S = 65.0
+"""Longest wait of a head of the line with nobody pinned: two classes of priority up, and a rotation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """The scheduler before a step was planned."""
+
+    running: tuple[Sequence, ...]
+    line: tuple[Sequence, ...]
+    """Those who may enter, the head first."""
+    leader: Sequence | None
+    has_seat: bool
+    """Whether a newcomer found a seat; where not, one may have become free since."""
+
+
+def look(world: World) -> Before:
+    """Remember what the promises about the next plan refer to."""
+    yard = world.scheduler._yard
+    yard.now_s = world.now_s
+    parties = yard.running_parties()
+    leader = min(parties, key=yard.policy.leader_key)[0] if parties else None
+    line = tuple(yard.lines.outside(yard.rank_at(yard.step + 1)))
+    has_seat = yard.rank.has_seat
+    return Before(world.scheduler.line(SeqStatus.RUNNING), line, leader, has_seat)
+
+
+def check_batch(world: World, batch: StepBatch, before: Before) -> None:
+    """The plan of a step keeps the rules of steps, of the line and of the leader."""
+    assert batch.num_tokens <= world.config.step_tokens, f"{batch.num_tokens} tokens in a step"
+    rows = Counter(row.seq.request_id for row in batch.rows)
+    assert not rows or max(rows.values()) == 1, f"several rows: {rows}"
+    assert all(row.count > 0 for row in batch.rows), "a row without tokens"
+    assert all(row.seq.status is SeqStatus.RUNNING for row in batch.rows), "a row outside the pool"
+    _check_progress(world, batch)
+    _check_leader(batch, before)
+    if not batch.ended:  # an end changes who has a seat
+        _check_line(world, before)
+    _check_families(world)
+    for end in batch.ended:
+        _check_end(world, end)
+
+
+def _check_progress(world: World, batch: StepBatch) -> None:
+    """Somebody advances, and whoever needs one token gets it unless its page is still being copied out."""
+    yard = world.scheduler._yard
+    running = world.scheduler.line(SeqStatus.RUNNING)
+    in_transfer = yard.keeper.holds_pages
+    rows = {row.seq for row in batch.rows}
+    if running and not in_transfer:
+        assert rows, "somebody is in the pool and nobody advances"
+        idle = [seq.request_id for seq in running if seq.num_uncomputed == 1 and seq not in rows]
+        held = [seq for seq in running if seq.family is not None]
+        assert not idle or held, f"one token short, but not served: {idle}"
+    if not rows:
+        alive = [(seq.request_id, seq.status.value) for seq in world.scheduler.live]
+        held = all(seq.is_held for seq in world.scheduler.live)
+        reasons = batch.awaits_copies or batch.wake_s is not None or batch.ended or batch.parked
+        assert held or reasons, f"nothing moves: {alive}"
+        assert not batch.awaits_copies or in_transfer, "it waits for copies that do not exist"
+
+
+def _check_leader(batch: StepBatch, before: Before) -> None:
+    """Ordinary parks spare the leader as long as anybody else may go."""
+    for seq in batch.parked:
+        assert seq.parked is not None
+        if seq.parked.reason.cause is not ParkCause.PAGES_SHORT:
+            continue
+        if seq is before.leader:
+            others = [one for one in before.running if one.family is None or one not in seq.party]
+            pinned = [one for one in others if one.is_pinned]
+            assert len(pinned) == len(others) - 1 or pinned, f"the leader {seq.request_id} left"
+        if seq.is_pinned:
+            stays = [one for one in before.running if one.status is SeqStatus.RUNNING]
+            loose = [one.request_id for one in stays if not any(m.is_pinned for m in one.party)]
+            assert not loose, f"{seq.request_id} is pinned and left, {loose} stayed"
+
+
+def _check_line(world: World, before: Before) -> None:
+    """Nobody who was in line has been passed by somebody behind it."""
+    if world.config.park.resume_order is ResumeOrder.PASS:
+        return
+    yard = world.scheduler._yard
+    left_out: list[Sequence] = []
+    for seq in before.line:
+        was_parked_before = seq.parked is not None and seq.parked.step < yard.step
+        if seq.status is SeqStatus.WAITING:
+            left_out += [seq] if yard.rank.has_seat else []
+        elif seq.status is SeqStatus.PARKED:
+            left_out += [seq] if was_parked_before else []
+        elif seq.status in (SeqStatus.RUNNING, SeqStatus.RESTORING):
+            passed = [one.request_id for one in left_out if one.family is None]
+            found_one = seq.num_parks == 0 and not before.has_seat
+            may = not passed or found_one or seq.family is not None
+            assert may, f"{seq.request_id} passed {passed}"
+
+
+def _check_families(world: World) -> None:
+    """Siblings that have started are in the pool or out of it together."""
+    for case in world.cases.values():
+        family = case.seq.family
+        if family is None:
+            continue
+        seen = {seq.status for seq in family.members} - {SeqStatus.WAITING, SeqStatus.FINISHED}
+        assert len(seen) <= 1, f"{case.seq.request_id}: parked in part: {seen}"
+
+
+def _check_end(world: World, end: SeqEnd) -> None:
+    """The scheduler ends a sequence only for the reasons it may have."""
+    seq = end.seq
+    if end.reason is EndReason.POOL_FULL:
+        assert seq.family is not None or world.may_be_ended, f"{seq.request_id} was ended"
+    elif end.reason is EndReason.WAITED_TOO_LONG:
+        assert seq.max_wait_s is not None
+        assert end.waited_s >= seq.max_wait_s - 1e-6, f"{seq.request_id} would have waited"
+    else:
+        assert world.copy_fails, f"{seq.request_id}: no copy ever failed"
+
+
+def check_state(world: World) -> None:
+    """Between steps: accounts, memory, legal moves, bounded waits."""
+    if world.checked:
+        world.scheduler.check()
+    _check_memory(world)
+    for case in world.cases.values():
+        now = case.seq.status
+        assert now in _reachable(case.seen), f"{case.seen} became {now}"
+        case.seen = now
+    _check_waits(world)
+
+
+def _check_memory(world: World) -> None:
+    """Never more memory than the pool and the budget allow."""
+    pool, usage = world.scheduler.pool, world.scheduler.park_usage()
+    limit = pool.num_pages + pool.num_parked
+    assert len(world.runner.committed) <= limit, f"{len(world.runner.committed)} pages committed"
+    if world.config.park.memory is ParkMemory.IN_PLACE:
+        assert world.budget_bytes < 0 or usage.used_bytes <= world.budget_bytes, f"{usage}"
+    if world.config.park.memory is ParkMemory.COPIED and world.budget_bytes >= 0:
+        is_moving = any(seq.status in IS_OUT - {SeqStatus.PARKED} for seq in world.scheduler.live)
+        is_moving |= bool(world.copier.under_way)
+        assert is_moving or usage.used_bytes <= world.budget_bytes, f"{usage}"
+
+
+def _reachable(status: SeqStatus) -> set[SeqStatus]:
+    """Statuses that one step (copies, plan, then result) can lead to."""
+    found = {status}
+    for _ in range(3):
+        found |= {after for one in found for after in LEGAL_MOVES[one]}
+    return found
+
+
+def _check_waits(world: World) -> None:
+    """The head of the line does not wait for ever, whatever the others do."""
+    scheduler, told = world.scheduler, world.told
+    yard = scheduler._yard
+    line = yard.lines.outside(yard.rank_at(yard.step + 1))
+    head = line[0] if line else None
+    for case in world.cases.values():
+        if case.seq is not head:
+            case.head_since = None
+        elif case.head_since is None:
+            case.head_since = (world.now_s, told.steps)
+    if head is None or not _is_wait_bounded(world, head):
+        return
+    since_s, since_step = world.cases[head.request_id].head_since or (0.0, 0)
+    longest_s, longest_steps = _longest_wait(world, head)
+    if world.now_s - since_s > longest_s and told.steps - since_step > longest_steps:
+        raise AssertionError(
+            f"{head.request_id} has been the head for {world.now_s - since_s:.1f} s and "
+            f"{told.steps - since_step} steps: {scheduler.admission}"
+        )
+
+
+def _is_wait_bounded(world: World, head: Sequence) -> bool:
+    admission = world.scheduler.admission
+    is_queued = head.status is SeqStatus.WAITING and (
+        admission is None or admission.waits_for is WaitKind.NO_SEAT
+    )
+    return not (
+        is_queued
+        or world.budget_bytes == 0
+        or world.copy_fails
+        or world.config.park.resume_order is ResumeOrder.PASS
+        or any(seq.is_pinned for seq in world.scheduler.live)
+    )
+
+
+def _longest_wait(world: World, head: Sequence) -> tuple[float, int]:
+    """Seconds and steps after which the head must be in, where only room is lacking.
+
+    Where states can always be kept and nobody in the pool matters more it is the wait for a
+    rotation and the time that is left to those who have just come back; else also classes of
+    priority that it has to climb, and the wait for a rotation by recompute. Prompts are read first.
+    """
+    config, scheduler = world.config, world.scheduler
+    reading = -(-config.sequence_tokens // config.step_tokens) * (config.seats + 1)
+    admission, rank = scheduler.admission, scheduler._yard.rank
+    is_easy = (
+        config.park.memory is ParkMemory.IN_PLACE
+        and config.budget_pages(world.budget_bytes) >= 2 * config.num_pages
+        and not config.knobs.granularity_tokens
+        and admission is not None
+        and admission.waits_for is WaitKind.NO_ROOM
+        and all(seq.priority >= rank.priority(head) for seq in scheduler.line(SeqStatus.RUNNING))
+    )
+    if is_easy:
+        return config.park.rotate_after_s + 2 * GUARD_S + 2 * world.step_s, 8 + 2 * reading
+    return HEAD_WAITS_S, 200 + 4 * config.seats * config.sequence_tokens
+
+
+def check_reply(case: Case) -> None:
+    """It said what it says alone, or a beginning of that if it was cut off."""
+    if case.is_broken:
+        assert case.said == case.expected[: len(case.said)], f"{case.seq.request_id}: {case.said}"
+    else:
+        assert case.said == case.expected, f"{case.seq.request_id}: {case.said}, {case.expected}"
+
+
+def check_end(world: World) -> None:
+    """Everything has ended once, and nothing is held any more."""
+    for case in world.cases.values():
+        assert case.seq.status is SeqStatus.FINISHED, f"{case.seq.request_id} never ended"
+        assert case.end is not None, f"{case.seq.request_id} ended without an end"
+        assert case.seq.parked is None
+        check_reply(case)
+    pool = world.scheduler.pool
+    usage = pool.usage()
+    assert usage.free_pages + usage.reusable_pages == usage.total_pages, f"pages lost: {usage}"
+    assert pool.num_parked == pool.num_stranded == 0, "parked pages left"
+    assert world.scheduler.park_usage().used_bytes == 0, f"{world.scheduler.park_usage()}"
+    assert not world.copier.buffers, f"host buffers left: {list(world.copier.buffers)}"
+    counts = world.scheduler.park_usage()
+    assert counts.num_resumes <= counts.num_parks, f"{counts}"
