@@ -21,7 +21,7 @@ from kernels.api import Program, StepInputs
 from kernels.cpu.declarations import StepStruct
 from kernels.cpu.library import NativeError, NativeLibrary, ThreadTeam
 from kernels.kv_layout import KvPool, KvType, PageLayout, page_layout
-from kernels.native_build import NativeWeights, ProgramBuilder, float_weight_names
+from kernels.native_build import NativeWeights, ProgramBuilder, operand_kinds
 from kernels.weight_store import WeightStore
 
 
@@ -53,8 +53,8 @@ class NativeProgram:
             functions.layby_program_new(self._library.variant.encode(), limits.rows, limits.outputs)
         )
         builder = ProgramBuilder(self._library, self._native, self._weights)
-        names = float_weight_names(program, source)
-        self._phase_names = builder.add(program, self._pool, names)
+        kinds = operand_kinds(program, source, self._library)
+        self._phase_names = builder.add(program, self._pool, kinds)
         self._logits = builder.rows(program.logits, limits.outputs)
 
     @property
