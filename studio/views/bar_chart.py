@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtCore import QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QGuiApplication, QImage, QPainter
+from PySide6.QtGui import QColor, QFont, QImage, QPainter
+from PySide6.QtWidgets import QApplication
 
 _WIDTH = 1200
 _LABELS = 280
@@ -35,7 +36,7 @@ class BarChart:
 def draw_png(chart: BarChart, path: Path) -> None:
     """Draw it and write the file, whose name ends in .png. Raises OSError when that is not possible."""
     # Text needs an application; a program without a window has none, nor perhaps a screen.
-    application = QGuiApplication.instance() or QGuiApplication(["layby", "-platform", "offscreen"])
+    application = QApplication.instance() or QApplication(["layby", "-platform", "offscreen"])
     image = _draw(chart)
     if not image.save(str(path)):
         raise OSError(

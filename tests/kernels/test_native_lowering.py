@@ -180,8 +180,7 @@ class RandomProgram:
     def rotary(self) -> Buffer:
         heads = self.dice.choice([1, 2, 4])
         dim = self.WIDTH // heads
-        shape = RotaryShape(heads, dim, 4, (1.0, 0.3))
-        return self.recorder.rotary(self.any(), shape)
+        return self.recorder.rotary(self.any(), RotaryShape(heads, dim, 4, (1.0, 0.3)))
 
     def attention(self) -> Buffer:
         heads = self.dice.choice([1, 2, 4])
