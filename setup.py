@@ -51,6 +51,12 @@ PORTABLE = Variant("portable", ("LAYBY_SIMD_PORTABLE",), ())
 VARIANTS = {
     "x86_64": (
         Variant(
+            "avx512bf16",
+            ("LAYBY_SIMD_AVX512", "LAYBY_BF16"),
+            (*AVX2_FLAGS, *AVX512_FLAGS, "-mavx512bf16", *QUIET_FLAGS),
+            ("/arch:AVX512",),
+        ),
+        Variant(
             "avx512vnni",
             ("LAYBY_SIMD_AVX512",),
             (*AVX2_FLAGS, *AVX512_FLAGS, *QUIET_FLAGS),

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from kernels.api import Program, StepInputs
 from kernels.cpu.declarations import StepStruct
-from kernels.cpu.library import NativeLibrary, ThreadTeam
+from kernels.cpu.library import NativeError, NativeLibrary, ThreadTeam
 from kernels.kv_layout import KvPool, KvType, PageLayout, page_layout
-from kernels.native_build import NativeWeights, ProgramBuilder, float_weight_names
+from kernels.native_build import NativeWeights, ProgramBuilder, operand_kinds
 from kernels.weight_store import WeightStore
 
 
@@ -53,8 +53,8 @@ class NativeProgram:
             functions.layby_program_new(self._library.variant.encode(), limits.rows, limits.outputs)
         )
         builder = ProgramBuilder(self._library, self._native, self._weights)
-        names = float_weight_names(program, source)
-        self._phase_names = builder.add(program, self._pool, names)
+        kinds = operand_kinds(program, source, self._library)
+        self._phase_names = builder.add(program, self._pool, kinds)
         self._logits = builder.rows(program.logits, limits.outputs)
 
     @property
@@ -66,8 +66,10 @@ class NativeProgram:
         """Run one step; the logits [len(inputs.outputs), vocabulary] are valid until the next run.
 
         Raises NativeError, before anything is computed, for a step that is too large, a token outside the vocabulary
-        or a page outside the pool.
+        or a page outside the pool, and after `close`.
         """
+        if not (self._native and self.team.handle):
+            raise NativeError("the program or its team of threads is closed")
         tables = inputs.page_tables
         stride = max(map(len, tables), default=0)
         flat = array("i")

@@ -6,7 +6,7 @@ Used once for each compiled program, by the thread that will run it. No torch.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,12 +41,13 @@ from kernels.native_lowering import (
 )
 from kernels.native_memory import MemoryPlan, plan_memory
 from kernels.quant import block_format
-from kernels.weight_store import FLOAT_STORAGES, WeightStore
+from kernels.weight_store import WeightStore
 
 _KINDS = {
     Kind.ROWS: native.BufferKind.ROWS,
     Kind.FLOAT: native.BufferKind.FLOAT_OPERAND,
     Kind.QUANTIZED: native.BufferKind.QUANTIZED_OPERAND,
+    Kind.BFLOAT: native.BufferKind.BFLOAT_OPERAND,
 }
 _EXTENTS = {Extent.TOKENS: native.RowExtent.TOKENS, Extent.OUTPUTS: native.RowExtent.OUTPUTS}
 _SINKS = {
@@ -125,11 +126,11 @@ class ProgramBuilder:
         self._layers: dict[int, int] = {}
         self._rotaries: dict[tuple[tuple[float, ...], float], int] = {}
 
-    def add(self, program: Program, pool: KvPool, float_weights: frozenset[str]) -> list[str]:
+    def add(self, program: Program, pool: KvPool, kinds: Mapping[str, Kind]) -> list[str]:
         """Add everything; the names of the native phases, in order."""
         names: list[str] = []
         self._add_pool(pool)
-        lowered = lower(program, float_weights)
+        lowered = lower(program, kinds)
         self._plan = plan_memory(program, lowered)
         self._slots = [
             self._call("buffer", _KINDS[slot.kind], slot.width, _EXTENTS[slot.extent])
@@ -165,6 +166,8 @@ class ProgramBuilder:
 
     def _add_pool(self, pool: KvPool) -> None:
         pages, layout = pool.pages, pool.layout
+        if pages.shape[1:] != (layout.page_bytes,) or not (len(pages) and pages.flags.c_contiguous):
+            raise ValueError(f"a pool has pages of {layout.page_bytes} bytes side by side")
         is_float32 = layout.kv_type is KvType.F32
         self._check(
             self._functions.layby_program_set_pool(
@@ -290,10 +293,14 @@ def _angles(shape: RotaryShape) -> tuple[tuple[float, ...], float]:
     return (shape.inverse_frequencies, shape.magnitude)
 
 
-def float_weight_names(program: Program, source: WeightStore) -> frozenset[str]:
-    """The weights of linear layers that are stored as floats."""
-    return frozenset(
-        op.weight.name
+def operand_kinds(program: Program, store: WeightStore, library: NativeLibrary) -> dict[str, Kind]:
+    """What the weights of linear layers are multiplied with, by name. NativeError for a storage no kernel reads."""
+    by_number = {number: kind for kind, number in _KINDS.items()}
+    variant, ask = library.variant.encode(), library.functions.layby_operand_kind
+    return {
+        op.weight.name: by_number[
+            native.BufferKind(library.check(ask(variant, store.storage(op.weight.name).encode())))
+        ]
         for op in program.ops
-        if isinstance(op, Linear) and source.storage(op.weight.name) in FLOAT_STORAGES
-    )
+        if isinstance(op, Linear)
+    }

@@ -12,6 +12,7 @@ Anything else runs as it was recorded, so every program runs.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -42,6 +43,7 @@ class Kind(Enum):
     ROWS = "rows"
     FLOAT = "float operand"
     QUANTIZED = "quantised operand"
+    BFLOAT = "operand of bfloat16 pairs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +143,11 @@ def reads(op: Op) -> tuple[Buffer, ...]:
 
 
 class Lowering:
-    """One run of the pass. `float_weights` are the names of weights that are multiplied as floats."""
+    """One run of the pass. `kinds` says what each linear layer's weight is multiplied with."""
 
-    def __init__(self, program: Program, float_weights: frozenset[str]) -> None:
+    def __init__(self, program: Program, kinds: Mapping[str, Kind]) -> None:
         self._program = program
-        self._float_weights = float_weights
+        self._weight_kinds = kinds
         self._readers: dict[int, list[Op]] = defaultdict(list)
         self._writer: dict[int, Op] = {}
         for op in program.ops:
@@ -190,7 +192,7 @@ class Lowering:
     # Linear layers
 
     def _kind_of(self, linear: Linear) -> Kind:
-        return Kind.FLOAT if linear.weight.name in self._float_weights else Kind.QUANTIZED
+        return self._weight_kinds[linear.weight.name]
 
     def _feeds_only_linear(self, op: RmsNorm | TakeOutputs) -> bool:
         """Whether an op is read only by linear layers, or by one more of its like that is."""
@@ -352,6 +354,6 @@ class Lowering:
             self._streams = []
 
 
-def lower(program: Program, float_weights: frozenset[str]) -> Lowered:
+def lower(program: Program, kinds: Mapping[str, Kind]) -> Lowered:
     """The phases of a program. Changes nothing."""
-    return Lowering(program, float_weights).run()
+    return Lowering(program, kinds).run()

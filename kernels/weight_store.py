@@ -13,9 +13,6 @@ from numpy.typing import NDArray
 
 from kernels.quant import dequantize
 
-FLOAT_STORAGES = frozenset({"F32", "F16", "BF16"})
-"""Storages that are multiplied as floats."""
-
 
 @dataclass(frozen=True, slots=True)
 class StoredWeight:

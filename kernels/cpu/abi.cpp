@@ -65,6 +65,14 @@ int32_t layby_variant_runs_here(const char* name) {
   return variant && runs_here(*variant) ? 1 : 0;
 }
 
+int32_t layby_operand_kind(const char* name, const char* storage) {
+  return guarded(int32_t{-1}, [&] {
+    const KernelTable* variant = variant_named(name);
+    if (!variant) throw std::invalid_argument(std::string("no variant is called ") + name);
+    return LAYBY_FLOAT_OPERAND + static_cast<int32_t>(variant->operand_of(form_named(storage)));
+  });
+}
+
 LaybyTeam* layby_team_new(int32_t threads) {
   return guarded<LaybyTeam*>(nullptr, [&] {
     if (threads < 1) throw std::invalid_argument("a team has at least one thread");

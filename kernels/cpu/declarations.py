@@ -11,16 +11,17 @@ from ctypes import POINTER, Structure, c_char_p, c_float, c_int32, c_int64, c_vo
 from enum import IntEnum
 from types import MappingProxyType
 
-ABI = 1
+ABI = 2
 NONE = -1
 
 
 class BufferKind(IntEnum):
-    """What a buffer holds: float rows, or rows prepared for products with float or quantised weights."""
+    """What a buffer holds: float rows, or rows prepared for products as floats, codes or pairs of bfloat16."""
 
     ROWS = 0
     FLOAT_OPERAND = 1
     QUANTIZED_OPERAND = 2
+    BFLOAT_OPERAND = 3
 
 
 class RowExtent(IntEnum):
@@ -127,6 +128,7 @@ FUNCTIONS: Mapping[str, tuple[_Type, tuple[_Type, ...]]] = MappingProxyType(
         "layby_error": (c_char_p, ()),
         "layby_variant": (c_char_p, (c_int32,)),
         "layby_variant_runs_here": (c_int32, (c_char_p,)),
+        "layby_operand_kind": (c_int32, (c_char_p, c_char_p)),
         "layby_team_new": (c_void_p, (c_int32,)),
         "layby_team_free": (None, (c_void_p,)),
         "layby_weight_new": (c_void_p, (c_char_p, c_void_p, c_int64, c_int64, c_void_p)),

@@ -10,6 +10,8 @@
 //   bits       64 bytes: bit j belongs to inputs 4j..4j+3
 //   bytes     512 bytes, vector j: inputs 4j..4j+3
 //
+// Floats lie input by input, [16 outputs]; bfloat16 by pairs of inputs, [16 outputs][2 inputs].
+//
 // No bit of a file is lost. Forms are as large as the file's blocks, save Q4_K (+2.8%), Q5_K (+2.3%), Q3_K (+3.6%)
 // and IQ4_XS (+1.5%), whose 6-bit scales take 8 bits here. Source of the file's blocks: ggml-common.h of ggml.
 #pragma once
@@ -35,7 +37,7 @@ struct FormLayout {
 constexpr FormLayout LAYOUTS[] = {
     {1, 4, 0, 64},                                    // F32
     {1, 2, 0, 32},                                    // F16
-    {1, 2, 0, 32},                                    // BF16
+    {2, 4, 0, 64},                                    // BF16: pairs of inputs, as one instruction takes them
     {32, 18, 0, HALF_ROW + NIBBLE_PLANE},                    // Q4_0: scale
     {32, 20, 0, 2 * HALF_ROW + NIBBLE_PLANE},                // Q4_1: scale, minimum
     {32, 22, 0, HALF_ROW + NIBBLE_PLANE + BIT_PLANE},             // Q5_0

@@ -27,6 +27,10 @@ enum class Form : int32_t {
 
 inline bool is_float(Form form) { return form <= Form::BF16; }
 
+// What weights are multiplied with: float rows, rows quantised by blocks, or pairs of bfloat16 where an instruction
+// takes them.
+enum class OperandKind : int32_t { FLOAT, QUANTIZED, BFLOAT };
+
 enum class Activation : int32_t { SILU, GELU_TANH };
 
 struct Range {
@@ -50,11 +54,13 @@ struct Rows {
 // Rows prepared to be multiplied: tiles of up to 8 rows, interleaved, so that what one weight meets lies together.
 // In a tile of n rows that starts at row t, value k of row t + i is x[t * columns + k * n + i]. Quantised rows hold
 // 4 values a word: word k / 4 of row t + i is q[t * columns / 4 + (k / 4) * n + i]; the numbers of a block of 32 lie
-// likewise. A row's numbers depend on that row alone; only their places depend on the rows beside it.
+// likewise, and so do pairs, 2 values a word (an odd last one with zero). A row's numbers depend on that row alone; only their places depend on the rows beside it.
 struct Operand {
+  OperandKind kind;
   int64_t rows, columns;
-  float* x;                // set for float rows, the others for quantised ones
-  int32_t* q;              // round(value / scale), in [-127, 127]
+  float* x;                // FLOAT
+  uint32_t* pairs;         // BFLOAT
+  int32_t* q;              // QUANTIZED, and all that follow: round(value / scale), in [-127, 127]
   float* scale;            // largest magnitude of the block / 127
   float* sum;              // scale * sum of q, for weights with a minimum
   float* half_sum;         // the same for each half of a block: [block][half][row]
@@ -162,6 +168,7 @@ struct AttentionState {
 
 struct KernelTable {
   const char* name;
+  OperandKind (*operand_of)(Form);  // what weights of a form are multiplied with
   void (*prepare)(const Source&, const Operand& out, Range rows);
   void (*normalize)(const Source&, const Rows& out, Range rows);
   void (*linear)(const LinearPart&, const Operand& x, Range groups, Range rows);

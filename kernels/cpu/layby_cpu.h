@@ -18,10 +18,11 @@
 extern "C" {
 #endif
 
-enum { LAYBY_ABI = 1 };
-enum { LAYBY_ROWS = 0, LAYBY_FLOAT_OPERAND = 1, LAYBY_QUANTIZED_OPERAND = 2 };  // kinds of buffers
-enum { LAYBY_TOKENS = 0, LAYBY_OUTPUTS = 1 };                                   // what their number of rows follows
-enum { LAYBY_NONE = -1 };                                                       // no such buffer
+enum { LAYBY_ABI = 2 };
+// Kinds of buffers, what their number of rows follows, and no such buffer.
+enum { LAYBY_ROWS = 0, LAYBY_FLOAT_OPERAND = 1, LAYBY_QUANTIZED_OPERAND = 2, LAYBY_BFLOAT_OPERAND = 3 };
+enum { LAYBY_TOKENS = 0, LAYBY_OUTPUTS = 1 };
+enum { LAYBY_NONE = -1 };
 
 typedef struct LaybyTeam LaybyTeam;
 typedef struct LaybyWeight LaybyWeight;
@@ -81,6 +82,8 @@ LAYBY_API const char* layby_error(void);
 // Names of the variants that this library holds, best first, null at the end; and whether this CPU can run one.
 LAYBY_API const char* layby_variant(int32_t index);
 LAYBY_API int32_t layby_variant_runs_here(const char* name);
+// The kind of operand that a variant multiplies weights of a storage with.
+LAYBY_API int32_t layby_operand_kind(const char* variant, const char* storage);
 
 LAYBY_API LaybyTeam* layby_team_new(int32_t threads);
 LAYBY_API void layby_team_free(LaybyTeam* team);

@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "half.h"
 #include "kernels.h"
 #include "simd/simd.h"
 
@@ -43,12 +44,26 @@ inline float quantize_block(const float* values, int32_t* words, int32_t* half_t
   return scale;
 }
 
+// Rounded to nearest, ties to even; what is not a number stays so.
+inline uint32_t nearest_bfloat(float x) {
+  const uint32_t bits = float_to_bits(x);
+  if ((bits & 0x7fffffff) > 0x7f800000) return 0x7fc0;
+  return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
+
 // Block `block` of row `row` becomes these 32 values.
 inline void put_block(const Operand& o, int64_t row, int64_t block, const float* values) {
   const int64_t start = Operand::tile_start(row), n = o.tile_rows(start), i = row - start;
-  if (o.x) {
+  if (o.kind == OperandKind::FLOAT) {
     float* at = o.x + start * o.columns + block * QUANT_BLOCK * n + i;
     for (int64_t k = 0; k < QUANT_BLOCK && block * QUANT_BLOCK + k < o.columns; ++k) at[k * n] = values[k];
+    return;
+  }
+  if (o.kind == OperandKind::BFLOAT) {
+    const int64_t words = (o.columns + 1) / 2, first = block * QUANT_BLOCK / 2;
+    uint32_t* at = o.pairs + start * words + first * n + i;
+    for (int64_t k = 0; k < QUANT_BLOCK / 2 && first + k < words; ++k)
+      at[k * n] = nearest_bfloat(values[2 * k]) | nearest_bfloat(values[2 * k + 1]) << 16;
     return;
   }
   alignas(64) int32_t words[QUANT_BLOCK / 4];

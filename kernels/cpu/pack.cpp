@@ -101,13 +101,21 @@ struct Reader {
 
 int64_t group_bytes_of(Form form, int64_t inputs) {
   const FormLayout& layout = layout_of(form);
-  return inputs / layout.values * layout.block_bytes();
+  return (inputs + layout.values - 1) / layout.values * layout.block_bytes();
+}
+
+// Bytes of one number of a float form, and where in a group that of an input and an output lies.
+int64_t float_bytes(Form form) { return form == Form::F32 ? 4 : 2; }
+int64_t float_place(Form form, int64_t input, int64_t lane) {
+  const int64_t together = layout_of(form).values;
+  return ((input / together * GROUP_OUTPUTS + lane) * together + input % together) * float_bytes(form);
 }
 
 void pack_floats(const PackedWeight& weight, const uint8_t* file, int64_t output, uint8_t* group) {
-  const int64_t size = layout_of(weight.form).file_bytes, lane = output % GROUP_OUTPUTS;
+  const int64_t size = float_bytes(weight.form), lane = output % GROUP_OUTPUTS;
   const uint8_t* row = file + output * weight.inputs * size;
-  for (int64_t k = 0; k < weight.inputs; ++k) std::memcpy(group + (k * GROUP_OUTPUTS + lane) * size, row + k * size, size);
+  for (int64_t k = 0; k < weight.inputs; ++k)
+    std::memcpy(group + float_place(weight.form, k, lane), row + k * size, size);
 }
 
 void pack_blocks(const PackedWeight& weight, const uint8_t* file, int64_t output, uint8_t* group) {
@@ -168,7 +176,7 @@ void unpack_row(const PackedWeight& weight, int64_t output, float* values) {
   const int lane = static_cast<int>(output % GROUP_OUTPUTS);
   if (is_float(weight.form)) {
     for (int64_t k = 0; k < weight.inputs; ++k)
-      values[k] = float_at(weight.form, group + (k * GROUP_OUTPUTS + lane) * layout.file_bytes);
+      values[k] = float_at(weight.form, group + float_place(weight.form, k, lane));
     return;
   }
   for (int64_t b = 0; b * layout.values < weight.inputs; ++b) {

@@ -52,19 +52,21 @@ Operand operand_for(const Step& step, const Input& input, int64_t phase, int wor
 
 }  // namespace
 
-size_t OperandPlace::bytes(bool quantized, int64_t columns, int64_t rows) {
-  if (!quantized) return static_cast<size_t>(rows * columns) * sizeof(float);
-  return static_cast<size_t>(rows) * static_cast<size_t>(columns + columns / QUANT_BLOCK * 5 * 4);
+size_t OperandPlace::bytes(OperandKind kind, int64_t columns, int64_t rows) {
+  int64_t row = columns * 4;
+  if (kind == OperandKind::BFLOAT) row = (columns + 1) / 2 * 4;
+  if (kind == OperandKind::QUANTIZED) row = columns + columns / QUANT_BLOCK * 5 * 4;
+  return static_cast<size_t>(rows * row);
 }
 
 Operand OperandPlace::at(uint8_t* from, int64_t rows) const {
   Operand o = {};
+  o.kind = kind;
   o.rows = rows;
   o.columns = columns;
-  if (!quantized) {
-    o.x = reinterpret_cast<float*>(from);
-    return o;
-  }
+  if (kind == OperandKind::FLOAT) o.x = reinterpret_cast<float*>(from);
+  if (kind == OperandKind::BFLOAT) o.pairs = reinterpret_cast<uint32_t*>(from);
+  if (kind != OperandKind::QUANTIZED) return o;
   const int64_t blocks = rows * (columns / QUANT_BLOCK);
   o.q = reinterpret_cast<int32_t*>(from);
   o.scale = reinterpret_cast<float*>(from + rows * columns);

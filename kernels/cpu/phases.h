@@ -49,13 +49,13 @@ class Phase {
 
 // Where an operand lies; its rows are those of the step.
 struct OperandPlace {
-  bool quantized;
+  OperandKind kind;
   int64_t columns;
   uint8_t* memory;
 
   Operand with_rows(int64_t rows) const { return at(memory, rows); }
   Operand at(uint8_t* other, int64_t rows) const;
-  static size_t bytes(bool quantized, int64_t columns, int64_t rows);
+  static size_t bytes(OperandKind kind, int64_t columns, int64_t rows);
 };
 
 // What a linear layer reads: an operand that is there, or rows to be prepared. A step of up to 8 rows is prepared by

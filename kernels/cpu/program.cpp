@@ -16,6 +16,11 @@ void require(bool holds, const char* what) {
   if (!holds) refuse(what);
 }
 
+OperandKind operand_kind(int32_t buffer_kind) {
+  require(buffer_kind >= LAYBY_FLOAT_OPERAND && buffer_kind <= LAYBY_BFLOAT_OPERAND, "no such kind of buffer");
+  return static_cast<OperandKind>(buffer_kind - LAYBY_FLOAT_OPERAND);
+}
+
 }  // namespace
 
 Program::Program(const KernelTable& kernels, int64_t max_rows, int64_t max_outputs)
@@ -37,9 +42,8 @@ int Program::add_buffer(int32_t kind, int64_t width, Extent extent) {
   if (kind == LAYBY_ROWS) {
     buffer.memory = Memory(static_cast<size_t>(most * buffer.stride) * sizeof(float));
   } else {
-    const bool quantized = kind == LAYBY_QUANTIZED_OPERAND;
-    require(!quantized || width % QUANT_BLOCK == 0, "quantised rows are whole blocks of 32");
-    buffer.memory = Memory(OperandPlace::bytes(quantized, width, most));
+    require(kind != LAYBY_QUANTIZED_OPERAND || width % QUANT_BLOCK == 0, "quantised rows are whole blocks of 32");
+    buffer.memory = Memory(OperandPlace::bytes(operand_kind(kind), width, most));
   }
   buffers_.push_back(std::move(buffer));
   return static_cast<int>(buffers_.size()) - 1;
@@ -60,7 +64,7 @@ Rows Program::rows(int32_t index) const {
 OperandPlace Program::operand(int32_t index) const {
   const Buffer& from = buffer(index);
   require(from.kind != LAYBY_ROWS, "the buffer is no operand");
-  return {from.kind == LAYBY_QUANTIZED_OPERAND, from.width, from.memory.as<uint8_t>()};
+  return {operand_kind(from.kind), from.width, from.memory.as<uint8_t>()};
 }
 
 int Program::add_kv_layer(const LaybyKvLayer& layer) {
@@ -111,7 +115,7 @@ Input Program::input(const LaybyInput& from, int64_t inputs, Form form) {
   Input input = {given.extent, from.operand == LAYBY_NONE, {}, {}, from.gathers != 0};
   input.operand = operand(input.is_prepared ? from.buffer : from.operand);
   require(input.operand.columns == inputs, "the operand has another width");
-  require(input.operand.quantized != is_float(form), "the operand is of another kind than the weight");
+  require(input.operand.kind == kernels_.operand_of(form), "the operand is of another kind than the weight");
   if (input.is_prepared) return input;
   input.source = {rows(from.buffer), nullptr, {from.norm_weight, from.epsilon, inputs}, inputs};
   if (input.gathers) {
@@ -119,7 +123,7 @@ Input Program::input(const LaybyInput& from, int64_t inputs, Form form) {
     input.extent = Extent::OUTPUTS;
   }
   require(buffer(from.operand).extent == input.extent, "the operand has other rows");
-  operand_bytes_ = std::max(operand_bytes_, OperandPlace::bytes(input.operand.quantized, inputs, TILE_ROWS));
+  operand_bytes_ = std::max(operand_bytes_, OperandPlace::bytes(input.operand.kind, inputs, TILE_ROWS));
   phases_.push_back(std::make_unique<PreparePhase>(input));
   return input;
 }
@@ -128,7 +132,7 @@ LinearPart Program::part(const LaybyLinear& from, const Input& input, bool has_r
   LinearPart part = {};
   part.weight = reinterpret_cast<const Weight*>(from.weight)->packed();
   require(part.weight.inputs == input.operand.columns, "the weight takes rows of another width");
-  require(is_float(part.weight.form) != input.operand.quantized, "weights of one input are of one kind");
+  require(kernels_.operand_of(part.weight.form) == input.operand.kind, "weights of one input are of one kind");
   part.bias = from.bias;
   if (!has_rows) return part;
   require(buffer(from.out, part.weight.outputs).extent == input.extent, "a linear layer keeps its rows");

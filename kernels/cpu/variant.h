@@ -10,6 +10,7 @@
 namespace layby {
 namespace LAYBY_VARIANT {
 
+OperandKind operand_of(Form form);
 void prepare(const Source&, const Operand& out, Range rows);
 void normalize(const Source&, const Rows& out, Range rows);
 void gated(const Rows& gate, const Rows& up, Activation, const Sink& out, Range rows, int64_t columns);

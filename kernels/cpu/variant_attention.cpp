@@ -296,8 +296,8 @@ void finish(const Attention& attention, int64_t row, int64_t head, float* state)
   for (int64_t i = 0; i < head_dim; ++i) out[i] = values[i];
 }
 
-const KernelTable TABLE = {LAYBY_VARIANT_NAME, prepare, normalize, linear, gated_linear,
-                           gated,              heads,   attend,    join,   finish};
+const KernelTable TABLE = {LAYBY_VARIANT_NAME, operand_of, prepare, normalize, linear, gated_linear,
+                           gated,              heads,      attend,  join,      finish};
 
 }  // namespace LAYBY_VARIANT
 }  // namespace layby

@@ -22,6 +22,7 @@ constexpr int ROW_BLOCK = 64;         // rows that pass before the next group's 
 // A tile of an operand.
 struct Tile {
   const float* x;
+  const uint32_t* pairs;
   const int32_t* q;
   const float* scale;
   const float* sum;
@@ -30,10 +31,17 @@ struct Tile {
 };
 
 Tile tile_at(const Operand& o, int64_t start) {
-  if (o.x) return {o.x + start * o.columns, nullptr, nullptr, nullptr, nullptr, nullptr};
+  Tile tile = {};
+  if (o.kind == OperandKind::FLOAT) tile.x = o.x + start * o.columns;
+  if (o.kind == OperandKind::BFLOAT) tile.pairs = o.pairs + start * ((o.columns + 1) / 2);
+  if (o.kind != OperandKind::QUANTIZED) return tile;
   const int64_t block = start * (o.columns / QUANT_BLOCK);
-  return {nullptr,       o.q + start * (o.columns / 4), o.scale + block,
-          o.sum + block, o.half_sum + 2 * block,        o.minus_128_sum + block};
+  tile.q = o.q + start * (o.columns / 4);
+  tile.scale = o.scale + block;
+  tile.sum = o.sum + block;
+  tile.half_sum = o.half_sum + 2 * block;
+  tile.minus_128_sum = o.minus_128_sum + block;
+  return tile;
 }
 
 #if defined(LAYBY_I8MM)
@@ -152,8 +160,7 @@ void dot_quantized(const uint8_t* group, int64_t columns, const Tile& tile, floa
 template <Form FORM>
 inline F load_weights(const uint8_t* input, int sub) {
   if constexpr (FORM == Form::F32) return simd::load((const float*)input + sub * LANES);
-  if constexpr (FORM == Form::F16) return simd::load_half((const uint16_t*)input + sub * LANES);
-  return simd::load_bfloat((const uint16_t*)input + sub * LANES);
+  return simd::load_half((const uint16_t*)input + sub * LANES);
 }
 
 template <Form FORM, int M>
@@ -173,6 +180,34 @@ void dot_float(const uint8_t* group, int64_t columns, const Tile& tile, float* o
   }
 }
 
+// bfloat16 weights lie in pairs of inputs. Where an instruction multiplies such pairs, rows are pairs too; elsewhere
+// they are floats, and the weights become floats on the way.
+template <int M>
+void dot_bfloat(const uint8_t* group, int64_t columns, const Tile& tile, float* out) {
+  for (int sub = 0; sub < SUBS; ++sub) {
+    F acc[M];
+    for (int m = 0; m < M; ++m) acc[m] = simd::zero();
+    for (int64_t pair = 0; pair < (columns + 1) / 2; ++pair) {
+      const uint8_t* input = group + pair * CODE_VECTOR;
+      if (M <= PREFETCH_ROWS && sub == 0) simd::prefetch(input + PREFETCH_BYTES);
+      const simd::Codes both = simd::load_codes(input + sub * LANES * 4);
+#if defined(LAYBY_BF16)
+      LAYBY_UNROLL
+      for (int m = 0; m < M; ++m) acc[m] = simd::add_product_bfloat(acc[m], both, tile.pairs + pair * M + m);
+#else
+      const F first = simd::low_bfloat(both), second = simd::high_bfloat(both);
+      const float* x = tile.x + 2 * pair * M;
+      LAYBY_UNROLL
+      for (int m = 0; m < M; ++m) acc[m] = simd::fma(simd::set1(x[m]), first, acc[m]);
+      if (2 * pair + 1 == columns) break;
+      LAYBY_UNROLL
+      for (int m = 0; m < M; ++m) acc[m] = simd::fma(simd::set1(x[M + m]), second, acc[m]);
+#endif
+    }
+    for (int m = 0; m < M; ++m) simd::store(out + m * WIDTH + sub * LANES, acc[m]);
+  }
+}
+
 using DotKernel = void (*)(const uint8_t* group, int64_t columns, const Tile& tile, float* out);
 
 #define LAYBY_FLOAT_FORM(FORM)                                                                                 \
@@ -183,6 +218,10 @@ using DotKernel = void (*)(const uint8_t* group, int64_t columns, const Tile& ti
    dot_quantized<CODEC, FORM, 4>, dot_quantized<CODEC, FORM, 5>, dot_quantized<CODEC, FORM, 6>,                \
    dot_quantized<CODEC, FORM, 7>, dot_quantized<CODEC, FORM, 8>}
 
+#define LAYBY_BFLOAT_FORM                                                                                      \
+  {dot_bfloat<1>, dot_bfloat<2>, dot_bfloat<3>, dot_bfloat<4>,                                                 \
+   dot_bfloat<5>, dot_bfloat<6>, dot_bfloat<7>, dot_bfloat<8>}
+
 using FormQ40 = OffsetForm<8, false>;
 using FormQ50 = OffsetForm<16, true>;
 using FormQ41 = MinimumForm<false>;
@@ -192,7 +231,7 @@ using FormQ5K = SuperMinimumForm<true>;
 
 constexpr DotKernel DOT[static_cast<int>(Form::COUNT)][TILE_ROWS] = {
     LAYBY_FLOAT_FORM(Form::F32),          LAYBY_FLOAT_FORM(Form::F16),
-    LAYBY_FLOAT_FORM(Form::BF16),         LAYBY_FORM(FormQ40, Form::Q4_0),
+    LAYBY_BFLOAT_FORM,                    LAYBY_FORM(FormQ40, Form::Q4_0),
     LAYBY_FORM(FormQ41, Form::Q4_1),      LAYBY_FORM(FormQ50, Form::Q5_0),
     LAYBY_FORM(FormQ51, Form::Q5_1),      LAYBY_FORM(FormQ80, Form::Q8_0),
     LAYBY_FORM(FormQ2K, Form::Q2_K),      LAYBY_FORM(FormQ3K, Form::Q3_K),
@@ -234,6 +273,13 @@ inline void for_tiles(const Operand& x, Range groups, Range rows, const EachTile
 }  // namespace
 
 namespace LAYBY_VARIANT {
+
+OperandKind operand_of(Form form) {
+#if defined(LAYBY_BF16)
+  if (form == Form::BF16) return OperandKind::BFLOAT;
+#endif
+  return is_float(form) ? OperandKind::FLOAT : OperandKind::QUANTIZED;
+}
 
 void linear(const LinearPart& part, const Operand& x, Range groups, Range rows) {
   for_tiles(x, groups, rows, [&](int64_t group, int64_t start, int64_t n) {

@@ -19,6 +19,9 @@
   extern const KernelTable TABLE; \
   }                            \
   }
+#if defined(LAYBY_HAS_avx512bf16)
+LAYBY_DECLARE(avx512bf16)
+#endif
 #if defined(LAYBY_HAS_avx512vnni)
 LAYBY_DECLARE(avx512vnni)
 #endif
@@ -50,12 +53,14 @@ bool has_avx512vnni() {
          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
          __builtin_cpu_supports("avx512vnni");
 }
-// The compiler's list of features may be too old to know AVX-VNNI: leaf 7, sub-leaf 1, bit 4 of eax.
-bool has_avxvnni() {
+// A bit of leaf 7, sub-leaf 1, eax, by which compilers did not always know these features.
+bool has_newer(int bit) {
   uint32_t a = 7, b = 0, c = 1, d = 0;
   __asm__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-  return has_avx2() && (a >> 4 & 1);
+  return a >> bit & 1;
 }
+bool has_avxvnni() { return has_avx2() && has_newer(4); }
+bool has_avx512bf16() { return has_avx512vnni() && has_newer(5); }
 
 #elif defined(_M_X64)
 
@@ -72,6 +77,7 @@ bool has_avx512vnni() {
          has(7, 0, 1, 31) && has(7, 0, 2, 11);
 }
 bool has_avxvnni() { return has_avx2() && has(7, 1, 0, 4); }
+bool has_avx512bf16() { return has_avx512vnni() && has(7, 1, 0, 5); }
 
 #elif defined(__aarch64__) && defined(__linux__)
 
@@ -96,6 +102,9 @@ struct Variant {
 };
 
 const Variant VARIANTS[] = {
+#if defined(LAYBY_HAS_avx512bf16)
+    {&avx512bf16::TABLE, has_avx512bf16},
+#endif
 #if defined(LAYBY_HAS_avx512vnni)
     {&avx512vnni::TABLE, has_avx512vnni},
 #endif

@@ -23,6 +23,7 @@ from engine.models.weight_map import map_weights
 from engine.runtime.stored_weights import StoredWeights
 from kernels.api import StepInputs
 from kernels.cpu.library import load_library
+from kernels.host_memory import reserve
 from kernels.kv_layout import PAGE_TOKENS, KvPool
 from kernels.native_backend import NativeBackend, NativeProgram, StepLimits
 
@@ -39,14 +40,16 @@ def load(path: Path, backend: NativeBackend) -> tuple[NativeProgram, int]:
     spec = parse_spec(checkpoint)
     program = architecture.record(spec)
     sources = map_weights(program, architecture, spec, checkpoint)
-    pool = KvPool(backend.page_layout(program), max(BATCHES) * PAGES_EACH)
+    layout = backend.page_layout(program)
+    memory = np.frombuffer(reserve(max(BATCHES) * PAGES_EACH * layout.page_bytes), np.uint8)
+    pool = KvPool(layout, memory.reshape(-1, layout.page_bytes))
     start = time.perf_counter()
     weights = StoredWeights(checkpoint, sources, lambda share: None)
     native = backend.compile(program, weights, pool, StepLimits(PROMPT_CHUNK, max(BATCHES)))
     size = sum(tensor.num_bytes for tensor in checkpoint.tensors.values())
     print(
         f"{path.name}: packed in {time.perf_counter() - start:.2f} s, {native.weight_bytes / 1e6:.1f} MB "
-        f"for {size / 1e6:.1f} in the file; a page of {PAGE_TOKENS} tokens is {pool.layout.page_bytes:,} bytes"
+        f"for {size / 1e6:.1f} in the file; a page of {PAGE_TOKENS} tokens is {layout.page_bytes:,} bytes"
     )
     checkpoint.close()
     return native, spec.vocab_size

@@ -68,9 +68,9 @@ struct Model {
   std::vector<float> norm = std::vector<float>(HIDDEN), head_norm = std::vector<float>(HEAD_DIM);
   std::vector<float> bias = std::vector<float>(HEADS * HEAD_DIM);  // as long as the longest that has one
   LaybyTeam* team = layby_team_new(1);
-  bool is_float;
+  const Storage& storage;
 
-  explicit Model(const Storage& storage) : is_float(storage.values == 1) {
+  explicit Model(const Storage& given) : storage(given) {
     for (auto* vector : {&norm, &head_norm, &bias})
       for (float& x : *vector) x = 0.5f + static_cast<float>(dice() % 1000) / 1000;
     const Storage& table = STORAGES[0];
@@ -99,7 +99,7 @@ struct Model {
 class Runner {
  public:
   Runner(const Model& model, const char* variant, int threads, bool is_float32)
-      : team_(layby_team_new(threads)), program_(layby_program_new(variant, ROWS, ROWS)),
+      : variant_(variant), team_(layby_team_new(threads)), program_(layby_program_new(variant, ROWS, ROWS)),
         pool_(static_cast<size_t>(PAGES) * LAYERS * LAYER_BYTES * 2, 0xff) {
     require(program_, std::string("program for ") + variant);
     const int size = is_float32 ? 2 : 1;
@@ -150,18 +150,17 @@ class Runner {
   int rows(int width, int extent = LAYBY_TOKENS) {
     return layby_program_add_buffer(program_, LAYBY_ROWS, width, extent);
   }
-  int operand(bool is_float, int width, int extent = LAYBY_TOKENS) {
-    return layby_program_add_buffer(program_, is_float ? LAYBY_FLOAT_OPERAND : LAYBY_QUANTIZED_OPERAND, width, extent);
+  int operand(const Storage& storage, int width, int extent = LAYBY_TOKENS) {
+    return layby_program_add_buffer(program_, layby_operand_kind(variant_, storage.name), width, extent);
   }
 
   void record(const Model& m) {
     std::vector<float> frequencies(HEAD_DIM / 2);
     for (int i = 0; i < HEAD_DIM / 2; ++i) frequencies[i] = std::pow(1e4f, -2.0f * i / HEAD_DIM);
     const int rotary = layby_program_add_rotary(program_, frequencies.data(), HEAD_DIM / 2, 1.0f);
-    const bool o_float = m.is_float;
     const int x = rows(HIDDEN), q = rows(HEADS * HEAD_DIM), k = rows(KV_HEADS * HEAD_DIM), v = rows(KV_HEADS * HEAD_DIM);
-    const int in = operand(m.is_float, HIDDEN), attended = operand(o_float, HEADS * HEAD_DIM);
-    const int gated = operand(m.is_float, FFN), gate = rows(FFN), up = rows(FFN), plain = rows(FFN);
+    const int in = operand(m.storage, HIDDEN), attended = operand(m.storage, HEADS * HEAD_DIM);
+    const int gated = operand(m.storage, FFN), gate = rows(FFN), up = rows(FFN), plain = rows(FFN);
     layby_program_add_embedding(program_, m.weights[0], 1.0f, x);
     for (int layer = 0; layer < LAYERS; ++layer) {
       LaybyWeight* const* w = &m.weights[1 + layer * 7];
@@ -190,7 +189,7 @@ class Runner {
       const LaybyLinear halves[] = {{w[4], nullptr, LAYBY_NONE, gate}, {w[5], nullptr, LAYBY_NONE, up}};
       require(layby_program_add_linear(program_, &input, halves, 2) == 0, "halves");
       require(layby_program_add_gated(program_, gate, up, 1, plain) == 0, "gated");
-      const int down_operand = operand(m.is_float, FFN);
+      const int down_operand = operand(m.storage, FFN);
       const LaybyInput down_in = {plain, down_operand, 0, 0, nullptr};
       const LaybyLinear down = {w[6], nullptr, x, x};
       require(layby_program_add_linear(program_, &down_in, &down, 1) == 0, "down");
@@ -199,11 +198,12 @@ class Runner {
     require(layby_program_add_norm(program_, x, normed, m.norm.data(), 1e-5f, HIDDEN) == 0, "norm");
     require(layby_program_add_take(program_, normed, taken) == 0, "take");
     logits_ = rows(VOCABULARY, LAYBY_OUTPUTS);
-    const LaybyInput head_in = {taken, operand(true, HIDDEN, LAYBY_OUTPUTS), 0, 0, nullptr};
+    const LaybyInput head_in = {taken, operand(STORAGES[0], HIDDEN, LAYBY_OUTPUTS), 0, 0, nullptr};
     const LaybyLinear head = {m.weights[0], nullptr, LAYBY_NONE, logits_};
     require(layby_program_add_linear(program_, &head_in, &head, 1) == 0, "head");
   }
 
+  const char* variant_;
   LaybyTeam* team_;
   LaybyProgram* program_;
   std::vector<uint8_t> pool_;
@@ -257,17 +257,20 @@ void check(const Storage& storage, const char* variant, int length, bool is_floa
 
 }  // namespace
 
-// With an argument: only a few storages, one for each kind of product.
+// With an argument: only a few storages, one for each kind of product, and not the portable variant against itself.
 int main(int arguments, char**) {
-  const std::vector<int> chosen = arguments > 1 ? std::vector<int>{2, 4, 7, 12} : std::vector<int>{};
+  const bool is_quick = arguments > 1;
   for (int i = 0; layby_variant(i); ++i) {
-    if (!layby_variant_runs_here(layby_variant(i))) continue;
-    if (chosen.empty())
-      for (const Storage& storage : STORAGES) check(storage, layby_variant(i), SHORT, false);
-    for (const int index : chosen) check(STORAGES[index], layby_variant(i), SHORT, false);
-    check(STORAGES[4], layby_variant(i), ROWS, false);
-    if (chosen.empty()) check(STORAGES[4], layby_variant(i), ROWS, true);
-    std::printf("checked %s\n", layby_variant(i));
+    const char* variant = layby_variant(i);
+    if (!layby_variant_runs_here(variant) || (is_quick && !std::strcmp(variant, "portable"))) continue;
+    for (const Storage& storage : STORAGES) {
+      const bool is_chosen = !std::strcmp(storage.name, "BF16") || !std::strcmp(storage.name, "Q8_0") ||
+                             !std::strcmp(storage.name, "Q6_K");
+      if (!is_quick || is_chosen) check(storage, variant, SHORT, false);
+    }
+    check(STORAGES[4], variant, ROWS, false);
+    if (!is_quick) check(STORAGES[4], variant, ROWS, true);
+    std::printf("checked %s\n", variant);
   }
   return failures;
 }

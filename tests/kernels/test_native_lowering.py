@@ -43,7 +43,13 @@ from kernels.native_lowering import (
 from kernels.native_memory import plan_memory
 
 W64 = WeightRef("w", (64, 64))
-NO_FLOATS: frozenset[str] = frozenset()
+
+
+class AllQuantized(dict[str, Kind]):
+    """Every weight multiplies quantised rows, unless said otherwise."""
+
+    def __missing__(self, name: str) -> Kind:
+        return Kind.QUANTIZED
 
 
 def kinds_of(lowered: Lowered) -> list[type]:
@@ -53,9 +59,12 @@ def kinds_of(lowered: Lowered) -> list[type]:
 @pytest.mark.parametrize("name", MODELS)
 def test_a_layer_takes_six_phases(name: str) -> None:
     program, weights = record(MODELS[name])
-    floats = frozenset(n for n, w in weights.tensors.items() if w.storage in ("F16", "BF16"))
+    kinds = AllQuantized()
+    for weight, stored in weights.tensors.items():
+        if stored.storage in ("F16", "BF16"):
+            kinds[weight] = Kind.FLOAT
 
-    lowered = lower(program, floats)
+    lowered = lower(program, kinds)
 
     layer = [LinearPhase, HeadsPhase, PagedAttention, LinearPhase, GatedLinearPhase, LinearPhase]
     assert kinds_of(lowered) == [Embedding, *layer, *layer, LinearPhase]
@@ -76,7 +85,7 @@ def test_a_norm_before_the_choice_of_rows_is_joined_too() -> None:
     recorder = Recorder()
     x = recorder.embedding(W64)
     h = recorder.take_outputs(recorder.rms_norm(x, WeightRef("n", (64,)), epsilon=1e-6))
-    lowered = lower(recorder.finish(recorder.linear(h, WeightRef("head", (9, 64)))), NO_FLOATS)
+    lowered = lower(recorder.finish(recorder.linear(h, WeightRef("head", (9, 64)))), AllQuantized())
     assert kinds_of(lowered) == [Embedding, LinearPhase]
     assert lowered.phases[1].input.gathers
     assert lowered.phases[1].input.norm is not None
@@ -87,7 +96,7 @@ def test_a_norm_that_others_read_stays_a_phase() -> None:
     x = recorder.embedding(W64)
     h = recorder.rms_norm(x, WeightRef("n", (64,)), epsilon=1e-6)
     out = recorder.gated_activation(recorder.linear(h, W64), h, Activation.SILU)
-    lowered = lower(recorder.finish(recorder.take_outputs(out)), NO_FLOATS)
+    lowered = lower(recorder.finish(recorder.take_outputs(out)), AllQuantized())
     assert kinds_of(lowered)[1:] == [HeadsPhase, LinearPhase, GatedActivation, TakeOutputs]
 
 
@@ -98,7 +107,7 @@ def test_a_gate_that_is_read_again_is_not_joined() -> None:
     up = recorder.linear(x, WeightRef("u", (64, 64)))
     out = recorder.gated_activation(gate, up, Activation.SILU)
     out = recorder.linear(out, WeightRef("d", (64, 64)), residual=gate)
-    lowered = lower(recorder.finish(recorder.take_outputs(out)), NO_FLOATS)
+    lowered = lower(recorder.finish(recorder.take_outputs(out)), AllQuantized())
     assert kinds_of(lowered)[:3] == [Embedding, LinearPhase, GatedActivation]
 
 
@@ -110,7 +119,7 @@ def test_weights_of_two_kinds_do_not_share_a_phase() -> None:
         recorder.linear(x, WeightRef("b", (64, 64))),
     )
     out = recorder.gated_activation(a, b, Activation.SILU)
-    lowered = lower(recorder.finish(recorder.take_outputs(out)), frozenset({"b"}))
+    lowered = lower(recorder.finish(recorder.take_outputs(out)), AllQuantized(b=Kind.FLOAT))
     assert [p.input.kind for p in lowered.phases if isinstance(p, LinearPhase)] == [
         Kind.QUANTIZED,
         Kind.FLOAT,
@@ -119,7 +128,7 @@ def test_weights_of_two_kinds_do_not_share_a_phase() -> None:
 
 def test_layers_share_memory_and_the_residual_is_added_in_place() -> None:
     program, _ = record(MODELS["llama"])
-    lowered = lower(program, NO_FLOATS)
+    lowered = lower(program, AllQuantized())
 
     plan = plan_memory(program, lowered)
 
@@ -131,7 +140,7 @@ def test_layers_share_memory_and_the_residual_is_added_in_place() -> None:
     assert len(residuals) == 1
     assert len(plan.slots) < 12
     big, _ = record(MODELS["llama"].__class__("Q4_1", layers=7))
-    assert len(plan_memory(big, lower(big, NO_FLOATS)).slots) == len(plan.slots)
+    assert len(plan_memory(big, lower(big, AllQuantized())).slots) == len(plan.slots)
 
 
 class RandomProgram:

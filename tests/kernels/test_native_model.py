@@ -105,8 +105,9 @@ def test_variants_with_fused_multiply_add_agree_in_every_bit(name: str) -> None:
     """Nothing promises it to users, but sums run in one order for every vector length: a cheap check of each layer."""
     program, weights = record(MODELS[name])
     results = []
+    rounds_rows = {"avx512bf16"} if MODELS[name].storage == "BF16" else set()
     for variant in VARIANTS:
-        if variant != "portable":
+        if variant not in {"portable", *rounds_rows}:
             with compiled(program, weights.source(), variant=variant, pages=10) as native:
                 results.append(in_chunks(native, [200, LENGTH]))
     for other in results[1:]:

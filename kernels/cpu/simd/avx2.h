@@ -63,10 +63,6 @@ inline F load_half(const uint16_t* p) { return _mm256_cvtph_ps(_mm_loadu_si128((
 inline uint16_t to_half(float x) {
   return (uint16_t)_mm_cvtsi128_si32(_mm_cvtps_ph(_mm_set_ss(x), _MM_FROUND_TO_NEAREST_INT));
 }
-inline F load_bfloat(const uint16_t* p) {
-  const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i*)p));
-  return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
-}
 inline __m256i widen(const uint8_t* p) { return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i*)p)); }
 inline F load_unsigned_bytes(const uint8_t* p) { return _mm256_cvtepi32_ps(widen(p)); }
 inline F load_signed_bytes(const uint8_t* p) {
@@ -81,6 +77,11 @@ inline F load_exponents(const uint8_t* p) {
   const __m256i normal = _mm256_slli_epi32(_mm256_sub_epi32(e, _mm256_set1_epi32(1)), 23);
   const __m256i tiny = _mm256_sllv_epi32(_mm256_set1_epi32(0x00200000), e);
   return _mm256_castsi256_ps(_mm256_blendv_epi8(normal, tiny, _mm256_cmpgt_epi32(_mm256_set1_epi32(2), e)));
+}
+
+inline F low_bfloat(Codes pairs) { return _mm256_castsi256_ps(_mm256_slli_epi32(pairs, 16)); }
+inline F high_bfloat(Codes pairs) {
+  return _mm256_castsi256_ps(_mm256_and_si256(pairs, _mm256_set1_epi32((int)0xffff0000)));
 }
 
 inline Codes load_codes(const uint8_t* p) { return _mm256_loadu_si256((const __m256i*)p); }

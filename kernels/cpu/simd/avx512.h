@@ -1,4 +1,5 @@
-// The vector layer on AVX-512 with VNNI: 16 lanes. See simd.h for what each function promises.
+// The vector layer on AVX-512 with VNNI: 16 lanes. See simd.h for what each function promises. LAYBY_BF16: with
+// products of bfloat16 pairs too.
 #pragma once
 
 #include <immintrin.h>
@@ -59,10 +60,6 @@ inline void store_half(uint16_t* p, F x) {
 inline uint16_t to_half(float x) {
   return (uint16_t)_mm_cvtsi128_si32(_mm_cvtps_ph(_mm_set_ss(x), _MM_FROUND_TO_NEAREST_INT));
 }
-inline F load_bfloat(const uint16_t* p) {
-  const __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i*)p));
-  return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
-}
 inline F load_unsigned_bytes(const uint8_t* p) {
   return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i*)p)));
 }
@@ -83,6 +80,16 @@ inline F load_exponents(const uint8_t* p) {
   return _mm512_castsi512_ps(
       _mm512_mask_mov_epi32(normal, _mm512_cmplt_epi32_mask(e, _mm512_set1_epi32(2)), tiny));
 }
+
+inline F low_bfloat(Codes pairs) { return _mm512_castsi512_ps(_mm512_slli_epi32(pairs, 16)); }
+inline F high_bfloat(Codes pairs) {
+  return _mm512_castsi512_ps(_mm512_and_si512(pairs, _mm512_set1_epi32((int)0xffff0000)));
+}
+#if defined(LAYBY_BF16)
+inline F add_product_bfloat(F sum, Codes pairs, const uint32_t* x) {
+  return _mm512_dpbf16_ps(sum, (__m512bh)pairs, (__m512bh)_mm512_set1_epi32((int)*x));
+}
+#endif
 
 inline Codes load_codes(const uint8_t* p) { return _mm512_loadu_si512(p); }
 inline Codes either(Codes a, Codes b) { return _mm512_or_si512(a, b); }

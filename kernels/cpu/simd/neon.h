@@ -54,7 +54,6 @@ inline F load_half(const uint16_t* p) { return vcvt_f32_f16(vreinterpret_f16_u16
 inline uint16_t to_half(float x) {
   return vget_lane_u16(vreinterpret_u16_f16(vcvt_f16_f32(vdupq_n_f32(x))), 0);
 }
-inline F load_bfloat(const uint16_t* p) { return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(p), 16)); }
 inline uint32x4_t widen(const uint8_t* p) {
   const uint8x8_t bytes = vreinterpret_u8_u32(vld1_dup_u32((const uint32_t*)p));
   return vmovl_u16(vget_low_u16(vmovl_u8(bytes)));
@@ -71,6 +70,11 @@ inline F load_exponents(const uint8_t* p) {
   const uint32x4_t normal = vshlq_n_u32(vsubq_u32(e, vdupq_n_u32(1)), 23);
   const uint32x4_t tiny = vshlq_u32(vdupq_n_u32(0x00200000), vreinterpretq_s32_u32(e));
   return vreinterpretq_f32_u32(vbslq_u32(vcltq_u32(e, vdupq_n_u32(2)), tiny, normal));
+}
+
+inline F low_bfloat(Codes pairs) { return vreinterpretq_f32_u32(vshlq_n_u32(vreinterpretq_u32_u8(pairs), 16)); }
+inline F high_bfloat(Codes pairs) {
+  return vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_u8(pairs), vdupq_n_u32(0xffff0000)));
 }
 
 inline Codes load_codes(const uint8_t* p) { return vld1q_u8(p); }

@@ -85,9 +85,6 @@ inline void store_bytes(int8_t* p, I x) {
 
 inline F load_half(const uint16_t* p) { return each<F>([&](int i) { return half_to_float(p[i]); }); }
 inline uint16_t to_half(float x) { return float_to_half(x); }
-inline F load_bfloat(const uint16_t* p) {
-  return each<F>([&](int i) { return bits_to_float(uint32_t{p[i]} << 16); });
-}
 inline F load_unsigned_bytes(const uint8_t* p) { return each<F>([&](int i) { return static_cast<float>(p[i]); }); }
 inline F load_signed_bytes(const uint8_t* p) {
   return each<F>([&](int i) { return static_cast<float>(static_cast<int8_t>(p[i])); });
@@ -99,6 +96,14 @@ inline F load_exponents(const uint8_t* p) {
     return bits_to_float(p[i] < 2 ? 0x00200000u << p[i] : static_cast<uint32_t>(p[i] - 1) << 23);
   });
 }
+
+inline F bfloats(Codes pairs, int at) {
+  return each<F>([&](int i) {
+    return bits_to_float(static_cast<uint32_t>(pairs.v[4 * i + at] << 16) | uint32_t{pairs.v[4 * i + at + 1]} << 24);
+  });
+}
+inline F low_bfloat(Codes pairs) { return bfloats(pairs, 0); }
+inline F high_bfloat(Codes pairs) { return bfloats(pairs, 2); }
 
 inline Codes load_codes(const uint8_t* p) { return each_byte([&](int i) { return p[i]; }); }
 inline Codes either(Codes a, Codes b) { return each_byte([&](int i) { return a.v[i] | b.v[i]; }); }

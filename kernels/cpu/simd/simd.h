@@ -9,8 +9,10 @@
 //   any_nan(a, b)                     whether any lane of either is not a number
 //   sum_of_lanes                      halves added until one is left;  max_of_lanes
 //   to_int                            nearest, ties to even;  power_of_two(n): 2^n for -127 < n < 128
-//   load_half, load_bfloat, ...       LANES stored values as floats;  load_exponents: 2^(e - 128) of a byte e
+//   load_half, ...                    LANES stored values as floats;  load_exponents: 2^(e - 128) of a byte e
 //   Codes                             LANES groups of 4 bytes: 4 consecutive weights of LANES outputs
+//   low_bfloat, high_bfloat           Codes taken for pairs of bfloat16: the first of each, the second
+//   add_product_bfloat                only with LAYBY_BF16: sum += such a pair times a pair of a row
 //   add_product_4bit / _6bit          sum += codes (0..15 / 0..63) times 4 activations, the same 4 in each lane
 //   add_product_signed                the same for bytes in [-128, 127]; starts from start_signed(-128 * sum of x)
 //   add_product_pair                  only with LAYBY_I8MM: two rows and two vectors of codes, of any kind, at once
