@@ -21,7 +21,8 @@ from kernels.api import StepInputs
 
 PIECE_TOKENS = 256
 TILE_SIZE = 16
-"""Rows of a tile's matrix: query rows times the heads that share a key head, then padding."""
+"""Rows of a tile's matrix: query rows times the heads that share a key head, then padding. Tiles of 48 (16 query rows
+of 3 heads) would run prompts 15 % faster and cost a single token three times as much."""
 
 Ints = npt.NDArray[np.int64]
 
@@ -30,12 +31,22 @@ Ints = npt.NDArray[np.int64]
 class Geometry:
     """Sizes that hold for all steps. A wave has at most `max_pairs` pairs and `max_pieces` pieces, at least one."""
 
-    tile_rows: int
+    group: int
+    """Query heads that share a key head."""
     page_tokens: int
     window: int
     """Sliding window in tokens; 0 for none."""
     max_pairs: int
     max_pieces: int
+
+    @property
+    def tile_size(self) -> int:
+        return max(TILE_SIZE, self.group)
+
+    @property
+    def tile_rows(self) -> int:
+        """Query rows in a tile."""
+        return self.tile_size // self.group
 
     @property
     def piece_pages(self) -> int:

@@ -31,6 +31,10 @@ from kernels.api import (
     TakeOutputs,
 )
 
+_RowOp = (
+    Embedding | RmsNorm | Linear | Rotary | PagedAttention | GatedActivation | TakeOutputs
+)  # all that give rows
+
 
 def run_reference(
     program: Program, weights: Mapping[str, Tensor], kv_pool: Tensor, inputs: StepInputs
@@ -39,43 +43,61 @@ def run_reference(
 
     Shapes: `kv_pool` [pages, layers, 2, page_tokens, kv_heads, head_dim], float16 or float32.
     """
-    rows: dict[int, Tensor] = {}
+    run = _Run(weights, kv_pool, inputs)
     for op in program.ops:
-        result = _run(op, rows, weights, kv_pool, inputs)
-        if result is not None and not isinstance(op, StoreKv):
-            rows[op.out.index] = result
-    return rows[program.logits.index]
+        run.compute(op)
+    return run.rows[program.logits.index]
 
 
-def _run(
-    op: Op,
-    rows: dict[int, Tensor],
-    weights: Mapping[str, Tensor],
-    kv_pool: Tensor,
-    inputs: StepInputs,
-) -> Tensor | None:
-    match op:
-        case Embedding():
-            return weights[op.table.name][torch.tensor(inputs.token_ids)] * op.scale
-        case RmsNorm():
-            return rms_norm(rows[op.x.index], weights[op.weight.name], op.epsilon)
-        case Linear():
-            bias = weights[op.bias.name] if op.bias else None
-            out = F.linear(rows[op.x.index], weights[op.weight.name], bias)
-            return out if op.residual is None else out + rows[op.residual.index]
-        case Rotary():
-            return rotary(rows[op.x.index], torch.tensor(inputs.positions), op.shape)
-        case StoreKv():
-            store_kv(rows[op.key.index], rows[op.value.index], kv_pool, inputs, op.shape)
-            return None
-        case PagedAttention():
-            return paged_attention(rows[op.query.index], kv_pool, inputs, op.shape)
-        case GatedActivation():
-            return activate(rows[op.gate.index], op.activation) * rows[op.up.index]
-        case TakeOutputs():
-            return rows[op.x.index][torch.tensor(inputs.outputs)]
-        case _:
-            assert_never(op)
+class _Run:
+    """One step; `rows` holds every buffer computed so far, by its index."""
+
+    def __init__(self, weights: Mapping[str, Tensor], kv_pool: Tensor, inputs: StepInputs) -> None:
+        self.rows: dict[int, Tensor] = {}
+        self._weights = weights
+        self._kv_pool = kv_pool
+        self._inputs = inputs
+
+    def compute(self, op: Op) -> None:
+        if isinstance(op, StoreKv):
+            self._store_kv(op)
+        else:
+            self.rows[op.out.index] = self._result(op)
+
+    def _result(self, op: _RowOp) -> Tensor:
+        rows, weights = self.rows, self._weights
+        match op:
+            case Embedding():
+                return weights[op.table.name][torch.tensor(self._inputs.token_ids)] * op.scale
+            case RmsNorm():
+                return rms_norm(rows[op.x.index], weights[op.weight.name], op.epsilon)
+            case Linear():
+                bias = weights[op.bias.name] if op.bias else None
+                out = F.linear(rows[op.x.index], weights[op.weight.name], bias)
+                return out if op.residual is None else out + rows[op.residual.index]
+            case Rotary():
+                positions = torch.tensor(self._inputs.positions)
+                return rotary(rows[op.x.index], positions, op.shape)
+            case PagedAttention():
+                return paged_attention(rows[op.query.index], self._kv_pool, self._inputs, op.shape)
+            case GatedActivation():
+                return activate(rows[op.gate.index], op.activation) * rows[op.up.index]
+            case TakeOutputs():
+                return rows[op.x.index][torch.tensor(self._inputs.outputs, dtype=torch.int64)]
+            case _:
+                assert_never(op)
+
+    def _store_kv(self, op: StoreKv) -> None:
+        """Write keys and values at their positions; too large ones become the pool type's largest, NaN becomes 0."""
+        pool, shape, inputs = self._kv_pool, op.shape, self._inputs
+        limit, page_tokens = torch.finfo(pool.dtype).max, pool.shape[3]
+        places = zip(inputs.sequences, inputs.positions, strict=True)
+        for row, (sequence, position) in enumerate(places):
+            page = inputs.page_tables[sequence][position // page_tokens]
+            for kind, buffer in enumerate((op.key, op.value)):
+                kept = self.rows[buffer.index][row].clamp(-limit, limit).nan_to_num(0.0)
+                heads = kept.reshape(shape.kv_heads, shape.head_dim)
+                pool[page, shape.layer, kind, position % page_tokens] = heads
 
 
 def rms_norm(x: Tensor, weight: Tensor, epsilon: float) -> Tensor:
@@ -106,23 +128,6 @@ def rotary(x: Tensor, positions: Tensor, shape: RotaryShape) -> Tensor:
     a, b = heads[..., :half], heads[..., half : 2 * half]
     turned = [a * cos - b * sin, b * cos + a * sin, heads[..., 2 * half :]]
     return torch.cat(turned, dim=-1).reshape(x.shape)
-
-
-def store_kv(
-    key: Tensor, value: Tensor, kv_pool: Tensor, inputs: StepInputs, shape: AttentionShape
-) -> None:
-    """Write keys and values at their positions; too large values become the pool type's largest, NaN becomes 0."""
-    limit = torch.finfo(kv_pool.dtype).max
-    page_tokens = kv_pool.shape[3]
-    for row, (sequence, position) in enumerate(
-        zip(inputs.sequences, inputs.positions, strict=True)
-    ):
-        page = inputs.page_tables[sequence][position // page_tokens]
-        for kind, x in enumerate((key, value)):
-            kept = x[row].clamp(-limit, limit).nan_to_num(0.0)
-            kv_pool[page, shape.layer, kind, position % page_tokens] = kept.reshape(
-                shape.kv_heads, shape.head_dim
-            )
 
 
 def paged_attention(

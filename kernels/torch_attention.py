@@ -11,29 +11,36 @@ from kernels.api import AttentionShape, PagedAttention, StepInputs
 from kernels.attention_plan import PIECE_TOKENS, TILE_SIZE, Geometry, plan_attention
 from kernels.torch_pool import Pool
 from kernels.torch_step import Step, Workspace
-from kernels.torch_wave import BoundWave, WaveBinder
+from kernels.torch_wave import BoundWave, WaveBinder, value_width
 from kernels.torch_wave_ops import Part
 
-_WAVE_BYTES = 12 << 20
+_WAVE_BYTES = 6 << 20
 """Most bytes of scores, and of keys and values, in a wave: both stay in the last-level cache of a desktop machine."""
 
 
 class AttentionKernel:
     """Attention of one shape, for every layer that has it."""
 
-    def __init__(self, shape: AttentionShape, pool: Pool, workspace: Workspace) -> None:
-        group = shape.heads // shape.kv_heads
+    def __init__(
+        self,
+        shape: AttentionShape,
+        pool: Pool,
+        workspace: Workspace,
+        wave_bytes: int = _WAVE_BYTES,
+    ) -> None:
         self._shape = shape
         self._pool = pool
         self._scratch = workspace.scratch
         self._device = workspace.device
-        self._tile_size = max(TILE_SIZE, group)
+        group = shape.heads // shape.kv_heads
+        pair_bytes = 4 * shape.kv_heads * max(TILE_SIZE, group) * PIECE_TOKENS
+        piece_bytes = 4 * 2 * PIECE_TOKENS * pool.width
         self._geometry = Geometry(
-            tile_rows=self._tile_size // group,
+            group=group,
             page_tokens=pool.page_tokens,
             window=shape.window,
-            max_pairs=max(1, _WAVE_BYTES // (shape.kv_heads * self._tile_size * PIECE_TOKENS * 4)),
-            max_pieces=max(1, _WAVE_BYTES // (2 * PIECE_TOKENS * pool.width * 4)),
+            max_pairs=max(1, wave_bytes // pair_bytes),
+            max_pieces=max(1, wave_bytes // piece_bytes),
         )
         self._waves: tuple[BoundWave, ...] = ()
 
@@ -68,20 +75,20 @@ class AttentionKernel:
 
     def _bind_tiles(self, num_tiles: int) -> WaveBinder:
         """Memory for queries and results: by row as the step has them, by key head as the products need them."""
-        shape, tile_rows = self._shape, self._geometry.tile_rows
-        group = shape.heads // shape.kv_heads
-        tiles = (num_tiles, shape.kv_heads, self._tile_size, shape.head_dim)
-        queries = self._scratch.take("tiles", *tiles)
-        state = Part.take(self._scratch, "state", tiles)
-        by_head = (num_tiles, shape.kv_heads, tile_rows, group, shape.head_dim)
+        shape, group = self._shape, self._geometry.group
+        tile_rows, size = self._geometry.tile_rows, self._geometry.tile_size
+        tiles = (shape.kv_heads, num_tiles, size)
+        queries = self._scratch.take("tiles", *tiles, shape.head_dim)
+        state = Part.take(self._scratch, "state", (*tiles, value_width(shape.head_dim)))
+        by_head = (shape.kv_heads, num_tiles, tile_rows, group, shape.head_dim)
         used = tile_rows * group
         self._query_places = queries[:, :, :used].view(by_head)
-        self._result_places = state.mean[:, :, :used].view(by_head)
+        self._result_places = state.mean[:, :, :used, : shape.head_dim].view(by_head)
         self._tile_rows = self._scratch.take(
             "tile_rows", num_tiles * tile_rows, shape.heads * shape.head_dim
         )
         by_row = (num_tiles, tile_rows, shape.kv_heads, group, shape.head_dim)
-        self._rows_by_head = self._tile_rows.view(by_row).transpose(1, 2)
+        self._rows_by_head = self._tile_rows.view(by_row).permute(2, 0, 1, 3, 4)
         return WaveBinder(self._pool, self._geometry, self._scratch, tiles=queries, state=state)
 
     def _tensor(self, values: npt.NDArray[np.int64]) -> Tensor:

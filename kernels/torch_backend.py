@@ -62,7 +62,7 @@ class TorchExecutable:
         self.kv_pool = kv_pool
         self.limits = limits
         self.workspace = Workspace(self.lowered, limits, kv_pool.device)
-        self.pool = Pool(kv_pool, self.workspace)
+        self.pool = Pool(kv_pool)
         self.attention: dict[AttentionShape, AttentionKernel] = {}
         self.rotary: dict[RotaryShape, RotaryTable] = {}
         self.ops: tuple[CompiledOp, ...] = ()
@@ -130,6 +130,13 @@ def weight_bytes(program: Program) -> int:
     return 4 * sum(sizes)
 
 
+def packing_bytes(program: Program) -> int:
+    """Most bytes needed beside `weight_bytes` while a weight is packed: its parts, and the parts joined."""
+    groups = [op for op in lower(program).ops if isinstance(op, LinearGroup)]
+    sizes = [sum(math.prod(one.weight.shape) for one in group.members) for group in groups]
+    return 2 * 4 * max(sizes, default=0)
+
+
 class _Compiler:
     """Makes the kernel of each op; ops of one shape share tables and plans."""
 
@@ -156,7 +163,7 @@ class _Compiler:
             case Rotary():
                 return RotaryOp(op, self._rotary_table(op.shape), workspace)
             case StoreKv():
-                return StoreKvOp(op, self._executable.pool)
+                return StoreKvOp(op, self._executable.pool, workspace)
             case PagedAttention():
                 return AttentionOp(op, self._attention_kernel(op.shape))
             case GatedActivation():

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Protocol
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from kernels.lowering import LinearGroup
@@ -38,14 +39,17 @@ class OneDnnWeight:
 
 
 class PlainWeight:
-    """The weight as it is, for any device."""
+    """The weight for any device, with rows of zeros up to a multiple of 16: products of odd widths were found to treat
+    the rows of a tile differently."""
 
     def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
-        self._transposed = weight.t()
+        self._num_out = weight.shape[0]
+        padding = -self._num_out % TILE_ROWS
+        self._transposed = (F.pad(weight, (0, 0, 0, padding)) if padding else weight).t()
         self._bias = bias
 
     def multiply(self, tile: Tensor) -> Tensor:
-        out = torch.mm(tile, self._transposed)
+        out = torch.mm(tile, self._transposed)[:, : self._num_out]
         return out if self._bias is None else out.add_(self._bias)
 
 
@@ -69,7 +73,7 @@ class LinearOp:
         self.name = "+".join(member.weight.name for member in group.members)
         self.x = group.x
         self._residual = group.residual
-        self._weight = weight
+        self.weight = weight
         self._x_is_contiguous = workspace.placement(group.x).is_contiguous
         self.out = group.out
 
@@ -78,7 +82,7 @@ class LinearOp:
         outs = step.tiles(self.out)
         if not self._x_is_contiguous:
             tiles = tuple(tile.contiguous() for tile in tiles)
-        multiply = self._weight.multiply
+        multiply = self.weight.multiply
         if self._residual is None:
             for tile, out in zip(tiles, outs, strict=True):
                 out.copy_(multiply(tile))

@@ -16,7 +16,7 @@ class Pool:
     `pages` is the same memory as [pages * layers, values of one layer's page].
     """
 
-    def __init__(self, kv_pool: Tensor, workspace: Workspace) -> None:
+    def __init__(self, kv_pool: Tensor) -> None:
         num_pages, self.num_layers, _, self.page_tokens, self.kv_heads, self.head_dim = (
             kv_pool.shape
         )
@@ -25,7 +25,6 @@ class Pool:
         self.pages = kv_pool.view(num_pages * self.num_layers, -1)
         self._rows = kv_pool.view(-1, self.width)
         self._limit = torch.finfo(self.dtype).max
-        self._scratch = workspace.scratch
         self._row_index: tuple[Tensor, ...] = ()
         """By layer: where the step's keys go, then where its values go."""
 
@@ -42,25 +41,37 @@ class Pool:
         index = np.concatenate([keys, keys + page_tokens], axis=1)
         self._row_index = torch.from_numpy(index).to(self._rows.device).unbind()
 
-    def store(self, key: Tensor, value: Tensor, layer: int) -> None:
-        """Write rows of the step. All that is ever in the pool is finite, so that a masked value times zero is zero."""
-        rows = self._scratch.take("kv_rows", 2, key.shape[0], self.width)
-        torch.clamp(key, -self._limit, self._limit, out=rows[0])
-        torch.clamp(value, -self._limit, self._limit, out=rows[1])
-        rows = rows.view(-1, self.width).nan_to_num_(nan=0.0)
-        if self.dtype is not torch.float32:
-            stored = self._scratch.take("kv_stored", *rows.shape, dtype=self.dtype)
-            rows = stored.copy_(rows)
-        self._rows.index_copy_(0, self._row_index[layer], rows)
+    def store(self, rows: Tensor, stored: Tensor, layer: int) -> None:
+        """Write the step's keys, then its values: float32 `rows` by way of `stored`, which has the pool's type.
+
+        All that is ever in the pool is finite, so that a masked value times zero is zero.
+        """
+        rows.clamp_(-self._limit, self._limit).nan_to_num_(nan=0.0)
+        if stored is not rows:
+            stored.copy_(rows)
+        self._rows.index_copy_(0, self._row_index[layer], stored)
 
 
 class StoreKvOp:
     """Puts the step's keys and values of one layer into the pool."""
 
-    def __init__(self, op: StoreKv, pool: Pool) -> None:
+    def __init__(self, op: StoreKv, pool: Pool, workspace: Workspace) -> None:
         self._op = op
         self._pool = pool
+        self._scratch = workspace.scratch
+        self._key = workspace.key("store_kv", op.key, op.value)
 
     def run(self, step: Step) -> None:
-        key, value = step.view(self._op.key), step.view(self._op.value)
-        self._pool.store(key[: step.num_rows], value[: step.num_rows], self._op.shape.layer)
+        key, value, key_rows, value_rows, rows, stored = step.bound(self._key, self._bind)
+        key_rows.copy_(key)
+        value_rows.copy_(value)
+        self._pool.store(rows, stored, self._op.shape.layer)
+
+    def _bind(self, step: Step) -> tuple[Tensor, ...]:
+        count, pool = step.num_rows, self._pool
+        key, value = step.view(self._op.key)[:count], step.view(self._op.value)[:count]
+        rows = self._scratch.take("kv_rows", 2 * count, pool.width)
+        stored = rows
+        if pool.dtype is not torch.float32:
+            stored = self._scratch.take("kv_stored", *rows.shape, dtype=pool.dtype)
+        return key, value, rows[:count], rows[count:], rows, stored

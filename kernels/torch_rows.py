@@ -61,21 +61,21 @@ class RmsNormOp:
         self._op = op
         self._weight = weight
         self._scratch = workspace.scratch
+        self._key = workspace.key(f"rms_norm {op.group}", op.x, op.out)
 
     def run(self, step: Step) -> None:
-        groups = (
-            step.view(self._op.x).shape[0],
-            self._op.x.width // self._op.group,
-            self._op.group,
-        )
-        x, out = step.view(self._op.x).view(groups), step.view(self._op.out).view(groups)
-        squares = self._scratch.take("squares", *groups)
-        factor = self._scratch.take("factor", *groups[:2], 1)
+        x, out, squares, factor = step.bound(self._key, self._bind)
         torch.mul(x, x, out=squares)
         torch.mean(squares, -1, keepdim=True, out=factor)
         factor.add_(self._op.epsilon).rsqrt_()
         torch.mul(x, factor, out=out)
         out.mul_(self._weight)
+
+    def _bind(self, step: Step) -> tuple[Tensor, ...]:
+        x, out = step.view(self._op.x), step.view(self._op.out)
+        groups = (len(x), self._op.x.width // self._op.group, self._op.group)
+        squares = self._scratch.take("squares", *groups)
+        return x.view(groups), out.view(groups), squares, squares.new_empty(*groups[:2], 1)
 
 
 class RotaryTable:
@@ -111,22 +111,26 @@ class RotaryOp:
         self._op = op
         self._table = table
         self._scratch = workspace.scratch
+        self._key = workspace.key(f"rotary {op.shape.heads} {op.shape.rotary_dim}", op.x, op.out)
 
     def run(self, step: Step) -> None:
-        shape = self._op.shape
-        heads = (step.rows, shape.heads, shape.head_dim)
-        x, out = step.view(self._op.x).view(heads), step.view(self._op.out).view(heads)
+        a, b, rest, out_a, out_b, out_rest, product = step.bound(self._key, self._bind)
         cos, sin = self._table.cos, self._table.sin
-        half = shape.rotary_dim // 2
-        a, b = x[..., :half], x[..., half : 2 * half]
-        out_a, out_b = out[..., :half], out[..., half : 2 * half]
-        product = self._scratch.take("product", step.rows, shape.heads, half)
         torch.mul(a, cos, out=out_a)
         out_a.sub_(torch.mul(b, sin, out=product))
         torch.mul(b, cos, out=out_b)
         out_b.add_(torch.mul(a, sin, out=product))
-        if shape.rotary_dim < shape.head_dim:
-            out[..., 2 * half :].copy_(x[..., 2 * half :])
+        if self._op.shape.rotary_dim < self._op.shape.head_dim:
+            out_rest.copy_(rest)
+
+    def _bind(self, step: Step) -> tuple[Tensor, ...]:
+        shape = self._op.shape
+        heads = (step.rows, shape.heads, shape.head_dim)
+        half = shape.rotary_dim // 2
+        sizes = [half, half, shape.head_dim - 2 * half]
+        x = torch.split(step.view(self._op.x).view(heads), sizes, dim=-1)
+        out = torch.split(step.view(self._op.out).view(heads), sizes, dim=-1)
+        return *x, *out, self._scratch.take("product", step.rows, shape.heads, half)
 
 
 def activation_function(activation: Activation) -> Callable[[Tensor, Tensor], object]:
@@ -143,14 +147,20 @@ class GatedActivationOp:
         self._op = op
         self._activate = activation_function(op.activation)
         self._scratch = workspace.scratch
+        self._key = workspace.key(op.activation.value, op.gate, op.up, op.out)
 
     def run(self, step: Step) -> None:
+        active, up, out, *pieces = step.bound(self._key, self._bind)
+        for gate_piece, active_piece in zip(pieces[::2], pieces[1::2], strict=True):
+            self._activate(gate_piece, active_piece)
+        torch.mul(active, up, out=out)
+
+    def _bind(self, step: Step) -> tuple[Tensor, ...]:
+        gate, up, out = (step.view(one) for one in (self._op.gate, self._op.up, self._op.out))
         width = self._op.out.width
-        gate, out = step.view(self._op.gate), step.view(self._op.out)
-        active = self._scratch.take("active", step.rows, width + _ROW_GAP)[:, :width]
-        for piece, active_piece in zip(_pieces(gate), _pieces(active), strict=True):
-            self._activate(piece, active_piece)
-        torch.mul(active, step.view(self._op.up), out=out)
+        active = self._scratch.take("active", len(out), width + _ROW_GAP)[:, :width]
+        pairs = zip(_pieces(gate), _pieces(active), strict=True)
+        return active, up, out, *(piece for pair in pairs for piece in pair)
 
 
 def _pieces(x: Tensor) -> list[Tensor]:

@@ -6,6 +6,7 @@ runs on tiles of one shape, so that a row's arithmetic never depends on how many
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 import torch
@@ -68,6 +69,10 @@ class Workspace:
         self.placement_of = [distinct.index(placement) for placement in program.placements]
         """By `Buffer.index`: which of `placements`."""
 
+    def key(self, kind: str, *buffers: Buffer) -> tuple[Hashable, ...]:
+        """For `Step.bound`: alike for ops of one kind over the same memory."""
+        return (kind, *(self.placement_of[buffer.index] for buffer in buffers))
+
     def placement(self, buffer: Buffer) -> Placement:
         return self.placements[self.placement_of[buffer.index]]
 
@@ -90,6 +95,7 @@ class Step:
         self._workspace = workspace
         self._views: list[Tensor | None] = [None] * len(workspace.placements)
         self._tiles: list[tuple[Tensor, ...] | None] = [None] * len(workspace.placements)
+        self._bound: dict[Hashable, tuple[Tensor, ...]] = {}
 
     def view(self, buffer: Buffer) -> Tensor:
         """All rows of a buffer, padding included: [rows, width]."""
@@ -106,6 +112,18 @@ class Step:
         if tiles is None:
             tiles = self._tiles[index] = torch.split(self.view(buffer), TILE_ROWS)
         return tiles
+
+    def bound(
+        self, key: Hashable, bind: Callable[[Step], tuple[Tensor, ...]]
+    ) -> tuple[Tensor, ...]:
+        """What `bind` makes of this step, made once for all ops that have the same `key`.
+
+        Layers use the same memory, so their ops share views; making them anew took half of the time of a small op.
+        """
+        views = self._bound.get(key)
+        if views is None:
+            views = self._bound[key] = bind(self)
+        return views
 
     def _cut(self, placement: Placement) -> Tensor:
         rows = self._rows_of[self._workspace.extents[placement.slot]]

@@ -1,7 +1,9 @@
 """Gives the waves of an attention plan their memory, once a step; every layer of the step then runs the same actions.
 
 Each pair of a tile and a piece goes through products of one shape, [16, head_dim] x [head_dim, 256] and [16, 256] x
-[256, head_dim], and one softmax over 256 positions. Engine thread.
+[256, head_dim], and one softmax over 256 positions. Batches of matrices that do not lie one after another take twice
+as long (torch 2.13 with MKL), hence two layouts: key heads first in shared waves, pairs first in the others. Engine
+thread.
 """
 
 from __future__ import annotations
@@ -13,7 +15,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kernels.attention_plan import PIECE_TOKENS, Geometry, PairMask, PieceMask, Segment, Wave
+from kernels.attention_plan import (
+    PIECE_TOKENS,
+    TILE_SIZE,
+    Geometry,
+    PairMask,
+    PieceMask,
+    Segment,
+    Wave,
+)
 from kernels.torch_pool import Pool
 from kernels.torch_step import Scratch
 from kernels.torch_wave_ops import (
@@ -33,6 +43,11 @@ _HIDDEN = np.float32(-1e30)
 """The score of a position that must not be seen: beside any visible one its weight underflows to 0."""
 
 
+def value_width(head_dim: int) -> int:
+    """Columns of the value matrices: with 10 of them, a row's bits were found to depend on its place in the tile."""
+    return -(-head_dim // TILE_SIZE) * TILE_SIZE
+
+
 @dataclass(frozen=True, slots=True)
 class BoundWave:
     """The pages [first_page, first_page + num_pages) of the step's list go to `gathered`; the rest are `actions`."""
@@ -44,7 +59,7 @@ class BoundWave:
 
 
 class WaveBinder:
-    """Binds the waves of one step. `tiles` [tiles, kv_heads, tile_size, head_dim] are its queries, scaled."""
+    """Binds the waves of one step. `tiles` [kv_heads, tiles, tile_size, head_dim] are its queries, scaled."""
 
     def __init__(
         self, pool: Pool, geometry: Geometry, scratch: Scratch, *, tiles: Tensor, state: Part
@@ -57,12 +72,13 @@ class WaveBinder:
 
     def bind(self, wave: Wave, first_page: int) -> BoundWave:
         """Memory and actions of one wave; waves share the memory, as they run one after another."""
-        _, kv_heads, size, head_dim = self._tiles.shape
+        kv_heads, _, size, head_dim = self._tiles.shape
         num_pairs = len(wave.pair_tiles)
+        lead = (kv_heads, num_pairs) if wave.shared else (num_pairs, kv_heads)
+        scores = self._scratch.take("scores", *lead, size, PIECE_TOKENS)
+        weights = self._scratch.take("weights", *lead, size, PIECE_TOKENS)
+        part = Part.take(self._scratch, "part", (*lead, size, value_width(head_dim)))
         gathered, keys, values, convert = self._bind_pieces(len(wave.pages))
-        scores = self._scratch.take("scores", num_pairs, kv_heads, size, PIECE_TOKENS)
-        weights = self._scratch.take("weights", num_pairs, kv_heads, size, PIECE_TOKENS)
-        part = Part.take(self._scratch, "part", (num_pairs, kv_heads, size, head_dim))
         actions: list[Action] = []
         if wave.piece_mask is not None:
             actions.append(self._hide_unwritten(wave.piece_mask, gathered))
@@ -70,32 +86,33 @@ class WaveBinder:
         if wave.shared:
             actions += _shared_products(wave, self._tiles, keys, scores, of_tiles=True)
         else:
-            actions += self._own_products(wave, keys, scores)
+            queries = self._scratch.take("queries", *lead, size, head_dim)
+            actions += [self._gather_queries(wave, queries), _pairwise(queries, keys, scores)]
         if wave.pair_mask is not None:
-            actions += self._hide_unseen(wave.pair_mask, scores)
+            target = scores if wave.shared else scores.transpose(0, 1)
+            actions += self._hide_unseen(wave.pair_mask, target)
         actions.append(Softmax(scores, weights, part))
         if wave.shared:
             actions += _shared_products(wave, weights, values, part.mean, of_tiles=False)
         else:
             actions.append(_pairwise(weights, values, part.mean))
+            part = part.transposed()
         actions += [self._join(segment, part) for segment in wave.segments]
         return BoundWave(first_page, len(wave.pages), gathered, tuple(actions))
 
     def _bind_pieces(self, num_pages: int) -> tuple[Tensor, Tensor, Tensor, Copy]:
-        """Pages as the pool has them; keys [pieces, kv_heads, head_dim, 256] and values [.., 256, head_dim] of them."""
+        """Pages as the pool has them; their keys [pieces, kv_heads, head_dim, 256], values [.., 256, value_width]."""
         pool, count = self._pool, self._geometry.piece_pages
-        num_pieces = num_pages // count
+        pieces = num_pages // count
         gathered = self._scratch.take(
             "gathered", num_pages, pool.pages.shape[1], dtype=pool.pages.dtype
         )
-        by_page = gathered.view(
-            num_pieces, count, 2, pool.page_tokens, pool.kv_heads, pool.head_dim
-        )
-        kv = self._scratch.take(
-            "kv", 2, num_pieces, pool.kv_heads, count, pool.page_tokens, pool.head_dim
-        )
-        keys, values = kv.view(2, num_pieces, pool.kv_heads, PIECE_TOKENS, pool.head_dim).unbind()
-        return gathered, keys.transpose(-1, -2), values, Copy(by_page.permute(2, 0, 4, 1, 3, 5), kv)
+        by_page = gathered.view(pieces, count, 2, pool.page_tokens, pool.kv_heads, pool.head_dim)
+        width = value_width(pool.head_dim)
+        kv = self._scratch.take("kv", 2, pieces, pool.kv_heads, count, pool.page_tokens, width)
+        keys, values = kv.view(2, pieces, pool.kv_heads, PIECE_TOKENS, width).unbind()
+        convert = Copy(by_page.permute(2, 0, 4, 1, 3, 5), kv[..., : pool.head_dim])
+        return gathered, keys[..., : pool.head_dim].transpose(-1, -2), values, convert
 
     def _hide_unwritten(self, mask: PieceMask, gathered: Tensor) -> Keep:
         """Zero for the values (scores hide the keys) that lie beyond what was written."""
@@ -108,30 +125,28 @@ class WaveBinder:
         return Keep(values, keep.view(-1, count, page_tokens, 1))
 
     def _hide_unseen(self, mask: PairMask, scores: Tensor) -> tuple[Keep, Fill]:
-        """A very low score where a query must not see a position."""
-        size = scores.shape[2]
-        group = size // self._geometry.tile_rows
-        queries = np.repeat(mask.query_positions, group, axis=1)
-        queries = np.pad(queries, ((0, 0), (0, size - queries.shape[1])), mode="edge")[:, :, None]
+        """A very low score where a query must not see a position; `scores` [kv_heads, pairs, tile_size, 256]."""
+        queries = np.repeat(mask.query_positions, self._geometry.group, axis=1)
+        padding = self._geometry.tile_size - queries.shape[1]
+        queries = np.pad(queries, ((0, 0), (0, padding)), mode="edge")[:, :, None]
         positions = (mask.piece_starts[:, None] + np.arange(PIECE_TOKENS))[:, None]
         seen = positions <= queries
         if self._geometry.window:
             seen &= positions > queries - self._geometry.window
         keep = torch.from_numpy(-seen.astype(np.int32)).to(scores.device)
         fill = torch.from_numpy(np.where(seen, 0, _HIDDEN.view(np.int32))).to(keep)
-        target = scores[mask.start : mask.stop].view(torch.int32)
-        return Keep(target, keep[:, None]), Fill(target, fill[:, None])
+        target = scores[:, mask.start : mask.stop].view(torch.int32)
+        return Keep(target, keep), Fill(target, fill)
 
-    def _own_products(self, wave: Wave, keys: Tensor, scores: Tensor) -> Iterator[Action]:
-        """Scores where each pair has a piece of its own."""
-        first = wave.segments[0].first_tile
-        if len(wave.segments) == 1:
-            yield _pairwise(self._tiles[first : first + len(wave.pair_tiles)], keys, scores)
-            return
-        queries = self._scratch.take("pairs", len(wave.pair_tiles), *self._tiles.shape[1:])
-        index = torch.from_numpy(wave.pair_tiles).to(queries.device)
-        yield Gather(self._tiles, index, queries)
-        yield _pairwise(queries, keys, scores)
+    def _gather_queries(self, wave: Wave, queries: Tensor) -> Gather:
+        """The queries of each pair's tile; `queries` has pairs first, the tiles have key heads first."""
+        kv_heads, num_tiles = self._tiles.shape[:2]
+        index = wave.pair_tiles[:, None] + np.arange(kv_heads) * num_tiles
+        return Gather(
+            self._tiles.flatten(0, 1).flatten(1),
+            torch.from_numpy(index.reshape(-1)).to(queries.device),
+            queries.flatten(0, 1).flatten(1),
+        )
 
     def _join(self, segment: Segment, part: Part) -> Action:
         state = self._state.cut(segment.first_tile, segment.num_pairs)
@@ -151,10 +166,10 @@ def _shared_products(
     wave: Wave, a: Tensor, pieces: Tensor, out: Tensor, *, of_tiles: bool
 ) -> Iterator[Product]:
     """For each piece and key head one batch over the tiles that read it; `a` is numbered by tile or by pair."""
-    for segment, piece in zip(wave.segments, pieces, strict=True):
+    for index, segment in enumerate(wave.segments):
         first = segment.first_tile if of_tiles else segment.first_pair
-        rows = a[first : first + segment.num_pairs]
-        results = out[segment.first_pair : segment.first_pair + segment.num_pairs]
-        for head, matrix in enumerate(piece):
-            batch = matrix.expand(segment.num_pairs, *matrix.shape)
-            yield Product(rows[:, head], batch, results[:, head])
+        rows = slice(first, first + segment.num_pairs)
+        results = slice(segment.first_pair, segment.first_pair + segment.num_pairs)
+        for head, matrix in enumerate(pieces[index]):
+            batch = matrix.expand(segment.num_pairs, -1, -1)
+            yield Product(a[head, rows], batch, out[head, results])

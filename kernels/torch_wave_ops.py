@@ -25,7 +25,7 @@ class Action(Protocol):
 class Part:
     """Softmax over some of the positions, per tile or pair: the largest score, the sum of exponents, the mean value.
 
-    Shapes: `top` and `total` [n, kv_heads, tile_size, 1], `mean` [n, kv_heads, tile_size, head_dim].
+    Shapes: `top` and `total` [kv_heads, n, tile_size, 1], `mean` [kv_heads, n, tile_size, value_width], or n first.
     """
 
     top: Tensor
@@ -41,10 +41,14 @@ class Part:
             scratch.take(f"{name}_mean", *shape),
         )
 
+    def transposed(self) -> Part:
+        """The same with the first two dimensions exchanged."""
+        return Part(*(x.transpose(0, 1) for x in (self.top, self.total, self.mean)))
+
     def cut(self, start: int, length: int) -> Part:
-        """The same of [start, start + length)."""
+        """Of the second dimension [start, start + length)."""
         stop = start + length
-        return Part(self.top[start:stop], self.total[start:stop], self.mean[start:stop])
+        return Part(self.top[:, start:stop], self.total[:, start:stop], self.mean[:, start:stop])
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,7 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Gather:
-    """out[i] = source[index[i]]."""
+    """out[i] = source[index[i]], both matrices."""
 
     source: Tensor
     index: Tensor
@@ -137,7 +141,7 @@ class Begin:
 class Join:
     """A further piece of some tiles (online softmax, arXiv 1805.02867, kept normalised after each piece).
 
-    Where a row sees nothing of the piece, its state keeps its bits. `top` [n, ..] and `factors` [2, n, ..] are scratch.
+    Where a row sees nothing of the piece, its state keeps its bits. `top` and `factors` (state's, part's) are scratch.
     """
 
     state: Part

@@ -13,6 +13,7 @@ import pytest
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # workers share the cores: nobody spins
 
 ROOT = Path(__file__).resolve().parent.parent
 

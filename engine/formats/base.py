@@ -19,7 +19,6 @@ from engine.errors import CorruptModel, NotEnoughMemory
 from engine.formats.mapped_file import DAMAGED, MappedFile, shorten
 from kernels.quant import dequantize
 
-
 _ARCHITECTURE = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 

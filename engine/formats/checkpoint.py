@@ -14,7 +14,7 @@ from pathlib import Path
 from engine.api import ModelInfo
 from engine.errors import CorruptModel, ModelNotFound, UnsupportedModel
 from engine.formats.base import Checkpoint, FileFormat, FolderText, TensorInfo
-from engine.formats.gguf_checkpoint import open_gguf, shard_paths
+from engine.formats.gguf_checkpoint import first_shard_name, open_gguf
 from engine.formats.mapped_file import shorten
 from engine.formats.safetensors import INDEX_FILE, SINGLE_FILE, open_folder, refuse_pickled
 
@@ -55,7 +55,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 def _open_any_folder(folder: Path) -> Checkpoint:
     has_weights = (folder / SINGLE_FILE).is_file() or (folder / INDEX_FILE).is_file()
-    models = {shard_paths(path)[0].name: path for path in folder.glob("*.gguf")}
+    models = {first_shard_name(path): path for path in folder.glob("*.gguf")}
     if has_weights or not models:
         return open_folder(folder)
     if len(models) > 1:

@@ -18,15 +18,22 @@ from engine.formats.mapped_file import DAMAGED, shorten
 _SHARD_NAME = re.compile(r"(?P<stem>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf")
 
 
-def shard_paths(path: Path) -> tuple[Path, ...]:
-    """The files that the name of `path` says belong together, itself among them; just it if none."""
+def first_shard_name(path: Path) -> str:
+    """The same for all files of one split model, going by their names; else the file's own name."""
+    match = _SHARD_NAME.fullmatch(path.name)
+    return f"{match['stem']}-00001-of-{match['count']}.gguf" if match else path.name
+
+
+def _shard_paths(path: Path) -> tuple[Path, ...]:
+    """The files that the name of `path` says belong together; none if it says nothing."""
     match = _SHARD_NAME.fullmatch(path.name)
     if not match:
-        return (path,)
-    count = int(match["count"])
-    return tuple(
-        path.with_name(f"{match['stem']}-{i:05}-of-{count:05}.gguf") for i in range(1, count + 1)
+        return ()
+    names = (
+        f"{match['stem']}-{i:05}-of-{match['count']}.gguf"
+        for i in range(1, int(match["count"]) + 1)
     )
+    return tuple(path.with_name(name) for name in names)
 
 
 def _read_shards(path: Path, files: contextlib.ExitStack) -> tuple[GgufFile, ...]:
@@ -41,7 +48,7 @@ def _read_shards(path: Path, files: contextlib.ExitStack) -> tuple[GgufFile, ...
     count = given.integer("split.count") if "split.count" in given.metadata else 1
     if count <= 1:
         return (given,)
-    paths = shard_paths(path)
+    paths = _shard_paths(path)
     if len(paths) != count or path not in paths:
         raise CorruptModel(
             f"{path.name}: is one of {count} files (split.count), its name does not say so; "

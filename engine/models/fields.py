@@ -37,7 +37,11 @@ class Fields:
     def integer(self, key: str, low: int, high: int, *, default: int | None = None) -> int:
         """A whole number in [low, high]. A list of equal numbers (one for each layer) counts as one."""
         value = self._present(key, default)
-        if isinstance(value, list | tuple | array) and len(set(value)) == 1:
+        if (
+            isinstance(value, list | tuple | array)
+            and value
+            and value.count(value[0]) == len(value)
+        ):
             value = value[0]
         if isinstance(value, bool) or not isinstance(value, int):
             raise self.wrong(key, "must be a whole number")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import sys
 
 import psutil
 import torch
@@ -57,6 +59,15 @@ def free_bytes(device: torch.device) -> int:
         return torch.cuda.mem_get_info(device)[0]
     available: int = psutil.virtual_memory().available
     return available
+
+
+def return_freed_memory() -> None:
+    """Give back to the system what was freed. Left to itself, glibc kept 500 MB of an unloaded model's 650."""
+    torch.cuda.empty_cache()
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if trim is not None:
+            trim(0)
 
 
 def pool_pages(options: LoadOptions, spec: ModelSpec, free: int) -> int:

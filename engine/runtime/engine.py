@@ -6,6 +6,7 @@ touches a scheduler, a sequence or a tensor; `submit`, `abort`, `control` and `s
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 import time
@@ -228,6 +229,8 @@ class Engine:
         )
         self._state = EngineState.LOADING
         self._publish([*events, ModelChanged(state=self._state, model=None, progress=0.0)])
+        # Threads that spin while they wait halve the speed beside one busy program; read when torch is imported.
+        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
         # Here and not above: torch takes a second to import, on this thread, when the window is up.
         from engine.runtime.loaded_model import LoadedModel
         from engine.runtime.stepper import Stepper

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine.api import LoadModel, ModelInfo
+from engine.api import Chat, LoadModel, ModelInfo
 from engine.core.config import PAGE_TOKENS, SchedulerConfig
 from engine.core.scheduler import Scheduler
 from engine.core.types import Sequence
@@ -83,7 +83,9 @@ class LoadedModel:
             vocab_size=min(self.runner.spec.vocab_size, self.tokenizer.vocab_size),
             token_bytes=self.tokenizer.token_bytes,
         )
-        return Generation(seq, sampler, seed, TextStream(self.tokenizer, request.stop))
+        continues = not isinstance(request.prompt, Chat)  # a raw completion goes on in mid-text
+        stream = TextStream(self.tokenizer, request.stop, continues=continues)
+        return Generation(seq, sampler, seed, stream)
 
     def close(self) -> None:
         self.runner.close()

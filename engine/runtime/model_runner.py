@@ -19,12 +19,24 @@ from engine.formats.base import Checkpoint
 from engine.models.registry import find_architecture
 from engine.models.spec import ModelSpec, parse_spec
 from engine.models.weight_map import map_weights
-from engine.runtime.device import GIB, choose_device, default_threads, free_bytes, pool_pages
+from engine.runtime.device import (
+    GIB,
+    choose_device,
+    default_threads,
+    free_bytes,
+    pool_pages,
+    return_freed_memory,
+)
 from engine.runtime.kv_tensors import allocate_pool, bytes_per_page
 from engine.runtime.step_inputs import make_step_inputs
 from engine.runtime.weight_reader import WeightReader
 from kernels.api import Program
-from kernels.torch_backend import TorchExecutable, compile_program, weight_bytes
+from kernels.torch_backend import (
+    TorchExecutable,
+    compile_program,
+    packing_bytes,
+    weight_bytes,
+)
 from kernels.torch_self_test import find_inexact_ops
 from kernels.torch_step import Limits
 
@@ -65,7 +77,7 @@ class ModelRunner:
         sources = map_weights(program, architecture, spec, checkpoint)
         num_pages = plan_memory(spec, options, program, free_bytes(device))
         limits = Limits(
-            max_rows=options.batch_tokens,
+            max_rows=max(options.batch_tokens, options.parallel),
             max_outputs=options.parallel,
             max_positions=min(spec.context_tokens, num_pages * PAGE_TOKENS),
         )
@@ -73,7 +85,9 @@ class ModelRunner:
         try:
             pool = allocate_pool(spec, num_pages, options.kv_type, device)
             return cls(spec, options, compile_program(program, weights, pool, limits))
-        except (MemoryError, torch.OutOfMemoryError) as error:
+        except (MemoryError, RuntimeError) as error:
+            if not _is_out_of_memory(error):
+                raise
             raise NotEnoughMemory(
                 f"memory ran out while the model was loaded ({error}); close other programs or take a smaller model"
             ) from error
@@ -93,12 +107,14 @@ class ModelRunner:
 
     def close(self) -> None:
         """Free weights and pool. Idempotent."""
-        self._executable = None
+        if self._executable is not None:
+            self._executable = None
+            return_freed_memory()
 
 
 def plan_memory(spec: ModelSpec, options: LoadOptions, program: Program, free: int) -> int:
     """Pages of the pool once the weights are in. Raises NotEnoughMemory when they or the pool do not fit."""
-    needed = weight_bytes(program) + _RESERVE_BYTES
+    needed = weight_bytes(program) + packing_bytes(program) + _RESERVE_BYTES
     smallest_pool = bytes_per_page(spec, options.kv_type)
     if needed + smallest_pool > free:
         raise NotEnoughMemory(
@@ -106,3 +122,10 @@ def plan_memory(spec: ModelSpec, options: LoadOptions, program: Program, free: i
             "free; close other programs or take a smaller model"
         )
     return pool_pages(options, spec, free - needed)
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """torch has no error of its own for the CPU's memory."""
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    return "allocate" in str(error)

@@ -26,6 +26,9 @@ from engine.text.text_pipeline import (
 )
 from engine.text.tokenizer_json import TokenizerJson, parts
 
+MAX_WORD_CHARS = 1000
+"""Longest word for WordPiece, which takes the cube of a word's length; files say 100."""
+
 _NOTHING = {"version": "1.0", "model": {"type": "BPE", "vocab": {}, "merges": []}}
 
 
@@ -41,14 +44,21 @@ def build_pipeline(file: TokenizerJson, hidden: frozenset[str]) -> TextPipeline:
         source = json.dumps({**_NOTHING, **_steps(data), "model": _without(file.model, hidden)})
     with library_errors(file.name):
         whole = tokenizers.Tokenizer.from_str(source)
-        if isinstance(whole.model, models.BPE):
-            whole.model.dropout = None  # a training aid: it would make encoding random
+        _tame(whole.model)
         first = rest = _bare(whole, whole)
         later = _after_the_beginning(data.get("pre_tokenizer"))
         if later != data.get("pre_tokenizer"):
             steps = {**_NOTHING, **_steps(data), "pre_tokenizer": later}
             rest = _bare(whole, tokenizers.Tokenizer.from_str(json.dumps(steps)))
     return TextPipeline(file.name, first, rest)
+
+
+def _tame(model: models.Model) -> None:
+    """Undo settings that make encoding random or endless."""
+    if isinstance(model, models.BPE):
+        model.dropout = None  # a training aid
+    elif isinstance(model, models.WordPiece):
+        model.max_input_chars_per_word = min(model.max_input_chars_per_word, MAX_WORD_CHARS)
 
 
 def _bare(model: tokenizers.Tokenizer, steps: tokenizers.Tokenizer) -> tokenizers.Tokenizer:
@@ -101,8 +111,10 @@ def _check_growth(file: TokenizerJson) -> None:
         if table := step.get("precompiled_charsmap"):
             try:
                 growth *= longest_replacement(base64.b64decode(table))
-            except (binascii.Error, TypeError, ValueError):
-                raise file.corrupt("normalizer.precompiled_charsmap", "is no base64") from None
+            except (binascii.Error, TypeError, ValueError) as error:
+                raise file.corrupt(
+                    "normalizer.precompiled_charsmap", f"is no table ({error})"
+                ) from None
         if growth > MAX_GROWTH:
             raise file.corrupt("normalizer", f"may make a text over {MAX_GROWTH} times longer")
     for key in ("unk_token", "continuing_subword_prefix", "end_of_word_suffix"):

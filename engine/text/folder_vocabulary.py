@@ -42,7 +42,11 @@ def read_folder_vocabulary(checkpoint: Checkpoint) -> Vocabulary:
 def _read(checkpoint: Checkpoint, folder: FolderText, file: TokenizerJson) -> Vocabulary:
     special = _special_tokens(checkpoint, folder, file)
     added = _added_tokens(file, special)
-    hidden = {token.content for token in added if token.control} - {file.model.get("unk_token")}
+    hidden = {
+        token.content
+        for token in added
+        if token.control and token.content != file.model.get("unk_token")
+    }
     return Vocabulary(
         pieces=file.pieces,
         style=file.style(),

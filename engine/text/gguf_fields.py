@@ -6,6 +6,7 @@ Source of the keys and of the values where a key is absent: the GGUF specificati
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Sequence
 from enum import IntEnum
@@ -65,39 +66,50 @@ class GgufFields:
             raise self.corrupt(key, f"is {shorten(value)}, the vocabulary has {vocab_size} tokens")
         return value
 
-    def strings(self, key: str) -> list[str]:
-        """An array of strings; an absent key is an error."""
+    def strings(self, key: str, *, limit: int) -> list[str]:
+        """An array of at most `limit` strings; an absent key is an error."""
         values = self._array(key)
+        if len(values) > limit:
+            raise self.corrupt(key, f"has {len(values)} entries, the limit is {limit}")
         strings = list(values)
         if not set(map(type, strings)) <= {str}:
             raise self.corrupt(key, "must be an array of strings")
         return strings
 
-    def numbers(self, key: str, *, length: int, default: float) -> Sequence[float]:
-        """`length` numbers; `default` for all where the key is absent."""
-        if not self.has(key):
-            return array("d", [default]) * length
-        values = list(self._array(key))
-        if not set(map(type, values)) <= {int, float}:
-            raise self.corrupt(key, "must be an array of numbers")
-        if len(values) < length:
-            raise self.corrupt(key, f"has {len(values)} entries for {length} tokens")
-        if any(value != value for value in values):
-            raise self.corrupt(key, "has an entry that is no number (NaN)")
-        return values[:length]
+    def kinds(self, *, length: int) -> list[int]:
+        """The `TokenKind` of each of `length` tokens; NORMAL for all where the file does not say."""
+        if not self.has("token_type"):
+            return [TokenKind.NORMAL] * length
+        return self._numbers("token_type", length, {int})
+
+    def scores(self, *, length: int) -> list[float]:
+        """The score of each of `length` tokens; 0 for all where the file does not say."""
+        if not self.has("scores"):
+            return [0.0] * length
+        scores: list[float] = self._numbers("scores", length, {int, float})
+        if any(map(math.isnan, scores)):
+            raise self.corrupt("scores", "has an entry that is no number (NaN)")
+        return scores
 
     def raw_bytes(self, key: str) -> bytes:
         """An array of 8-bit numbers as bytes; empty where the key is absent."""
         if not self.has(key):
             return b""
         values = self._array(key)
-        try:
-            return bytes(value & 0xFF for value in values)
-        except TypeError:
-            raise self.corrupt(key, "must be an array of bytes") from None
+        if not isinstance(values, array) or values.itemsize != 1:
+            raise self.corrupt(key, "must be an array of bytes")
+        return values.tobytes()
 
     def _get(self, key: str, default: object) -> object:
         return self._metadata.get(f"tokenizer.ggml.{key}", default)
+
+    def _numbers(self, key: str, length: int, types: set[type]) -> list[Any]:
+        values = list(self._array(key))
+        if not set(map(type, values)) <= types:
+            raise self.corrupt(key, "must be an array of numbers")
+        if len(values) < length:
+            raise self.corrupt(key, f"has {len(values)} entries for {length} tokens")
+        return values[:length]
 
     def _array(self, key: str) -> Sequence[Any]:
         value = self._get(key, None)

@@ -25,8 +25,12 @@ from engine.text.text_pipeline import (
 
 HIDDEN_KINDS = (TokenKind.CONTROL, TokenKind.UNKNOWN)
 """Tokens that no ordinary text may become."""
-_MAX_WORD_CHARS = 100_000
-"""A longer word is one unknown token (WordPiece is quadratic in it)."""
+MAX_MERGES = 1 << 21
+"""The largest vocabularies have some 600,000."""
+MAX_MERGED_CHARS = 256
+"""Longer tokens are taken whole or not at all; SentencePiece makes none over 16 by itself."""
+_MAX_WORD_CHARS = 100
+"""A longer word is one unknown token, as in BERT; WordPiece takes the cube of a word's length."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +55,12 @@ def byte_level_pipeline(
 ) -> TextPipeline:
     """Byte-pair merges over bytes spelled as characters (GPT-2 and most of today's models)."""
     try:
-        merges = [(a, b) for a, b in (merge.split(" ", 1) for merge in fields.strings("merges"))]
+        merges = [
+            (a, b)
+            for a, b in (
+                merge.split(" ", 1) for merge in fields.strings("merges", limit=MAX_MERGES)
+            )
+        ]
     except ValueError:
         raise fields.corrupt(
             "merges", "has an entry that is not two pieces with a space between"
@@ -70,9 +79,11 @@ def sentencepiece_pipeline(
 
     A text after a control token gets the space of a beginning too, as models of this kind learned it.
     """
-    scores = fields.numbers("scores", length=len(tokens.pieces), default=0.0)
+    scores = fields.scores(length=len(tokens.pieces))
     vocab = tokens.visible()
     merges = _merges_by_score(vocab, tokens.kinds, scores)
+    if len(merges) > MAX_MERGES:
+        raise fields.corrupt("tokens", f"fit together in more than {MAX_MERGES} ways")
     unknown = _add_unknown(fields, tokens, vocab, unknown_id)
     with library_errors(f"{fields.name}: tokenizer.ggml.tokens"):
         model = models.BPE(vocab, merges, unk_token=unknown, fuse_unk=True, byte_fallback=True)
@@ -90,10 +101,12 @@ def sentencepiece_pipeline(
 def _merges_by_score(
     vocab: Mapping[str, int], kinds: Sequence[int], scores: Sequence[float]
 ) -> list[tuple[str, str]]:
-    """Every way to put a token together from two, best score first."""
-    found = []
+    """Every way to put a token together from two, best score first; a little over the limit at most."""
+    found: list[tuple[float, int, int, str, str]] = []
     for piece, token_id in vocab.items():
         if kinds[token_id] not in (TokenKind.NORMAL, TokenKind.UNUSED):
+            continue
+        if len(piece) > MAX_MERGED_CHARS or len(found) > MAX_MERGES:
             continue
         for cut in range(1, len(piece)):
             left, right = piece[:cut], piece[cut:]
@@ -107,7 +120,7 @@ def unigram_pipeline(
     fields: GgufFields, tokens: GgufTokens, unknown_id: int | None
 ) -> TextPipeline:
     """SentencePiece's unigram model: the cut with the highest sum of scores."""
-    scores = fields.numbers("scores", length=len(tokens.pieces), default=0.0)
+    scores = fields.scores(length=len(tokens.pieces))
     # The library's ids are places in the list. A piece with a space in it is out of reach: all
     # spaces of the text have become WORD_START.
     pieces = [
@@ -129,8 +142,14 @@ def _unigram_normalizers(fields: GgufFields) -> list[normalizers.Normalizer]:
     steps: list[normalizers.Normalizer] = []
     if table := fields.raw_bytes("precompiled_charsmap"):
         field = f"{fields.name}: tokenizer.ggml.precompiled_charsmap"
-        if longest_replacement(table) > MAX_GROWTH:
-            raise fields.corrupt("precompiled_charsmap", f"makes one character over {MAX_GROWTH}")
+        try:
+            growth = longest_replacement(table)
+        except ValueError as error:
+            raise fields.corrupt("precompiled_charsmap", f"is no table ({error})") from None
+        if growth > MAX_GROWTH:
+            raise fields.corrupt(
+                "precompiled_charsmap", f"makes more than {MAX_GROWTH} bytes of one character"
+            )
         with library_errors(field):
             steps.append(normalizers.Precompiled(table))
     if fields.flag("remove_extra_whitespaces", default=False):

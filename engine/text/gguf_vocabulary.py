@@ -26,6 +26,9 @@ from engine.text.pieces import PieceStyle
 from engine.text.pre_tokenizers import PRE_TOKENIZERS, PreTokenizer
 from engine.text.vocabulary import SpecialTokens, Vocabulary, end_of_reply_ids, may_be_control
 
+MAX_TOKENS = 1 << 20
+"""The largest vocabularies have some 262,144."""
+
 _LOG = logging.getLogger(__name__)
 
 _END_KEYS = ("eos_token_id", "eot_token_id", "eom_token_id")
@@ -117,11 +120,11 @@ def _pre_tokenizer(fields: GgufFields) -> PreTokenizer:
 
 
 def _read_tokens(fields: GgufFields) -> GgufTokens:
-    pieces = fields.strings("tokens")
+    pieces = fields.strings("tokens", limit=MAX_TOKENS)
     if not pieces:
         raise fields.corrupt("tokens", "is empty")
     size = len(pieces)
-    kinds = list(map(int, fields.numbers("token_type", length=size, default=TokenKind.NORMAL)))
+    kinds = fields.kinds(length=size)
     ids = dict(zip(reversed(pieces), range(size - 1, -1, -1), strict=True))
     if len(ids) != size:
         twice = [piece for place, piece in enumerate(pieces) if ids[piece] != place]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import tokenizers
 
 from engine.errors import CorruptModel
+from engine.formats.mapped_file import DAMAGED
 
 MAX_UNKNOWN_CHARS = 256
 """Length of the piece for unknown text, which the library copies for every unknown character."""
@@ -31,16 +32,20 @@ def library_errors(field: str) -> Iterator[None]:
     except (KeyboardInterrupt, SystemExit, GeneratorExit, CorruptModel):
         raise
     except BaseException as error:
-        raise CorruptModel(f"{field} makes no tokenizer: {str(error)[:200]}") from error
+        raise CorruptModel(f"{field} does not work: {str(error)[:200]}; {DAMAGED}") from error
 
 
 def longest_replacement(table: bytes) -> int:
     """The most bytes that one character becomes under a compiled normalisation table.
 
     *Layout*: length of a trie (4 bytes, little-endian), the trie, replacements with a NUL after each
-    (SentencePiece, `precompiled_charsmap`).
+    (SentencePiece, `precompiled_charsmap`). Raises ValueError on a length that cannot be true, which the
+    library would take memory for.
     """
-    replacements = table[4 + int.from_bytes(table[:4], "little") :].split(b"\0")
+    trie_bytes = int.from_bytes(table[:4], "little")
+    if trie_bytes % 4 or trie_bytes > len(table) - 4:
+        raise ValueError(f"its trie is said to have {trie_bytes} bytes of {len(table)}")
+    replacements = table[4 + trie_bytes :].split(b"\0")
     return max(1, *map(len, replacements))
 
 

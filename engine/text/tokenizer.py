@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from engine.errors import CorruptModel
+from engine.errors import CorruptModel, UnsupportedModel
 from engine.formats.base import Checkpoint, FileFormat
 from engine.text.added_tokens import AddedToken, Splitter
 from engine.text.folder_vocabulary import read_folder_vocabulary
 from engine.text.gguf_vocabulary import read_gguf_vocabulary
 from engine.text.pieces import PieceStyle, piece_bytes
 from engine.text.vocabulary import Vocabulary
+
+MAX_ADDED_TOKENS = 1 << 17
+"""Matching them takes about a kilobyte each; models have up to some ten thousand."""
 
 
 class Tokenizer:
@@ -25,6 +28,11 @@ class Tokenizer:
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
+        if len(vocabulary.added) > MAX_ADDED_TOKENS:
+            raise UnsupportedModel(
+                f"{vocabulary.pipeline.name}: has {len(vocabulary.added)} control and added tokens, "
+                f"the limit is {MAX_ADDED_TOKENS}"
+            )
         special = vocabulary.special
         self.vocab_size = len(vocabulary.pieces)
         self.bos_id = special.bos_id
@@ -52,6 +60,7 @@ class Tokenizer:
         `parse_special`: control tokens spelled out in the text become tokens; else they are ordinary
         text. `add_special`: put the model's BOS and EOS around it, unless they are there.
         """
+        text = _whole_characters(text)
         ids = self._encode_marked(text, {}) if parse_special else self._encode_text(text)
         return self._framed(ids, self._special.suffix) if add_special else ids
 
@@ -62,7 +71,7 @@ class Tokenizer:
         is veiled is never part of one (see `engine.text.veil`). Begins with BOS where the model's rule
         says so, whether or not the template wrote it.
         """
-        return self._framed(self._encode_marked(text, veil), ())
+        return self._framed(self._encode_marked(_whole_characters(text), veil), ())
 
     def token_bytes(self, token_id: int, *, show_control: bool = False) -> bytes:
         """The bytes a token stands for; nothing for ids out of range and, unless asked for, control tokens."""
@@ -96,7 +105,7 @@ class Tokenizer:
 
     def _encode_marked(self, text: str, veil: Mapping[str, str]) -> list[int]:
         ids: list[int] = []
-        for segment in self._control_splitter.split(_whole_characters(text)):
+        for segment in self._control_splitter.split(text):
             if segment.token_id is not None:
                 ids.append(segment.token_id)
                 continue
@@ -107,7 +116,7 @@ class Tokenizer:
         return ids
 
     def _encode_text(self, text: str, *, at_start: bool = True) -> list[int]:
-        segments = self._splitter.split(_whole_characters(text))
+        segments = self._splitter.split(text)
         texts = [segment.text for segment in segments if segment.token_id is None]
         if not texts:
             return [segment.token_id for segment in segments if segment.token_id is not None]

@@ -70,13 +70,17 @@ class TokenizerJson:
 
     def added_entries(self) -> Iterator[tuple[AddedToken, bool]]:
         """The added tokens, with whether the file calls them special; `control` is not set yet."""
-        for place, entry in enumerate(self.data.get("added_tokens") or ()):
+        entries = self.data.get("added_tokens")
+        if not isinstance(entries, list | None):
+            raise self.corrupt("added_tokens", "must be a list")
+        for place, entry in enumerate(entries or ()):
             field = f"added_tokens[{place}]"
-            if not isinstance(entry, dict) or not isinstance(entry.get("content"), str):
-                raise self.corrupt(field, "must be an object with a content")
+            content = entry.get("content") if isinstance(entry, dict) else None
+            if not isinstance(content, str) or not content or _has_surrogates(content):
+                raise self.corrupt(field, "must be an object with a text as content")
             token = AddedToken(
                 token_id=self._token_id(f"{field}.id", entry.get("id")),
-                content=entry["content"],
+                content=content,
                 control=False,
                 lstrip=entry.get("lstrip") is True,
                 rstrip=entry.get("rstrip") is True,
@@ -86,7 +90,7 @@ class TokenizerJson:
 
     def style(self) -> PieceStyle:
         """How the pieces spell bytes and spaces. Raises UnsupportedModel for an unknown decoder."""
-        kinds = [part.get("type") for part in parts(self.data.get("decoder"), "decoders")]
+        kinds = [str(part.get("type")) for part in parts(self.data.get("decoder"), "decoders")]
         for kind in kinds:
             if kind not in _STYLES and kind not in _NEUTRAL_DECODERS:
                 raise UnsupportedModel(
@@ -174,3 +178,8 @@ class TokenizerJson:
         for token_id, piece in ids.items():
             pieces[token_id] = piece
         return pieces
+
+
+def _has_surrogates(text: str) -> bool:
+    """Whether there are halves of surrogate pairs, which JSON allows and UTF-8 does not."""
+    return any("\ud800" <= char <= "\udfff" for char in text)

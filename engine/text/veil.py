@@ -26,8 +26,7 @@ class Veil:
     """
 
     def __init__(self, controls: Sequence[str], literals: Iterable[str]) -> None:
-        breaks = {_break_character(control) for control in controls} - {""}
-        words = [control for control in controls if not _break_character(control)]
+        breaks = {_break_character(control) for control in controls}
         keep = [
             literal
             for literal in literals
@@ -36,9 +35,7 @@ class Veil:
             and breaks.isdisjoint(literal[1:])
             and not any(literal in control or control in literal for control in controls)
         ]
-        self._pattern = re.compile(
-            f"(?P<keep>{_any_of(keep)})|(?P<veil>{_any_of([*words, *breaks])})"
-        )
+        self._pattern = re.compile(f"(?P<keep>{_any_of(keep)})|(?P<veil>{_any_of(breaks)})")
 
     def private_characters(self, texts: Sequence[str]) -> dict[str, str]:
         """For each character to exchange in `texts` one that occurs nowhere in them.
@@ -46,7 +43,7 @@ class Veil:
         "Nowhere" counts JSON escapes too: a template may write a message as JSON.
         """
         matches = chain.from_iterable(map(self._pattern.finditer, texts))
-        found = sorted({match[0][0] for match in matches if match["veil"]})
+        found = sorted({match["veil"] for match in matches if match["veil"]})
         everything = "\0".join(texts)
         free = (
             chr(code)
@@ -57,12 +54,7 @@ class Veil:
 
     def put_on(self, text: str, private: Mapping[str, str]) -> str:
         """The text with its dangerous characters exchanged."""
-
-        def exchange(match: re.Match[str]) -> str:
-            first, rest = match[0][0], match[0][1:]
-            return private[first] + rest if match["veil"] else first + rest
-
-        return self._pattern.sub(exchange, text)
+        return self._pattern.sub(lambda match: private.get(match["veil"], match[0]), text)
 
 
 def taking_off(private: Mapping[str, str]) -> dict[str, str]:
@@ -76,7 +68,8 @@ def _escaped(char: str) -> str:
 
 
 def _break_character(control: str) -> str:
-    return next((char for char in control if not char.isalnum() and not char.isspace()), "")
+    """The first that is no letter, digit or space; of a token without one, the first of all."""
+    return next((char for char in control if not char.isalnum() and not char.isspace()), control[0])
 
 
 def _any_of(texts: Iterable[str]) -> str:

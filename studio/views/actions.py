@@ -152,7 +152,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         id=CommandId.THEME_SYSTEM,
         menu=Menu.VIEW,
-        text="&Colours of the desktop",
+        text="Colours of the d&esktop",
         is_checked=lambda state: state.theme is Theme.SYSTEM,
         starts_group=True,
     ),

@@ -18,7 +18,7 @@ class Context:
     services: WindowServices
     theme: Theme
     tasks: Tasks
-    models: ModelActions
+    model_actions: ModelActions
     frames: FrameTicker
     """At most 30 flushes a second, for text on screen."""
     figures: FrameTicker

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from importlib.resources import files
 
 from PySide6.QtCore import QByteArray, QRectF, Qt
-from PySide6.QtGui import QColor, QIcon, QPainter, QPalette, QPixmap
+from PySide6.QtGui import QColor, QIcon, QImage, QPainter, QPalette, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
 _FOLDER = files("resources") / "icons"
@@ -15,13 +16,7 @@ _SIZE_PX = 20
 
 def pixmap(name: str, color: QColor, size_px: int = _SIZE_PX, *, scale: float = 1.0) -> QPixmap:
     """One icon in one colour. Raises FileNotFoundError for a name that has no file."""
-    source = (_FOLDER / f"{name}.svg").read_text(encoding="utf-8")
-    renderer = QSvgRenderer(QByteArray(source.replace("currentColor", color.name()).encode()))
-    picture = QPixmap(round(size_px * scale), round(size_px * scale))
-    picture.fill(Qt.GlobalColor.transparent)
-    painter = QPainter(picture)
-    renderer.render(painter, QRectF(picture.rect()))
-    painter.end()
+    picture = QPixmap.fromImage(_image(name, color.name(), round(size_px * scale)))
     picture.setDevicePixelRatio(scale)
     return picture
 
@@ -36,6 +31,19 @@ def palette_icon(name: str, palette: QPalette) -> QIcon:
         made.addPixmap(pixmap(name, normal, scale=scale), QIcon.Mode.Normal)
         made.addPixmap(pixmap(name, disabled, scale=scale), QIcon.Mode.Disabled)
     return made
+
+
+@lru_cache(maxsize=256)
+def _image(name: str, color: str, side_px: int) -> QImage:
+    """Drawn once: every message has an icon, and drawing one takes as long as laying out its text."""
+    source = (_FOLDER / f"{name}.svg").read_text(encoding="utf-8")
+    renderer = QSvgRenderer(QByteArray(source.replace("currentColor", color).encode()))
+    image = QImage(side_px, side_px, QImage.Format.Format_ARGB32_Premultiplied)
+    image.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(image)
+    renderer.render(painter, QRectF(image.rect()))
+    painter.end()
+    return image
 
 
 def app_icon() -> QIcon:

@@ -14,7 +14,7 @@ from PySide6.QtGui import QCloseEvent, QHideEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QMainWindow, QVBoxLayout, QWidget
 
 from engine.api import EngineState
-from studio.models.chat import Conversation
+from studio.models.chat import NEW_CHAT_TITLE, Conversation
 from studio.models.errors import StudioError
 from studio.models.notices import NoticeAction
 from studio.models.settings import AppearanceSettings, Settings
@@ -22,6 +22,7 @@ from studio.models.settings import Theme as ThemeChoice
 from studio.views.actions import Actions, CommandId, WindowState
 from studio.views.context import Context
 from studio.views.dialogs.confirm import Question, confirm
+from studio.views.focus_order import next_tab_stop
 from studio.views.frame_ticker import FRAME_MS, FrameTicker
 from studio.views.icons import app_icon
 from studio.views.model_actions import ModelActions
@@ -52,7 +53,7 @@ class MainWindow(QMainWindow):
             services=services,
             theme=theme,
             tasks=tasks,
-            models=ModelActions(services.models, tasks, self),
+            model_actions=ModelActions(services.models, tasks, self),
             frames=FrameTicker(self, FRAME_MS),
             figures=FrameTicker(self, POLL_MS),
         )
@@ -87,6 +88,14 @@ class MainWindow(QMainWindow):
             self.context.tasks.cancel_all()
             self._theme.close()
         super().closeEvent(event)
+
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        stop = next_tab_stop(self, self.focusWidget(), forward=forward)
+        if stop is None:
+            return False
+        reason = Qt.FocusReason
+        stop.setFocus(reason.TabFocusReason if forward else reason.BacktabFocusReason)
+        return True
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
@@ -157,10 +166,10 @@ class MainWindow(QMainWindow):
             CommandId.THEME_SYSTEM: lambda: self._choose_theme(ThemeChoice.SYSTEM),
             CommandId.THEME_LIGHT: lambda: self._choose_theme(ThemeChoice.LIGHT),
             CommandId.THEME_DARK: lambda: self._choose_theme(ThemeChoice.DARK),
-            CommandId.CHOOSE_MODEL: self._top.selector.showMenu,
-            CommandId.USE_FILE: self.context.models.choose_file,
-            CommandId.USE_FOLDER: self.context.models.choose_folder,
-            CommandId.UNLOAD: self.context.models.unload,
+            CommandId.CHOOSE_MODEL: self._top.selector.open_menu,
+            CommandId.USE_FILE: self.context.model_actions.choose_file,
+            CommandId.USE_FOLDER: self.context.model_actions.choose_folder,
+            CommandId.UNLOAD: self.context.model_actions.unload,
         }
 
     def _update_commands(self) -> None:
@@ -210,9 +219,10 @@ class MainWindow(QMainWindow):
         await self.panes.show_chat(await self._empty_chat())
 
     async def _empty_chat(self) -> Conversation:
-        """A chat to begin with: one that nothing was written in yet, where there is one."""
+        """A chat to begin with: one that nothing was done with yet, where there is one."""
         for chat in self._services.chats.chats:
-            if chat.is_loaded and not chat.messages and not chat.draft:
+            is_untouched = chat.is_loaded and not chat.messages and not chat.draft
+            if is_untouched and chat.title == NEW_CHAT_TITLE:
                 return chat
         return await self._services.chats.new_chat()
 
@@ -279,8 +289,8 @@ class MainWindow(QMainWindow):
     def _do_notice_action(self, action: NoticeAction) -> None:
         match action:
             case NoticeAction.LOAD_MODEL:
-                self._top.selector.showMenu()
+                self._top.selector.open_menu()
             case NoticeAction.GET_MODEL:
-                self.context.models.get_starter()
+                self.context.model_actions.get_starter()
             case NoticeAction.NEW_CHAT:
                 self._new_chat()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtCore import QEvent, QSize, Qt
+from PySide6.QtCore import QEvent, QPoint, QSize, Qt
 from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
 from engine.api import EngineState
@@ -20,18 +20,16 @@ class ModelSelector(QToolButton):
         super().__init__(parent)
         self.setObjectName("model")
         self._models = context.services.models
-        self._actions = context.models
+        self._actions = context.model_actions
         self._tasks = context.tasks
         self._frames = context.frames
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.setIconSize(QSize(18, 18))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setToolTip(tr("Choose the model  Ctrl+L"))
-        self._menu = QMenu(self)
-        self._menu.setToolTipsVisible(True)
-        self._menu.aboutToShow.connect(self._fill_menu)
-        self.setMenu(self._menu)
+        self.menu_of_models = QMenu(self)
+        self.menu_of_models.setToolTipsVisible(True)
+        self.clicked.connect(self.open_menu)
         self._disconnects = (
             self._models.changed.connect(self._mark),
             self._models.fetch_changed.connect(self._mark),
@@ -44,6 +42,13 @@ class ModelSelector(QToolButton):
         for disconnect in self._disconnects:
             disconnect()
         self._frames.unmark(self.refresh)
+
+    def open_menu(self) -> None:
+        """Open the menu. `popup`, because a button's own menu would wait in a loop inside the loop."""
+        self._tasks.start(self._models.refresh())  # for the next time; the scan may be slow
+        self._fill_menu()
+        right = self.width() - self.menu_of_models.sizeHint().width()
+        self.menu_of_models.popup(self.mapToGlobal(QPoint(right, self.height() + 2)))
 
     def refresh(self) -> None:
         """Say which model there is, or how far it is."""
@@ -70,8 +75,7 @@ class ModelSelector(QToolButton):
         return tr("Choose a model")
 
     def _fill_menu(self) -> None:
-        self._tasks.start(self._models.refresh())  # for the next time; the scan may be slow
-        menu, models = self._menu, self._models
+        menu, models = self.menu_of_models, self._models
         menu.clear()
         for entry in models.entries:
             label = tr("{model}   {size}").format(model=entry.name, size=size(entry.size_bytes))

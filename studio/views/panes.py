@@ -51,7 +51,8 @@ class PaneArea(QSplitter):
             return
         pane = self.active
         await pane.show_chat(chat)
-        self.activate(pane)
+        if pane in self.panes:  # it may have been closed meanwhile
+            self.activate(pane)
 
     async def split(self, chat: Conversation) -> None:
         """Show a chat in a new pane beside the others."""
@@ -59,7 +60,8 @@ class PaneArea(QSplitter):
         self.setSizes([self.width() // len(self.panes)] * len(self.panes))
         self._show_headers()
         await pane.show_chat(chat)
-        self.activate(pane)
+        if pane in self.panes:  # it may have been closed meanwhile
+            self.activate(pane)
 
     def close_pane(self, pane: ChatPane) -> None:
         """Take a pane away; the last one stays."""

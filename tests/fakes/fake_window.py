@@ -135,7 +135,7 @@ class Stage:
         return next(id_ for id_ in self.engine.requests if id_ not in known)
 
 
-async def until(condition: Callable[[], object], *, timeout_s: float = 10) -> None:
+async def until(condition: Callable[[], object], *, timeout_s: float = 60) -> None:
     """Let the loop run until the condition holds."""
     async with asyncio.timeout(timeout_s):
         while not condition():  # noqa: ASYNC110 - a condition is no event

@@ -13,13 +13,16 @@ from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 from engine.api import EngineState
 from engine.errors import ModelUnavailable
 from studio.models.chat import NEW_CHAT_TITLE, Conversation, Message, Role
-from studio.views.chat.chat_view import COLUMN_PX, SIDE_PX, ChatView
+from studio.views.chat.chat_view import SIDE_PX, ChatView, column_of
 from studio.views.chat.composer import Composer
 from studio.views.context import Context
 from studio.views.elided_label import ElidedLabel
 from studio.views.icon_button import IconButton
 from studio.views.start_view import StartView
 from studio.views.words import tr
+
+_OUT_PX = 8
+"""How far the field to write in reaches out of the column of text."""
 
 
 class ChatPane(QWidget):
@@ -38,8 +41,10 @@ class ChatPane(QWidget):
         self.transcript: ChatView | None = None
         self._header = _PaneHeader(self)
         self._header.close_button.clicked.connect(self.close_wanted)
-        self.start_view = StartView(self._models, context.models, self)
+        self.start_view = StartView(self._models, context.model_actions, self)
+        self._blank = QWidget(self)
         self._stack = QStackedWidget(self)
+        self._stack.addWidget(self._blank)
         self._stack.addWidget(self.start_view)
         self.composer = Composer(self)
         self.composer.edited.connect(self._on_edited)
@@ -69,6 +74,8 @@ class ChatPane(QWidget):
             return
         if self.chat is not None:
             self._chats.set_visible(self.chat, is_visible=False)
+        elif typed_before := self.composer.text():
+            self._chats.set_draft(chat, chat.draft + typed_before)
         self.chat = chat
         self._chats.set_visible(chat, is_visible=True)
         self.composer.set_text(chat.draft)
@@ -84,6 +91,7 @@ class ChatPane(QWidget):
             disconnect()
         if self.chat is not None:
             self._chats.set_visible(self.chat, is_visible=False)
+            self.chat = None
         self._context.frames.unmark(self.start_view.refresh)
         self._drop_transcript()
         self.hide()
@@ -109,8 +117,9 @@ class ChatPane(QWidget):
         return widget is self
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        side = max(SIDE_PX, (self.width() - COLUMN_PX) // 2)
-        self._composer_frame.setContentsMargins(side - 8, 0, side - 8, 16)
+        left, width = column_of(self.width())
+        right = self.width() - left - width
+        self._composer_frame.setContentsMargins(left - _OUT_PX, 0, right - _OUT_PX, 16)
         super().resizeEvent(event)
 
     def _show_messages(self) -> None:
@@ -125,7 +134,7 @@ class ChatPane(QWidget):
 
     def _drop_transcript(self) -> None:
         old, self.transcript = self.transcript, None
-        self._stack.setCurrentWidget(self.start_view)
+        self._stack.setCurrentWidget(self._blank)
         if old is not None:
             old.close_view()
             self._stack.removeWidget(old)

@@ -54,7 +54,9 @@ class CodeBlock(QFrame):
         layout.addWidget(self._lines)
 
     def set_text(self, text: str) -> None:
+        """Show the code so far."""
         self._lines.set_text(text)
+        self.updateGeometry()  # at once: layouts tell layouts around them only with the next event
 
     def text(self) -> str:
         return self._lines.toPlainText()

@@ -41,6 +41,7 @@ class MarkdownView(QWidget):
             self._show(index, blocks[index])
         while self._num_settled < len(blocks) and blocks[self._num_settled].is_finished:
             self._num_settled += 1
+        self.updateGeometry()  # at once: layouts tell layouts around them only with the next event
 
     def finish(self, text: str) -> None:
         """Show a text that is whole: one piece for each run of prose and each piece of code."""
@@ -50,6 +51,7 @@ class MarkdownView(QWidget):
         for piece in self.pieces[len(parts) :]:
             self._remove(piece)
         del self.pieces[len(parts) :]
+        self.updateGeometry()
 
     def _show(self, index: int, block: Block) -> None:
         if index < len(self.pieces) and not _fits(self.pieces[index], block):
@@ -72,6 +74,7 @@ class MarkdownView(QWidget):
             piece.setAccessibleName(tr("Reply"))
         self.pieces[index : index + replace] = [piece]
         self._layout.insertWidget(index, piece)
+        piece.show()  # at once: a layout gives no height to what is not shown yet
 
     def _remove(self, piece: QWidget) -> None:
         self._layout.removeWidget(piece)

@@ -6,7 +6,7 @@ services.
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
@@ -21,6 +21,11 @@ from studio.views.words import tr
 
 _COPIED_MS = 1500
 _BUBBLE_SHARE = 0.85
+_PAD_SIDE_PX = 14
+_PAD_TOP_PX = 11
+_PAD_BOTTOM_PX = 7
+"""Less than at the top: the spacing of lines leaves room below the last one."""
+_LEAST_TEXT_PX = 20
 _LABEL_OF_TONE = {
     Tone.QUIET: "secondary",
     Tone.ACTIVE: "secondary",
@@ -30,7 +35,10 @@ _LABEL_OF_TONE = {
 
 
 class MessageView(QWidget):
-    """What every message view can do."""
+    """What every message view can do. Its owner gives it the height that `heightForWidth` tells."""
+
+    layout_changed = Signal()
+    """The height may be another one now, also without a `redraw`: the colours or the text size changed."""
 
     def __init__(self, message: Message, parent: QWidget) -> None:
         super().__init__(parent)
@@ -38,6 +46,11 @@ class MessageView(QWidget):
 
     def redraw(self) -> None:
         """Show what the message says now; called at most once per frame."""
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest:
+            self.layout_changed.emit()
+        return super().event(event)
 
 
 def make_message_view(message: Message, theme: Theme, parent: QWidget) -> MessageView:
@@ -52,32 +65,32 @@ class PromptView(MessageView):
 
     def __init__(self, message: Message, theme: Theme, parent: QWidget) -> None:
         super().__init__(message, parent)
-        self._bubble = QFrame(self)
-        self._bubble.setObjectName("bubble")
-        self._text = ProseView(theme, self._bubble, is_first=True)
+        self.bubble = QFrame(self)
+        self.bubble.setObjectName("bubble")
+        self._text = ProseView(theme, self.bubble, is_first=True)
         self._text.setAccessibleName(tr("You"))
-        inner = QVBoxLayout(self._bubble)
-        inner.setContentsMargins(14, 11, 14, 7)
-        inner.addWidget(self._text)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addStretch(1)
-        layout.addWidget(self._bubble)
-        self._text_px = 0
         self.redraw()
 
     def redraw(self) -> None:
         self._text.set_plain(self.message.text)
-        self._text_px = self._text.text_width_px()
-        self._fit()
+
+    def text(self) -> str:
+        return self._text.toPlainText()
+
+    def heightForWidth(self, width: int) -> int:
+        return self._text.heightForWidth(self._text_width(width)) + _PAD_TOP_PX + _PAD_BOTTOM_PX
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._fit()
+        text_px = self._text_width(self.width())
+        bubble_px = text_px + 2 * _PAD_SIDE_PX
+        self.bubble.setGeometry(self.width() - bubble_px, 0, bubble_px, self.height())
+        text_height = self.height() - _PAD_TOP_PX - _PAD_BOTTOM_PX
+        self._text.setGeometry(_PAD_SIDE_PX, _PAD_TOP_PX, text_px, text_height)
 
-    def _fit(self) -> None:
-        room = round(self.width() * _BUBBLE_SHARE)
-        self._bubble.setFixedWidth(max(48, min(room, self._text_px + 30)))
+    def _text_width(self, width: int) -> int:
+        room = round(width * _BUBBLE_SHARE) - 2 * _PAD_SIDE_PX
+        return max(_LEAST_TEXT_PX, min(room, self._text.text_width_px() + 1))
 
 
 class ReplyView(MessageView):

@@ -36,6 +36,7 @@ class ProseView(QTextBrowser):
         self._own_document: QTextDocument | None = None
         self._heights: dict[int, int] = {}
         """Height of the document by width, as far as it was asked for."""
+        self._natural_px: int | None = None
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setOpenLinks(False)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -57,11 +58,12 @@ class ProseView(QTextBrowser):
 
     def text_width_px(self) -> int:
         """The width that the text takes where nothing makes it wrap."""
-        document = self.document().clone(self)
-        document.setTextWidth(-1)
-        width = math.ceil(document.idealWidth())
-        document.deleteLater()
-        return width
+        if self._natural_px is None:
+            document, shown_px = self.document(), self.viewport().width()
+            document.setTextWidth(-1)
+            self._natural_px = math.ceil(document.idealWidth())
+            document.setTextWidth(shown_px)
+        return self._natural_px
 
     def sizeHint(self) -> QSize:
         return QSize(self.width(), self.heightForWidth(self.width()))
@@ -92,6 +94,8 @@ class ProseView(QTextBrowser):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
+        if ">" not in self._source:
+            return  # no quote, and no need to look at every block for each frame
         layout = self.document().documentLayout()
         painter = QPainter(self.viewport())
         block = self.document().begin()
@@ -113,6 +117,7 @@ class ProseView(QTextBrowser):
         old = self._own_document  # one that is not ours is deleted by Qt
         self._own_document = self._new_document()
         self._heights.clear()
+        self._natural_px = None
         self.setDocument(self._own_document)
         if old is not None:
             old.deleteLater()

@@ -5,7 +5,7 @@ Drawn from the engine's snapshot at most four times a second, and not at all whi
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import QPoint, Qt, QTimer
 from PySide6.QtGui import QGuiApplication, QHideEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QWidget
 
@@ -34,9 +34,8 @@ class StatusLine(QWidget):
         self._model.setAlignment(Qt.AlignmentFlag.AlignRight)
         self._address = QPushButton(self)
         self._address.setObjectName("quiet")
-        self._menu = QMenu(self)
-        self._menu.aboutToShow.connect(self._fill_menu)
-        self._address.setMenu(self._menu)
+        self._address.clicked.connect(self._open_menu)
+        self.server_menu = QMenu(self)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(12, 3, 8, 3)
         layout.setSpacing(12)
@@ -59,6 +58,8 @@ class StatusLine(QWidget):
 
     def refresh(self) -> None:
         """Show the engine's last snapshot."""
+        if self.window().isMinimized():
+            return
         snapshot = self._context.services.read_snapshot()
         self._bar.show_pool(snapshot.pool)
         _set_text(self._pool, pool_words(snapshot.pool))
@@ -84,16 +85,22 @@ class StatusLine(QWidget):
             )
             self._address.setAccessibleName(tr("Local server: {address}").format(address=address))
 
+    def _open_menu(self) -> None:
+        self._fill_menu()
+        size = self.server_menu.sizeHint()
+        corner = QPoint(self._address.width() - size.width(), -size.height() - 2)
+        self.server_menu.popup(self._address.mapToGlobal(corner))
+
     def _fill_menu(self) -> None:
-        self._menu.clear()
+        self.server_menu.clear()
         tasks, address = self._context.tasks, self._server.address
         if address is None:
-            start = self._menu.addAction(tr("Start the local server"))
+            start = self.server_menu.addAction(tr("Start the local server"))
             start.triggered.connect(lambda: tasks.start(self._server.start()))
             return
-        copy = self._menu.addAction(tr("Copy the address"))
+        copy = self.server_menu.addAction(tr("Copy the address"))
         copy.triggered.connect(lambda: QGuiApplication.clipboard().setText(f"{address}/v1"))
-        stop = self._menu.addAction(tr("Stop the local server"))
+        stop = self.server_menu.addAction(tr("Stop the local server"))
         stop.triggered.connect(lambda: tasks.start(self._server.stop()))
 
 

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QListView,
     QPushButton,
+    QToolButton,
     QVBoxLayout,
     QWidget,
 )
@@ -39,6 +40,7 @@ class Sidebar(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setFixedWidth(WIDTH_PX)
         self._context = context
+        self._open: Conversation | None = None
         self._new = _NewButton(self)
         self._new.clicked.connect(self.new_wanted)
         self._search = _SearchField(self)
@@ -76,6 +78,9 @@ class Sidebar(QWidget):
 
     def set_open(self, chat: Conversation | None) -> None:
         """Mark the chat in the active pane, and let the keyboard start from it."""
+        if chat is self._open:
+            return  # the keyboard may have gone elsewhere in the list since
+        self._open = chat
         self._model.set_open(chat)
         if chat is not None:
             self._list.setCurrentIndex(self._rows.mapFromSource(self._model.index_of(chat)))
@@ -161,6 +166,8 @@ class _SearchField(QLineEdit):
         self.setPlaceholderText(tr("Search"))
         self.setAccessibleName(tr("Search chats by title"))
         self.setClearButtonEnabled(True)
+        for button in self.findChildren(QToolButton):
+            button.setAccessibleName(tr("Search"))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape and self.text():

@@ -102,7 +102,8 @@ class ConversationModel(QAbstractListModel):
         return True
 
     def flags(self, index: _Index) -> Qt.ItemFlag:
-        return super().flags(index) | Qt.ItemFlag.ItemIsEditable
+        flags = super().flags(index)
+        return flags | Qt.ItemFlag.ItemIsEditable if index.isValid() else flags
 
     def _on_added(self, chat: Conversation) -> None:
         row = self._service.chats.index(chat)

@@ -16,6 +16,7 @@ _SIDE_PX = 8
 _INSET_PX = 12
 _PAD_PX = 8
 _LINE_GAP_PX = 3
+_IS_FILLED = "isFilled"
 
 
 class ConversationRow(QStyledItemDelegate):
@@ -47,6 +48,12 @@ class ConversationRow(QStyledItemDelegate):
         below = room.adjusted(0, metrics.height() + _LINE_GAP_PX, 0, 0)
         self._paint_state(painter, below, words)
         painter.restore()
+
+    def setEditorData(self, editor: QWidget, index: _Index) -> None:
+        """Fill the editor once: the row of a running chat changes while its title is being written."""
+        if not editor.property(_IS_FILLED):
+            editor.setProperty(_IS_FILLED, True)
+            super().setEditorData(editor, index)
 
     def updateEditorGeometry(
         self, editor: QWidget, option: QStyleOptionViewItem, index: _Index

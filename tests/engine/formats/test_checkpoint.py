@@ -56,6 +56,14 @@ def test_a_folder_with_an_incomplete_split_model_names_what_is_missing(tmp_path:
         open_checkpoint(tmp_path)
 
 
+@pytest.mark.parametrize(
+    "name", ["a-00001-of-00000.gguf", "a-00000-of-00002.gguf", "-00001-of-00001.gguf"]
+)
+def test_an_odd_shard_name_without_split_keys_is_a_plain_name(tmp_path: Path, name: str) -> None:
+    write_tiny_gguf(tmp_path).rename(tmp_path / name)
+    assert open_checkpoint(tmp_path).path == tmp_path / name
+
+
 @pytest.mark.parametrize("name", ["nothing", "a\0b", "x" * 5000, "no/such/folder.gguf"])
 def test_a_path_to_nothing_is_not_found(tmp_path: Path, name: str) -> None:
     with pytest.raises(ModelNotFound):

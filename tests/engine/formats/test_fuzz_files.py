@@ -1,7 +1,7 @@
 """Thousands of mutated models: each one loads or is refused with one of our errors, at little cost.
 
-Loading means opening, inspecting, reading every tensor, and reading its tokenizer and its spec. The
-whole run: `pytest -m full tests/engine/formats/test_fuzz_files.py`.
+Loading means opening, inspecting, and reading every tensor, the spec, the tokenizer and the chat
+template. The whole run: `pytest -m full tests/engine/formats/test_fuzz_files.py`.
 """
 
 from __future__ import annotations

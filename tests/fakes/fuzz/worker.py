@@ -3,8 +3,8 @@
     python -m fakes.fuzz.worker SEED START STOP STEP FOLDER
 
 runs cases START, START + STEP, ... below STOP; FOLDER is scratch space and keeps the files of the
-last case. A case opens a mutated model, looks at it, reads every tensor, loads its tokenizer and
-its spec; the only exceptions allowed are the engine's own.
+last case. A case opens a mutated model, looks at it, reads every tensor, its spec, its tokenizer
+and its chat template; the only exceptions allowed are the engine's own.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ import psutil
 
 from engine.errors import EngineError, NotEnoughMemory
 from engine.formats.checkpoint import Checkpoint, inspect_model, open_checkpoint
+from engine.models.spec import parse_spec
+from engine.text.chat_template import load_chat_template
+from engine.text.tokenizer import Tokenizer, load_tokenizer
 from fakes.fuzz import mutate_folder, mutate_gguf
 from fakes.fuzz.models import Model, sound_models
 
@@ -51,8 +54,10 @@ def load(path: Path) -> list[str]:
     checkpoint = stage("open", lambda: open_checkpoint(path), outcomes)
     if isinstance(checkpoint, Checkpoint):
         stage("read", lambda: read_tensors(checkpoint), outcomes)
-        stage("tokenizer", lambda: load_text(checkpoint), outcomes)
-        stage("spec", lambda: load_spec(checkpoint), outcomes)
+        stage("spec", lambda: parse_spec(checkpoint), outcomes)
+        tokenizer = stage("tokenizer", lambda: load_text(checkpoint), outcomes)
+        if isinstance(tokenizer, Tokenizer):
+            stage("template", lambda: render(checkpoint, tokenizer), outcomes)
         checkpoint.close()
     return outcomes
 
@@ -80,19 +85,19 @@ def read_tensors(checkpoint: Checkpoint) -> None:
         assert values.dtype.name == "float32"
 
 
-def load_text(checkpoint: Checkpoint) -> None:
-    from engine.text.tokenizer import load_tokenizer
-
+def load_text(checkpoint: Checkpoint) -> Tokenizer:
     tokenizer = load_tokenizer(checkpoint)
     ids = tokenizer.encode(_SAMPLE, parse_special=True, add_special=True)
     assert all(0 <= token_id < tokenizer.vocab_size for token_id in ids)
     tokenizer.decode(ids)
+    return tokenizer
 
 
-def load_spec(checkpoint: Checkpoint) -> None:
-    from engine.models.spec import parse_spec
-
-    parse_spec(checkpoint)
+def render(checkpoint: Checkpoint, tokenizer: Tokenizer) -> None:
+    template = load_chat_template(checkpoint, tokenizer)
+    template.render(
+        [{"role": "system", "content": "Be brief."}, {"role": "user", "content": _SAMPLE}]
+    )
 
 
 def limit_memory() -> None:

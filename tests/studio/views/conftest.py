@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 import qasync
 from PySide6.QtCore import QCoreApplication, QEvent
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QMenu, QWidget
+from pytestqt.qtbot import QtBot
 
 from studio.models.settings import Theme as ThemeChoice
 from studio.views.theme import Theme
@@ -24,6 +26,19 @@ def _no_dangling_widget(qapp: QApplication) -> Iterator[None]:
     for widget in left:
         widget.close()
     assert not left
+
+
+@pytest.fixture(autouse=True)
+def _no_popup(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Menus are filled but not put on screen: the offscreen platform cannot grab the keyboard for them."""
+    monkeypatch.setattr(QMenu, "popup", lambda *_: None)
+
+
+@pytest.fixture
+def qtbot(qtbot: QtBot) -> QtBot:
+    """pytest-qt's own, but patient: a busy machine is no failure."""
+    qtbot.waitUntil = partial(qtbot.waitUntil, timeout=60_000)
+    return qtbot
 
 
 @pytest.fixture

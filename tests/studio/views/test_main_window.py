@@ -103,6 +103,37 @@ def test_drafts_survive_switching_chats(play: Play, tmp_path: Path) -> None:
     play(story())
 
 
+def test_what_is_typed_before_the_first_chat_is_there_is_kept(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path) as stage:
+            pane = ChatPane(stage.window.context, stage.window)
+            QTest.keyClicks(pane.composer.findChild(QPlainTextEdit), "early")
+            chat = await stage.chats.new_chat()
+            await pane.show_chat(chat)
+            assert (pane.composer.text(), chat.draft) == ("early", "early")
+            pane.close_pane()
+
+    play(story())
+
+
+def test_a_pane_that_is_closed_while_its_chat_is_read_stays_closed(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A", "B")) as stage:
+            await stage.ask(stage.chats.chats[0], "Hello?")
+        async with open_stage(tmp_path) as stage:
+            unread = stage.chats.chats[1]
+            stage.window.context.tasks.start(stage.window.panes.split(unread))
+            await until(lambda: len(stage.window.panes.panes) == 2)
+            stage.window.panes.close_pane(stage.window.panes.panes[1])
+            await until(lambda: not stage.window.context.tasks.num_running)
+            assert stage.services.notices.notices.notices == ()
+            assert stage.window.panes.active is stage.window.panes.panes[0]
+
+    play(story())
+
+
 def test_escape_stops_the_reply_of_the_active_pane(play: Play, tmp_path: Path) -> None:
     async def story() -> None:
         async with open_stage(tmp_path, titles=("A",)) as stage:

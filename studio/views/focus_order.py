@@ -1,0 +1,36 @@
+"""The way of the Tab key: through everything on screen in reading order, however late a widget was made.
+
+Qt's own order is that of creation, which for a transcript whose messages come and go is no order at all. GUI thread;
+called once for each press of Tab. Must not import services.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QWidget
+
+
+def next_tab_stop(window: QWidget, current: QWidget | None, *, forward: bool) -> QWidget | None:
+    """The widget that Tab (or Shift+Tab) leads to from `current`, around the ends; None if nothing takes the focus."""
+    stops = list(_tab_stops(window))
+    if not stops:
+        return None
+    if current not in stops:
+        return stops[0] if forward else stops[-1]
+    return stops[(stops.index(current) + (1 if forward else -1)) % len(stops)]
+
+
+def _tab_stops(widget: QWidget) -> Iterator[QWidget]:
+    """Depth first, children from the top to the bottom and, on one line, from left to right."""
+    takes_tab = widget.focusPolicy() & Qt.FocusPolicy.TabFocus == Qt.FocusPolicy.TabFocus
+    if takes_tab and widget.isEnabled() and widget.focusProxy() is None:
+        yield widget
+    children = [
+        child
+        for child in widget.children()
+        if isinstance(child, QWidget) and child.isVisible() and not child.isWindow()
+    ]
+    for child in sorted(children, key=lambda child: (child.y(), child.x())):
+        yield from _tab_stops(child)

@@ -1,0 +1,97 @@
+"""What the machine has, and how large a pool is made for it."""
+
+import os
+from collections.abc import Callable
+
+import psutil
+import pytest
+import torch
+
+from engine.api import Device, KvType, LoadOptions
+from engine.errors import InvalidRequest, NotEnoughMemory
+from engine.models.spec import ModelSpec, parse_spec
+from engine.runtime import device
+from engine.runtime.device import choose_device, default_threads, free_bytes, pool_pages
+from engine.runtime.kv_tensors import allocate_pool, bytes_per_page
+from fakes.paper_model import paper_gguf
+
+CPU = torch.device("cpu")
+
+
+def _spec() -> ModelSpec:
+    """Pages of 2 layers x 2 x 32 tokens x 2 heads x 16 values; a window of 512 tokens."""
+    return parse_spec(paper_gguf())
+
+
+PAGE = 2 * 2 * 32 * 2 * 16 * 2
+
+
+def test_bytes_of_a_page_are_those_of_the_tensor() -> None:
+    for kv_type, factor in ((KvType.F16, 1), (KvType.F32, 2)):
+        pool = allocate_pool(_spec(), 3, kv_type, CPU)
+        assert pool.shape == (3, 2, 2, 32, 2, 16)
+        assert not pool.any()
+        assert pool[0].nbytes == bytes_per_page(_spec(), kv_type) == factor * PAGE
+
+
+def test_a_pool_of_the_size_asked_for_in_whole_pages() -> None:
+    assert pool_pages(LoadOptions(pool_tokens=320), _spec(), 10 * PAGE) == 10
+    assert pool_pages(LoadOptions(pool_tokens=289), _spec(), 10 * PAGE) == 10
+
+
+def test_a_pool_that_does_not_fit_is_refused_with_the_numbers() -> None:
+    with pytest.raises(NotEnoughMemory, match=r"pool of 352 tokens needs 0\.00 GiB.*smaller pool"):
+        pool_pages(LoadOptions(pool_tokens=352), _spec(), 10 * PAGE)
+
+
+def test_left_to_memory_the_pool_is_every_window_or_half_of_what_is_free() -> None:
+    options = LoadOptions(parallel=3)
+    assert pool_pages(options, _spec(), 1 << 30) == 3 * 512 // 32
+    assert pool_pages(options, _spec(), 20 * PAGE) == 10
+    with pytest.raises(NotEnoughMemory, match="pool of 32 tokens"):
+        pool_pages(options, _spec(), PAGE)
+    with pytest.raises(NotEnoughMemory):
+        pool_pages(options, _spec(), -PAGE)
+
+
+def _pretend(monkeypatch: pytest.MonkeyPatch, *, cuda: bool, mps: bool) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
+
+
+@pytest.mark.parametrize(
+    ("cuda", "mps", "chosen"),
+    [(True, False, "cuda"), (False, True, "mps"), (True, True, "cuda"), (False, False, "cpu")],
+)
+def test_auto_takes_the_best_that_is_there(
+    cuda: bool, mps: bool, chosen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _pretend(monkeypatch, cuda=cuda, mps=mps)
+    assert choose_device(Device.AUTO).type == chosen
+    assert choose_device(Device.CPU).type == "cpu"
+
+
+def test_a_device_that_is_not_there_is_refused_with_what_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _pretend(monkeypatch, cuda=False, mps=True)
+    with pytest.raises(InvalidRequest, match="device is cuda, this machine has mps, cpu") as error:
+        choose_device(Device.CUDA)
+    assert error.value.param == "device"
+
+
+@pytest.mark.parametrize(
+    ("usable", "physical", "threads"), [(8, 4, 4), (2, 16, 2), (3, None, 3), (1, 0, 1)]
+)
+def test_one_thread_for_each_physical_core_the_process_may_use(
+    usable: int, physical: int | None, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cores: Callable[[int], set[int]] = lambda pid: set(range(usable))  # noqa: E731
+    monkeypatch.setattr(os, "sched_getaffinity", cores, raising=False)
+    monkeypatch.setattr(psutil, "cpu_count", lambda logical: physical)
+    assert default_threads() == threads
+
+
+def test_free_memory_is_what_the_system_says() -> None:
+    assert 0 < free_bytes(CPU) <= psutil.virtual_memory().total
+    assert device.GIB == 2**30

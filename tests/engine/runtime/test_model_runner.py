@@ -1,0 +1,193 @@
+"""Loading a model and running its steps: limits, cancelling, memory, failures. For its arithmetic: test_exactness."""
+
+import gc
+import sys
+import weakref
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from engine.api import Device, LoadOptions
+from engine.core.types import StepRow
+from engine.errors import (
+    CorruptModel,
+    DeviceFailure,
+    InvalidRequest,
+    ModelUnavailable,
+    NotEnoughMemory,
+    UnsupportedModel,
+)
+from engine.formats.checkpoint import open_checkpoint
+from engine.runtime import model_runner
+from engine.runtime.model_runner import ModelRunner
+from engine.runtime.step_inputs import make_step_inputs
+from engine.runtime.weight_reader import unpair_rotary_rows
+from fakes.builders import make_sequence
+from fakes.runner_driver import generate
+from fakes.tiny_files import write_tiny_folder, write_tiny_gguf
+from kernels.torch_backend import TorchExecutable
+
+OPTIONS = LoadOptions(pool_tokens=512, threads=1)
+
+
+class _Cancelled(Exception):
+    pass
+
+
+def _load(path: Path, options: LoadOptions = OPTIONS) -> ModelRunner:
+    with closing(open_checkpoint(path)) as checkpoint:
+        return ModelRunner.load(checkpoint, options, lambda share: None)
+
+
+def test_a_loaded_model_knows_its_sizes(tmp_path: Path) -> None:
+    runner = _load(write_tiny_gguf(tmp_path), LoadOptions(pool_tokens=100, threads=1))
+    assert runner.num_pages == 4
+    assert runner.window_tokens == 128  # the pool is smaller than the model's 512
+    assert runner.page_bytes == 2 * 2 * 32 * 2 * 16 * 2
+    assert runner.inexact_ops == ()
+    assert runner.spec.architecture == "llama"
+    assert _load(write_tiny_gguf(tmp_path)).window_tokens == 512
+
+
+def test_rows_that_do_not_sample_have_no_logits(tmp_path: Path) -> None:
+    runner = _load(write_tiny_gguf(tmp_path))
+    first, second = make_sequence(range(10)), make_sequence(range(4), arrival=1)
+    first.page_table, second.page_table = [0], [1]
+    logits = runner.execute((StepRow(first, 0, 5), StepRow(second, 0, 4)))
+    assert logits.shape == (1, runner.spec.vocab_size)
+    assert logits.dtype == np.float32
+    assert runner.execute((StepRow(first, 5, 2),)).shape == (0, runner.spec.vocab_size)
+
+
+def test_rows_become_tokens_with_their_places() -> None:
+    first, second = make_sequence([7, 8, 9]), make_sequence([5, 6], arrival=1)
+    first.page_table, second.page_table = [3], [4, 1]
+    inputs = make_step_inputs((StepRow(first, 1, 2), StepRow(second, 0, 1)))
+    assert inputs.token_ids == [8, 9, 5]
+    assert inputs.positions == [1, 2, 0]
+    assert inputs.sequences == [0, 0, 1]
+    assert inputs.page_tables == [[3], [4, 1]]
+    assert inputs.outputs == [1]
+
+
+def test_progress_rises_to_one(tmp_path: Path) -> None:
+    shares: list[float] = []
+    with closing(open_checkpoint(write_tiny_folder(tmp_path, tied=False))) as checkpoint:
+        ModelRunner.load(checkpoint, OPTIONS, shares.append)
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+    assert len(shares) > 10
+
+
+def test_loading_can_be_cancelled_between_any_two_tensors(tmp_path: Path) -> None:
+    path = write_tiny_gguf(tmp_path)
+
+    def cancel(share: float) -> None:
+        if share > 0.5:
+            raise _Cancelled
+
+    with closing(open_checkpoint(path)) as checkpoint, pytest.raises(_Cancelled):
+        ModelRunner.load(checkpoint, OPTIONS, cancel)
+
+
+def test_close_frees_the_model_at_once(tmp_path: Path) -> None:
+    runner = _load(write_tiny_gguf(tmp_path))
+    executable = runner._executable
+    pool = weakref.ref(executable.kv_pool)  # type: ignore[union-attr]
+    gc.disable()
+    try:
+        del executable
+        runner.close()
+        assert pool() is None
+    finally:
+        gc.enable()
+    runner.close()
+    with pytest.raises(ModelUnavailable):
+        runner.execute(())
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="resident memory means something else elsewhere"
+)
+def test_an_unloaded_model_gives_its_memory_back_to_the_system(
+    starter_model: Path, tmp_path: Path
+) -> None:
+    _load(write_tiny_gguf(tmp_path)).close()  # whatever is made once is made now
+    before = psutil.Process().memory_info().rss
+    runner = _load(starter_model)
+    loaded = psutil.Process().memory_info().rss
+    runner.close()
+    after = psutil.Process().memory_info().rss
+    assert loaded - before > 500 << 20
+    assert after - before < 100 << 20
+
+
+@pytest.mark.parametrize("free", [0, 100 << 20, (256 << 20) + 1000])
+def test_weights_that_do_not_fit_are_refused_before_they_are_read(
+    free: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_runner, "free_bytes", lambda device: free)
+    read: list[float] = []
+    with (
+        closing(open_checkpoint(write_tiny_gguf(tmp_path))) as checkpoint,
+        pytest.raises(NotEnoughMemory, match=r"needs 0\.25 GiB .* GiB are free; close other"),
+    ):
+        ModelRunner.load(checkpoint, OPTIONS, read.append)
+    assert read == []
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError("no 5 GiB"), RuntimeError("can't allocate memory: no 5 GiB")]
+)
+def test_memory_that_runs_out_while_loading_is_an_error_of_the_model(
+    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_memory(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(model_runner, "allocate_pool", no_memory)
+    with pytest.raises(NotEnoughMemory, match="no 5 GiB"):
+        _load(write_tiny_gguf(tmp_path))
+
+
+def test_a_failure_of_torch_is_a_failure_of_the_device(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner = _load(write_tiny_gguf(tmp_path))
+    before = generate(runner, [range(20)], new_tokens=2)
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("device-side assert")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TorchExecutable, "run", fail)
+        with pytest.raises(DeviceFailure, match="device-side assert"):
+            generate(runner, [range(20)], new_tokens=2)
+    after = generate(runner, [range(20)], new_tokens=2)
+    assert after[0].equals(before[0])
+
+
+def test_what_a_file_is_not_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(CorruptModel, match=r"attn_q_norm\.weight is missing"):
+        _load(_renamed(write_tiny_gguf(tmp_path), b"llama", b"qwen3"))
+    with pytest.raises(UnsupportedModel, match="'lLama' are not supported"):
+        _load(_renamed(write_tiny_gguf(tmp_path), b"llama", b"lLama"))
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(InvalidRequest, match="device is cuda"):
+        _load(write_tiny_gguf(tmp_path), LoadOptions(device=Device.CUDA))
+
+
+def _renamed(path: Path, old: bytes, new: bytes) -> Path:
+    path.write_bytes(path.read_bytes().replace(old, new))
+    return path
+
+
+def test_rotary_pairs_are_put_back() -> None:
+    rows = np.array([0, 2, 1, 3, 4, 6, 5, 7])
+    assert unpair_rotary_rows(rows, 4).tolist() == list(range(8))
+    matrix = np.stack([rows, rows], axis=1)
+    assert unpair_rotary_rows(matrix, 4)[:, 1].tolist() == list(range(8))

@@ -1,0 +1,63 @@
+"""Drives a ModelRunner without scheduler or sampler: sequences continued greedily, in chunks, on given pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine.core.config import PAGE_TOKENS
+from engine.core.types import Sequence as CoreSequence
+from engine.core.types import StepRow
+from engine.runtime.model_runner import ModelRunner
+from fakes.builders import make_sequence
+
+
+@dataclass(slots=True)
+class Reply:
+    """What a sequence got: its new tokens, and the logits each was chosen from."""
+
+    token_ids: list[int] = field(default_factory=list)
+    logits: list[np.ndarray] = field(default_factory=list)
+
+    def equals(self, other: Reply) -> bool:
+        """Bit for bit."""
+        return self.token_ids == other.token_ids and all(
+            np.array_equal(a.view(np.int32), b.view(np.int32))
+            for a, b in zip(self.logits, other.logits, strict=True)
+        )
+
+
+def generate(
+    runner: ModelRunner,
+    prompts: Sequence[Iterable[int]],
+    *,
+    new_tokens: int,
+    chunk: int = 256,
+    pages: Iterable[int] | None = None,
+) -> list[Reply]:
+    """Continue all prompts together, at most `chunk` tokens of each in a step. `pages` are dealt out in order."""
+    free = iter(range(runner.num_pages) if pages is None else pages)
+    replies = [Reply() for _ in prompts]
+    sequences = [make_sequence(prompt, arrival=i) for i, prompt in enumerate(prompts)]
+    for sequence in sequences:
+        length = len(sequence.token_ids) + new_tokens
+        sequence.page_table.extend(next(free) for _ in range(-(-length // PAGE_TOKENS)))
+    while open_ones := [s for s in sequences if s.num_generated < new_tokens]:
+        rows = tuple(_row(sequence, chunk) for sequence in open_ones)
+        logits = iter(runner.execute(rows))
+        for row in rows:
+            if row.samples:
+                reply = replies[sequences.index(row.seq)]
+                reply.logits.append(next(logits).copy())
+                reply.token_ids.append(int(reply.logits[-1].argmax()))
+        for row in rows:
+            row.seq.num_computed += row.count
+            if row.seq.num_computed == len(row.seq.token_ids):
+                row.seq.token_ids.append(replies[sequences.index(row.seq)].token_ids[-1])
+    return replies
+
+
+def _row(sequence: CoreSequence, chunk: int) -> StepRow:
+    return StepRow(sequence, sequence.num_computed, min(chunk, sequence.num_uncomputed))

@@ -1,0 +1,102 @@
+"""The status line: figures from the snapshot, the server's switch, and no work while nobody looks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtCore import QTimer
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QLabel, QPushButton, QWidget
+
+from engine.api import EngineSnapshot, EngineState, PoolUsage
+from fakes.fake_engine import TINY_MODEL
+from fakes.fake_window import open_stage, until
+from studio.models.settings import Theme as ThemeChoice
+from studio.views.monitor.pool_bar import PoolBar, describe_pool
+from studio.views.monitor.status_line import StatusLine, model_words, pool_words, work_words
+from studio.views.theme import Theme, load_colors
+
+Play = Callable[[Coroutine[Any, Any, None]], None]
+POOL = PoolUsage(total_pages=64, free_pages=20, reusable_pages=12, page_tokens=32, page_bytes=1)
+
+
+def test_the_pool_in_words() -> None:
+    assert pool_words(POOL) == "pool 1,024 of 2,048 tokens"
+    assert pool_words(PoolUsage()) == "no pool yet"
+    assert "384 more keep beginnings" in describe_pool(POOL)
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "text"),
+    [
+        (EngineSnapshot(), ""),
+        (
+            EngineSnapshot(running=2, waiting=1, tokens_per_s=84.2),
+            "2 running · 1 queued · 84 tok/s",
+        ),
+        (EngineSnapshot(parked=1, tokens_per_s=84.2), "1 waiting for room"),
+    ],
+)
+def test_the_work_in_words(snapshot: EngineSnapshot, text: str) -> None:
+    assert work_words(snapshot) == text
+
+
+def test_the_model_in_words() -> None:
+    states = {
+        state: model_words(EngineSnapshot(state=state, model=TINY_MODEL)) for state in EngineState
+    }
+    assert states[EngineState.READY] == "tiny · F32"
+    assert len(set(states.values())) == len(EngineState)
+
+
+def test_the_bar_is_drawn_in_proportion(theme: Theme, page: QWidget) -> None:
+    bar = PoolBar(theme, page)
+    bar.resize(128, 6)
+    bar.show_pool(POOL)
+    image = bar.grab().toImage()
+    colors = load_colors(ThemeChoice.LIGHT)
+    found = [image.pixelColor(x, 3).name() for x in (4, 62, 70, 80, 100)]
+    assert found[:2] == [colors.accent.name()] * 2
+    assert found[2] == found[3] not in (colors.accent.name(), colors.track.name())
+    assert found[4] == colors.track.name()
+
+
+def test_the_line_follows_the_snapshot_only_while_it_is_seen(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path) as stage:
+            line = stage.window.findChild(StatusLine)
+            snapshot = stage.engine.ready_snapshot(TINY_MODEL)
+            stage.engine._snapshot = replace(snapshot, running=3)
+            labels = line.findChildren(QLabel)
+            await until(lambda: any("3 running" in label.text() for label in labels))
+            timer = line.findChild(QTimer)
+            assert timer.interval() >= 250
+            stage.window.hide()
+            assert not timer.isActive()
+            stage.window.show()
+            assert timer.isActive()
+
+    play(story())
+
+
+def test_the_server_is_switched_from_its_button(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path) as stage:
+            line = stage.window.findChild(StatusLine)
+            button = line.findChild(QPushButton)
+            assert button.text() == "Server off"
+            button.click()
+            line.server_menu.actions()[0].trigger()
+            await until(lambda: button.text() == "Server 127.0.0.1:8484")
+            button.click()
+            copy, stop = line.server_menu.actions()
+            copy.trigger()
+            assert QGuiApplication.clipboard().text() == "http://127.0.0.1:8484/v1"
+            stop.trigger()
+            await until(lambda: button.text() == "Server off")
+
+    play(story())
