@@ -10,6 +10,8 @@ EngineError
 │   ├── UnsupportedModel        a sound file, but not one this version can run
 │   └── NotEnoughMemory         the model or its pool does not fit this machine
 ├── ModelUnavailable            no model is loaded, or it was unloaded or replaced meanwhile
+├── WaitedTooLong               the request was not willing to wait any longer for its turn
+├── RestoreFailed               the state of a parked request could not be brought back
 ├── DeviceFailure               a kernel or the device failed in the middle of a step
 └── EngineStopped               the engine has shut down
 
@@ -87,6 +89,18 @@ class ModelUnavailable(EngineError):
     """No model is loaded, or the one that served this request was unloaded."""
 
     code = "model_unavailable"
+
+
+class WaitedTooLong(EngineError):
+    """The request has waited as long as it said it would; the same request may be served later."""
+
+    code = "waited_too_long"
+
+
+class RestoreFailed(EngineError):
+    """The state of a parked request could not be brought back, again and again; what it has said stands."""
+
+    code = "restore_failed"
 
 
 class DeviceFailure(EngineError):

@@ -61,7 +61,7 @@ class Parking:
         for seq in party:
             assert seq.parked is not None
             seq.parked = replace(seq.parked, fate=Fate.RECOMPUTE)
-            seq.num_computed = seq.num_published = 0
+            self._forget_computed(seq)
         self._count_recompute(party)
 
     def reclaim(self, spared: Party = ()) -> bool:
@@ -128,6 +128,8 @@ class Parking:
             yard.moves.started.append(seq)
             return
         self._close_park(seq)
+        seq.last_recomputed = max(seq.num_lost - seq.num_computed, 0)
+        seq.num_lost = 0
         seq.resumed_s = yard.now_s
         seq.num_generated_at_resume = seq.num_generated
         yard.counts.resumes += 1
@@ -169,7 +171,7 @@ class Parking:
         """Give all pages of a sequence in the pool back to it; what it computed stays reusable until it is taken."""
         self._yard.pool.release(seq.page_table)
         seq.page_table = []
-        seq.num_computed = seq.num_published = 0
+        self._forget_computed(seq)
 
     # --- copies
 
@@ -214,7 +216,7 @@ class Parking:
         for seq in party:
             assert seq.parked is not None
             seq.parked = replace(seq.parked, fate=Fate.RECOMPUTE)
-            seq.num_computed = seq.num_published = 0
+            self._forget_computed(seq)
         self._count_recompute(party)
         self._move(leaving, SeqStatus.PARKED)
 
@@ -233,6 +235,10 @@ class Parking:
     def _move(self, party: Party, status: SeqStatus) -> None:
         for seq in party:
             self._yard.lines.move(seq, status)
+
+    def _forget_computed(self, seq: Sequence) -> None:
+        seq.num_lost = seq.num_computed
+        seq.num_computed = seq.num_published = 0
 
     def _count_recompute(self, party: Party) -> None:
         self._yard.counts.recomputes += len(party)

@@ -99,6 +99,10 @@ class Sequence:
     """Seconds of the latest park that has ended."""
     started_s: float | None = None
     first_token_s: float | None = None
+    num_lost: int = 0
+    """Tokens that had been computed when a park dropped its state; while it is out."""
+    last_recomputed: int = 0
+    """Of these the ones that had to be computed again after the latest park that has ended."""
     resumed_s: float | None = None
     """When it last came back from a park."""
     num_generated_at_resume: int = 0

@@ -6,6 +6,7 @@ touches a scheduler, a sequence or a tensor; `submit`, `abort`, `control` and `s
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import threading
@@ -32,6 +33,7 @@ from engine.api import (
     Unsubscribe,
 )
 from engine.errors import EngineError, EngineStopped, ModelError, ModelUnavailable
+from engine.runs import SteeringCommand
 from engine.runtime.event_bus import EventBus
 from engine.runtime.intake import Intake, Prepared
 from engine.runtime.live_request import LiveRequest
@@ -57,7 +59,7 @@ class _Shutdown:
     pass
 
 
-_Message = _Submit | _Abort | _Shutdown | Prepared | LoadModel | UnloadModel
+_Message = _Submit | _Abort | _Shutdown | Prepared | LoadModel | UnloadModel | SteeringCommand
 
 
 class _LoadCancelled(Exception):
@@ -150,11 +152,19 @@ class Engine:
         """Apply every message waiting; when there is nothing to compute, wait for one."""
         if self._stepper is None or self._stepper.is_idle:
             self._pending.append(self._inbox.get())
+        elif self._stepper.rests and self._inbox.empty():
+            self._rest(self._stepper.wake_s)
         self._take_messages()
         events: list[EngineEvent] = []
         while self._pending and not self._stopping:
             events += self._apply(self._pending.popleft())
         return events
+
+    def _rest(self, wake_s: float | None) -> None:
+        """Wait for a message, at most until `wake_s`."""
+        seconds = None if wake_s is None else max(wake_s - self._clock(), 0.0)
+        with contextlib.suppress(queue.Empty):
+            self._pending.append(self._inbox.get(timeout=seconds))
 
     def _apply(self, message: _Message) -> list[EngineEvent]:
         match message:
@@ -174,7 +184,15 @@ class Engine:
                 return [*events, ModelChanged(state=self._state, model=None)]
             case _Shutdown():
                 self._stopping = True
-                return []
+            case _:
+                self._steer(message)
+        return []
+
+    def _steer(self, command: SteeringCommand) -> None:
+        """Carry out a command by hand; one for nobody alive, or with a value that cannot be, changes nothing."""
+        if self._model is not None:
+            with contextlib.suppress(ValueError):
+                self._model.scheduler.steer(command, self._clock())
 
     # Requests.
 

@@ -17,8 +17,15 @@ from engine.api import (
     Started,
     TokenDelta,
 )
-from engine.core.types import Sequence, SeqUpdate, StepBatch, StepRow
-from engine.errors import DeviceFailure, EngineError
+from engine.core.parked import EndReason
+from engine.core.types import SeqEnd, Sequence, SeqUpdate, StepBatch, StepRow
+from engine.errors import (
+    ContextLengthExceeded,
+    DeviceFailure,
+    EngineError,
+    RestoreFailed,
+    WaitedTooLong,
+)
 from engine.runtime.live_request import Generation, LiveRequest, token_logprobs
 from engine.runtime.loaded_model import LoadedModel
 from engine.runtime.rate_meter import RateMeter
@@ -43,10 +50,21 @@ class Stepper:
         self._live = live
         self._rate = rate
         self._clock = clock
+        self._batch: StepBatch | None = None
 
     @property
     def is_idle(self) -> bool:
         return self._scheduler.is_idle
+
+    @property
+    def rests(self) -> bool:
+        """Whether the last step had nothing to compute: only a command or `wake_s` can change that."""
+        return self._batch is not None and self._batch.is_empty
+
+    @property
+    def wake_s(self) -> float | None:
+        """While it rests: when time alone changes something."""
+        return self._batch.wake_s if self._batch is not None else None
 
     def add(self, live: LiveRequest) -> None:
         """Put a tokenised request in line."""
@@ -56,7 +74,10 @@ class Stepper:
     def step(self) -> list[EngineEvent]:
         """Compute one step. A failure ends the requests of this step and nothing else."""
         batch = self._scheduler.schedule(self._clock())
+        self._batch = batch
         events = self._report_moves(batch)
+        if batch.is_empty:
+            return events
         try:
             logits = self._model.runner.execute(batch.rows)
         except Exception as error:  # noqa: BLE001 - the loop must outlive any kernel
@@ -86,8 +107,8 @@ class Stepper:
 
     def _report_moves(self, batch: StepBatch) -> list[EngineEvent]:
         """Who started, was parked or came back by the plan of this step."""
-        reason = batch.plan.reason if batch.plan is not None else ""
-        events: list[EngineEvent] = [
+        events: list[EngineEvent] = [self._ended(end) for end in batch.ended]
+        events += [
             Started(
                 request_id=seq.request_id,
                 prompt_tokens=seq.num_prompt,
@@ -97,22 +118,24 @@ class Stepper:
             for seq in batch.started
         ]
         events += [
-            Parked(
-                request_id=seq.request_id,
-                held_tokens=len(seq.token_ids),
-                place=self._scheduler.place_in_line(seq),
-                reason=reason,
-            )
-            for seq in batch.parked
-        ]
-        events += [
             Restored(
                 request_id=seq.request_id,
                 parked_s=seq.last_park_s,
-                recomputed_tokens=seq.num_uncomputed,
+                recomputed_tokens=seq.last_recomputed,
             )
             for seq in batch.restored
         ]
+        explain = self._scheduler.explain() if batch.parked else None
+        for seq in batch.parked:
+            assert explain is not None
+            assert seq.parked is not None
+            parked = Parked(
+                request_id=seq.request_id,
+                held_tokens=len(seq.token_ids),
+                place=explain.place(seq),
+                reason=seq.parked.reason,
+            )
+            events.append(parked)
         return events
 
     def _report_update(
@@ -155,6 +178,26 @@ class Stepper:
     def _fail_batch(self, batch: StepBatch, error: Exception) -> list[EngineEvent]:
         failure = DeviceFailure(f"the step failed: {type(error).__name__}: {error}")
         return [self._failed(seq, failure) for seq in self._scheduler.fail(batch)]
+
+    def _ended(self, end: SeqEnd) -> Failed:
+        """Why the scheduler ended a request, as an error."""
+        match end.reason:
+            case EndReason.POOL_FULL:
+                error: EngineError = ContextLengthExceeded(
+                    f"Context size has been exceeded: {end.needed_tokens} tokens do not fit the pool "
+                    f"of {end.limit_tokens} beside the others; shorten it, or let it be parked",
+                    needed_tokens=end.needed_tokens,
+                    limit_tokens=end.limit_tokens,
+                )
+            case EndReason.WAITED_TOO_LONG:
+                error = WaitedTooLong(
+                    f"waited {end.waited_s:.1f} s for room, as long as the request allows; ask again later"
+                )
+            case EndReason.RESTORE_FAILED:
+                error = RestoreFailed(
+                    "failed to restore the preempted sequence; ask again, or raise the memory for parking"
+                )
+        return self._failed(end.seq, error)
 
     def _failed(self, seq: Sequence, error: EngineError) -> Failed:
         live = self._live.pop(seq.request_id)

@@ -36,6 +36,8 @@ ENGINE_ERRORS: dict[str, ErrorKind] = {
     "model_unsupported": ErrorKind(503, SERVER_ERROR, "model_unsupported"),
     "not_enough_memory": ErrorKind(503, SERVER_ERROR, "not_enough_memory"),
     "model_unavailable": ErrorKind(503, SERVER_ERROR, "model_unavailable"),
+    "waited_too_long": ErrorKind(503, SERVER_ERROR, "waited_too_long"),
+    "restore_failed": ErrorKind(500, SERVER_ERROR, "restore_failed"),
     "device_failure": ErrorKind(500, SERVER_ERROR, "device_failure"),
     "engine_stopped": ErrorKind(503, SERVER_ERROR, "engine_stopped"),
 }

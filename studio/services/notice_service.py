@@ -34,6 +34,8 @@ NOTICE_TABLE: dict[str, _Row] = {
         NoticeAction.OPEN_SETTINGS,
     ),
     "model_unavailable": (NoticeLevel.WARNING, "No model is loaded", NoticeAction.LOAD_MODEL),
+    "waited_too_long": (NoticeLevel.WARNING, "A request waited too long", NoticeAction.NONE),
+    "restore_failed": (NoticeLevel.ERROR, "A parked reply could not go on", NoticeAction.NONE),
     "device_failure": (NoticeLevel.ERROR, "The device failed during a step", NoticeAction.NONE),
     "engine_stopped": (NoticeLevel.ERROR, "The engine has stopped", NoticeAction.NONE),
     "studio_error": (NoticeLevel.ERROR, "Something did not work", NoticeAction.NONE),
