@@ -136,6 +136,8 @@ class Entrance:
             for_ids=tuple(seq.request_id for seq in party),
             pages_short=max(short, 0),
         )
+        for seq in party:
+            seq.is_made_room_for = True
         yard.counts.rotations += 1
         self._parking.park(chosen.party, chosen.fate, reason)
         return not yard.keeper.pages_coming

@@ -120,7 +120,10 @@ class Lines:
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """The order of those outside the pool at one moment: called by hand, then priority, the parked, the policy's order.
+    """The order of those outside the pool at one moment.
+
+    First who is called by hand, then for whom room is being made, then by priority, the parked
+    before those who wait, and in the policy's order.
 
     Waiting moves up: each `PRIORITY_STEP_S` is worth a class of priority, and of the same class,
     each `PATIENCE_STEP_S` is worth more than the policy's order. So nobody waits for ever, neither
@@ -149,7 +152,8 @@ class Rank:
     def key(self, seq: Sequence) -> tuple[float, ...]:
         """The smallest is the head; newcomers without a seat keep no parked one waiting."""
         is_seatless = seq.parked is None and not seq.call and not self.has_seat
-        front = (seq.call, is_seatless, self.priority(seq))
+        is_next = seq.is_made_room_for and not is_seatless
+        front = (seq.call, not is_next, is_seatless, self.priority(seq))
         if seq.parked is None:
             return (*front, 1, seq.arrival)
         if self.resume_order is ResumeOrder.PASS:

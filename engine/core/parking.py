@@ -121,7 +121,7 @@ class Parking:
     def _seat(self, seq: Sequence) -> None:
         """It takes part in steps from now on."""
         yard = self._yard
-        seq.call = 0
+        seq.call, seq.is_made_room_for = 0, False
         if seq.parked is None:
             seq.started_s = yard.now_s
             seq.num_cached = seq.num_computed

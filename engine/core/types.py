@@ -89,6 +89,8 @@ class Sequence:
     """To be parked by hand before the next step."""
     call: int = 0
     """Below 0: called to the head of the line by hand, the latest call being the lowest number."""
+    is_made_room_for: bool = False
+    """Somebody has been parked so that it can enter: whose pages come free belongs to it, not to him."""
     parks_in_step: bool = False
     """Its host memory cannot be copied to beside a step: its parks must land before the next one."""
     num_parks: int = 0
@@ -235,7 +237,7 @@ class StepBatch:
     awaits_copies: bool = False
     """Without rows: nothing moves before a copy has landed, except by a command."""
     wake_s: float | None = None
-    """Without rows: the moment at which time alone changes something."""
+    """Without rows: when to plan the next step though nothing happens; None: only when something does."""
 
     @property
     def is_empty(self) -> bool:
