@@ -136,10 +136,12 @@ class Rank:
     resume_order: ResumeOrder
     has_seat: bool
     """Whether a newcomer finds a seat; those of the parked are kept for them."""
+    aside: frozenset[Sequence] = frozenset()
+    """Those who let others pass in this step."""
 
     def may_enter(self, seq: Sequence) -> bool:
         """Not held by hand, not parked in this very step or to be tried later, not parted from parked siblings."""
-        if seq.is_held:
+        if seq.is_held or seq in self.aside:
             return False
         if seq.parked is not None:
             return seq.parked.step < self.step and seq.parked.retry_s <= self.now_s

@@ -43,6 +43,7 @@ class Parking:
         for seq in party:
             seq.parked = ParkedState(yard.now_s, yard.step, fate, reason, len(seq.token_ids))
             seq.num_parks += 1
+            seq.num_lost = 0
             seq.wants_park = False
         yard.moves.parked += party
         if fate is Fate.RECOMPUTE:
@@ -241,9 +242,11 @@ class Parking:
         seq.num_computed = seq.num_published = 0
 
     def _count_recompute(self, party: Party) -> None:
-        self._yard.counts.recomputes += len(party)
+        """Those who had computed something will have to do it again."""
         for seq in party:
-            seq.num_recomputes += 1
+            if seq.num_lost:
+                seq.num_recomputes += 1
+                self._yard.counts.recomputes += 1
 
     def _save_fails(self) -> bool:
         self._num_saves += 1

@@ -58,8 +58,7 @@ class Steering:
         seq = self._yard.lines.find(request_id)
         if seq is None:
             return ()
-        members = (seq,) if seq.family is None else seq.family.members
-        return tuple(one for one in members if not one.has_ended)
+        return (seq,) if seq.family is None else seq.family.alive
 
     def _park_now(self, party: Party) -> bool:
         """It leaves the pool, or does not enter it, until it is resumed by hand."""

@@ -176,13 +176,21 @@ class Family:
         return family
 
     @property
+    def alive(self) -> Party:
+        return tuple(seq for seq in self.members if not seq.has_ended)
+
+    @property
+    def is_running(self) -> bool:
+        return any(seq.status is SeqStatus.RUNNING for seq in self.members)
+
+    @property
     def is_out(self) -> bool:
         """Whether somebody of it is parked, or on the way out or back; back is who has nothing saved any more."""
         return any(seq.status in IS_OUT or seq.saved for seq in self.members)
 
     @property
     def has_ended(self) -> bool:
-        return all(seq.has_ended for seq in self.members)
+        return not self.alive
 
 
 @dataclass(frozen=True, slots=True)

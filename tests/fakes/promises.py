@@ -167,6 +167,7 @@ def _check_waits(world: World) -> None:
     """The head of the line does not wait for ever, whatever the others do."""
     yard = world.scheduler._yard
     line = yard.lines.outside(yard.rank_at(yard.step + 1))
+    line = [seq for seq in line if seq.family is None or not seq.family.is_running]
     head = line[0] if line else None
     longest = _longest_wait(world, head) if head is not None else None
     if head is None or longest is None:

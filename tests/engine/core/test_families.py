@@ -168,6 +168,20 @@ def test_a_sibling_that_has_not_started_waits_while_the_others_are_parked() -> N
     assert_undisturbed(*family)
 
 
+def test_a_sibling_for_whom_the_others_leave_no_room_keeps_nobody_behind_it_waiting() -> None:
+    bench = bench_of(9, park=in_place())
+    family = make_family(2, 20, max_new=14)
+    other = make_sequence(4, arrival=9, max_new=4)
+    bench.add(*family, other)
+    bench.step()
+    assert (family[0].status, family[1].status) == (SeqStatus.RUNNING, SeqStatus.WAITING)
+    batch = bench.step_until(lambda batch: other in batch.started)
+    assert batch.parked == family[:1]
+    assert bench.now_s < 5.0
+    bench.run()
+    assert_undisturbed(*family, other)
+
+
 def test_a_cancelled_sibling_leaves_the_others_what_they_share() -> None:
     bench = bench_of(park=copied(rotate_after_s=1e9))
     family = make_family(3, 10, max_new=20)
