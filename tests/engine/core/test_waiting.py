@@ -16,6 +16,7 @@ from engine.runs import (
     ParkNow,
     ParkReason,
     ResumeNext,
+    RunState,
     WaitKind,
     WaitReason,
 )
@@ -187,6 +188,43 @@ def test_transfers_are_told_as_such() -> None:
     assert [reason and reason.kind for reason in kinds] == [
         WaitKind.BEING_SAVED,
         WaitKind.BEING_RESTORED,
+    ]
+
+
+def test_states_are_told_in_a_clients_terms() -> None:
+    scheduler = make_scheduler(24, step_tokens=4, max_running=1, park=copied(is_async=True))
+    bench = Bench(scheduler, copy_steps=10**6)
+    seq = make_sequence(8)
+
+    def state() -> RunState | None:
+        return scheduler.explain().state(seq)
+
+    bench.add(seq)
+    seen = [state()]
+    bench.step()
+    seen.append(state())
+    bench.steps(2)
+    seen.append(state())
+    bench.scheduler.steer(ParkNow(request_id="r0"), bench.now_s)
+    bench.step()
+    seen.append(state())
+    bench.land_all()
+    seen.append(state())
+    scheduler.pool.purge()
+    bench.scheduler.steer(ResumeNext(request_id="r0"), bench.now_s)
+    bench.step()
+    seen.append(state())
+    bench.copy_steps = 1
+    bench.run()
+    seen.append(state())
+    assert seen == [
+        RunState.QUEUED,
+        RunState.READING,
+        RunState.WRITING,
+        RunState.BEING_PARKED,
+        RunState.PARKED,
+        RunState.BEING_RESTORED,
+        None,
     ]
 
 
