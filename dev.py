@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Set up everything and go: `python dev.py run [ARGS]` opens Layby, `python dev.py test [ARGS]` runs the tests.
 
-Needs only Python 3.11 to 3.13 with venv and pip. Installs into .venv when pyproject.toml, constraints.txt or the Python
-version change, and takes the starter model once.
+Needs only Python 3.11 to 3.13 with venv and pip, and a C++ compiler for full speed. Installs into .venv when
+pyproject.toml, constraints.txt, the kernels' sources or the Python version change, and takes the starter model once.
 """
 
 from __future__ import annotations
@@ -23,18 +23,29 @@ STARTER_MODEL = "smollm2-135m"
 
 
 def set_up() -> None:
-    """Make .venv, or make it anew when what it was made from has changed."""
+    """Make .venv, or make it anew when what it was made from has changed; build the kernels again when they have."""
     if not (3, 11) <= sys.version_info[:2] <= (3, 13):
         sys.exit(f"Layby needs Python 3.11 to 3.13, this is {sys.version.split()[0]}")
-    files = [ROOT / "pyproject.toml", ROOT / "constraints.txt"]
-    made_from = b"".join(file.read_bytes() for file in files) + sys.version.encode()
-    wanted = hashlib.sha256(made_from).hexdigest()
-    if STAMP.exists() and STAMP.read_text() == wanted:
+    kernels = ROOT / "kernels" / "cpu"
+    sources = [ROOT / "setup.py", *sorted(kernels.rglob("*.cpp")), *sorted(kernels.rglob("*.h"))]
+    needed = digest(ROOT / "pyproject.toml", ROOT / "constraints.txt") + "\n"
+    wanted = needed + digest(*sources)
+    made = STAMP.read_text() if STAMP.exists() else ""
+    if made == wanted:
         return
-    venv.create(VENV, with_pip=True, clear=VENV.exists())
-    constraints = str(ROOT / "constraints.txt")
-    call(["-m", "pip", "install", "-c", constraints, "-e", f"{ROOT}[dev]"])
+    if not made.startswith(needed):
+        venv.create(VENV, with_pip=True, clear=VENV.exists())
+        constraints = str(ROOT / "constraints.txt")
+        call(["-m", "pip", "install", "-c", constraints, "-e", f"{ROOT}[dev]"])
+    else:
+        call(["-m", "pip", "install", "--no-deps", "-e", str(ROOT)])
     STAMP.write_text(wanted)
+
+
+def digest(*files: Path) -> str:
+    """A number for the contents of these files and the Python version."""
+    made_from = b"".join(file.read_bytes() for file in files) + sys.version.encode()
+    return hashlib.sha256(made_from).hexdigest()
 
 
 def call(arguments: list[str], environment: dict[str, str] | None = None) -> None:

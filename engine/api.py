@@ -12,7 +12,11 @@ from enum import Enum
 from pathlib import Path
 from typing import Protocol
 
+from engine.checks import check_range
 from engine.errors import EngineError, InvalidRequest
+from engine.options import Device as Device
+from engine.options import KvType as KvType
+from engine.options import LoadOptions as LoadOptions
 from engine.runs import Origin as Origin
 from engine.runs import ParkReason, ParkUsage, Run, SteeringCommand
 from engine.runs import PoolUsage as PoolUsage
@@ -49,14 +53,6 @@ class TokenIds:
 
 
 Prompt = Chat | Text | TokenIds
-
-
-def _check(name: str, value: float, low: float, high: float) -> None:
-    if not low <= value <= high:  # also false for NaN
-        raise InvalidRequest(
-            f"{name} is {value}, allowed is {low} to {high}; leave it out for the default",
-            param=name,
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,11 +98,24 @@ class SamplingParams:
             ("frequency_penalty", -100, 100), ("penalty_last_n", -1, 1 << 30), ("dry_multiplier", 0, 100),
             ("dry_base", 1, 100), ("dry_allowed_length", 1, 1 << 20), ("dry_penalty_last_n", -1, 1 << 30),
         ):  # fmt: skip
-            _check(name, getattr(self, name), low, high)
+            check_range(name, getattr(self, name), low, high)
         if self.seed is not None:
-            _check("seed", self.seed, -(1 << 63), (1 << 64) - 1)
+            check_range("seed", self.seed, -(1 << 63), (1 << 64) - 1)
         if self.logprobs is not None:
-            _check("logprobs", self.logprobs, 0, 20)
+            check_range("logprobs", self.logprobs, 0, 20)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestGroup:
+    """Requests that are asked together, one after another with nothing between them.
+
+    None of them stands in line before all have been found sound; if one is not, each fails with its error. Those with
+    the same prompt are siblings: they share its pages, and are parked and brought back together.
+    """
+
+    group_id: str
+    size: int
+    """Members it has; all of them must be submitted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +135,8 @@ class Request:
     priority: Priority = Priority.NORMAL
     max_wait_s: float | None = None
     """Most seconds it waits outside the pool, in line and parked taken together; then it fails."""
+    group: RequestGroup | None = None
+    """What it is asked together with; None: alone."""
 
     def __post_init__(self) -> None:
         if self.max_tokens is not None and self.max_tokens < 0:
@@ -134,7 +145,7 @@ class Request:
                 param="max_tokens",
             )
         if self.max_wait_s is not None:
-            _check("max_wait_s", self.max_wait_s, 0, 1e9)
+            check_range("max_wait_s", self.max_wait_s, 0, 1e9)
         if any(not text for text in self.stop):
             raise InvalidRequest("stop has an empty string; leave it out", param="stop")
 
@@ -280,46 +291,6 @@ class ModelChanged:
 
 RequestEvent = Started | PromptProgress | TokenDelta | Parked | Restored | Finished | Failed
 EngineEvent = RequestEvent | ModelChanged
-
-
-class Device(Enum):
-    """Where the tensors live; AUTO picks the fastest that is there and supported."""
-
-    AUTO = "auto"
-    CPU = "cpu"
-    CUDA = "cuda"
-    MPS = "mps"
-
-
-class KvType(Enum):
-    """How keys and values are stored in the pool."""
-
-    F16 = "f16"
-    F32 = "f32"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadOptions:
-    """How a model is loaded. Raises InvalidRequest, naming the field, when a value is out of bounds."""
-
-    pool_tokens: int = 0
-    """Size of the KV pool, shared by all requests; 0: what memory allows, at most the model's window x parallel."""
-    parallel: int = 4
-    """Most requests that run at once; further ones wait in line."""
-    batch_tokens: int = 256
-    """Most tokens computed in one step; long prompts are read in chunks of this."""
-    threads: int = 0
-    """CPU threads for the kernels; 0: one per physical core."""
-    device: Device = Device.AUTO
-    kv_type: KvType = KvType.F16
-    seed: int | None = None
-    """Seed for requests that name none; None draws one for each."""
-
-    def __post_init__(self) -> None:
-        for name, low, high in (
-            ("pool_tokens", 0, 1 << 31), ("parallel", 1, 256), ("batch_tokens", 16, 8192), ("threads", 0, 1024),
-        ):  # fmt: skip
-            _check(name, getattr(self, name), low, high)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

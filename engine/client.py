@@ -38,6 +38,10 @@ class EngineClient:
         """`async with client.stream(request) as events: async for event in events: ...`; leaving the block aborts."""
         return RequestStream(self, request)
 
+    def abort(self, request_id: str) -> None:
+        """End a request, also one that is not of this client; one that has ended is left alone."""
+        self._port.abort(request_id)
+
     def control(self, command: Command) -> None:
         """Pass a command on; the outcome comes to `on_model_changed`."""
         self._port.control(command)

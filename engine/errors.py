@@ -4,14 +4,15 @@ EngineError
 ├── RequestError                the request cannot be served as it was asked
 │   ├── InvalidRequest          a field has a value that is not allowed
 │   └── ContextLengthExceeded   prompt, or prompt and reply, do not fit
+│       └── PoolFull            it ran out of room in the pool, and nobody could be parked for it
 ├── ModelError                  a model cannot be used
 │   ├── ModelNotFound           no such file, folder or library name
 │   ├── CorruptModel            the file contradicts itself or ends too early
 │   ├── UnsupportedModel        a sound file, but not one this version can run
 │   └── NotEnoughMemory         the model or its pool does not fit this machine
+├── WaitedTooLong               it waited outside the pool for as long as it was willing to
+├── RestoreFailed               its parked state could not be brought back
 ├── ModelUnavailable            no model is loaded, or it was unloaded or replaced meanwhile
-├── WaitedTooLong               the request was not willing to wait any longer for its turn
-├── RestoreFailed               the state of a parked request could not be brought back
 ├── DeviceFailure               a kernel or the device failed in the middle of a step
 └── EngineStopped               the engine has shut down
 
@@ -55,6 +56,12 @@ class ContextLengthExceeded(RequestError):
         self.limit_tokens = limit_tokens
 
 
+class PoolFull(ContextLengthExceeded):
+    """The request outgrew the room in the pool and nobody can be parked for it; text sent so far stays."""
+
+    code = "pool_full"
+
+
 class ModelError(EngineError):
     """A model cannot be used; other models and all chats are unharmed."""
 
@@ -85,22 +92,26 @@ class NotEnoughMemory(ModelError):
     code = "not_enough_memory"
 
 
+class WaitedTooLong(EngineError):
+    """The request has spent its `max_wait_s` outside the pool; it may be asked again after `retry_after_s`."""
+
+    code = "waited_too_long"
+
+    def __init__(self, message: str, *, retry_after_s: float) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class RestoreFailed(EngineError):
+    """The state of a parked request could not be brought back, in many tries; text sent so far stays."""
+
+    code = "restore_failed"
+
+
 class ModelUnavailable(EngineError):
     """No model is loaded, or the one that served this request was unloaded."""
 
     code = "model_unavailable"
-
-
-class WaitedTooLong(EngineError):
-    """The request has waited as long as it said it would; the same request may be served later."""
-
-    code = "waited_too_long"
-
-
-class RestoreFailed(EngineError):
-    """The state of a parked request could not be brought back, again and again; what it has said stands."""
-
-    code = "restore_failed"
 
 
 class DeviceFailure(EngineError):

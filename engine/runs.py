@@ -9,6 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 
+from engine.checks import check_name, check_range
+
+POLICY_NAMES = ("fcfs", "cost", "smallest", "largest", "youngest", "oldest")
+"""Who is parked when room is short; the first is what nobody has chosen."""
+
+RESUME_NAMES = ("head", "pass")
+"""Whether the head of the line of parked requests may be passed."""
+
 
 class Origin(Enum):
     """Who asked: a chat of the window, or a program over the API."""
@@ -200,16 +208,25 @@ class SetPriority:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetVictimPolicy:
-    """Change who is parked and in which order they return."""
+    """Change who is parked and in which order they return. Raises InvalidRequest on a name not in POLICY_NAMES."""
 
     name: str
+
+    def __post_init__(self) -> None:
+        check_name("name", self.name, POLICY_NAMES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetParkBudget:
-    """Change how many bytes parked requests may hold: 0 parks nobody any more, -1 is no limit."""
+    """Change how many bytes parked requests may hold: 0 parks nobody any more, -1 is no limit.
+
+    Raises InvalidRequest below -1. It is lowered to half of the memory that was free when the model was loaded.
+    """
 
     budget_bytes: int
+
+    def __post_init__(self) -> None:
+        check_range("budget_bytes", self.budget_bytes, -1, 1 << 62)
 
 
 SteeringCommand = ParkNow | ResumeNext | Pin | SetPriority | SetVictimPolicy | SetParkBudget

@@ -12,8 +12,6 @@ import sys
 from collections.abc import Sequence
 
 from engine.errors import EngineError
-from studio.cli.commands import run_command
-from studio.cli.parser import parse_arguments
 from studio.models.errors import SettingError, StudioError
 
 _WRONG_USAGE = 2
@@ -26,9 +24,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a console that cannot show a letter shows a mark
             stream.reconfigure(errors="replace")
-    options = parse_arguments(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = run_command(options)
+        # Here and not above: Ctrl+C while they load is no traceback either.
+        from studio.cli.commands import run_command
+        from studio.cli.parser import parse_arguments
+
+        code = run_command(parse_arguments(sys.argv[1:] if arguments is None else arguments))
         sys.stdout.flush()
         return code
     except SettingError as error:

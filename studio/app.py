@@ -14,11 +14,13 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from types import FrameType
 
-from engine.api import EngineEvent, EnginePort, EngineState, LoadModel, ModelChanged
+from engine.api import EngineEvent, EnginePort, EngineState, LoadModel, ModelChanged, ModelInfo
 from engine.client import EngineClient
 from engine.factory import create_engine, inspect_model
+from studio.models.errors import StoreError
 from studio.paths import Paths
 from studio.server.thread import ServerThread
 from studio.services.chat_service import ChatService
@@ -27,12 +29,16 @@ from studio.services.model_catalog import read_catalog
 from studio.services.model_fetcher import ModelFetcher, default_pip
 from studio.services.model_library_service import ModelLibraryService
 from studio.services.model_service import ModelService
-from studio.services.notice_service import NoticeService
+from studio.services.notice_service import NoticeService, notice_for
+from studio.services.park_service import ParkService
+from studio.services.run_service import RunService
 from studio.services.server_service import ServerService
 from studio.services.settings_service import SettingsService
 from studio.views.ports import WindowServices
 
 _log = logging.getLogger(__name__)
+
+_DESKTOP_NAME = "layby"
 
 
 def run_server(settings: SettingsService, paths: Paths) -> int:
@@ -50,9 +56,11 @@ def run_server(settings: SettingsService, paths: Paths) -> int:
         news: queue.SimpleQueue[ModelChanged | None] = queue.SimpleQueue()
         _on_signals(lambda: news.put(None))
         engine.subscribe(lambda events: _pass_on_model_events(events, news))
-        options = settings.settings.engine.load_options()
+        options = settings.settings.load_options()
+        started_s = time.monotonic()
         engine.control(LoadModel(path=path, name=library.name_of(path), options=options))
         if _wait_until_ready(news):
+            _log.info("loaded %s in %.1f s", path, time.monotonic() - started_s)
             sys.stdout.write(f"listening on {server.url}\n")
             sys.stdout.flush()
             _wait_for_signal(news)
@@ -103,15 +111,26 @@ def _on_signals(stop: Callable[[], object]) -> None:
 
 
 def run_window(settings: SettingsService, paths: Paths) -> int:
-    """`layby`: the window, until it is closed."""
+    """`layby`: the window, until it is closed.
+
+    Raises StoreError, after saying so in a window, when the chats cannot be opened: StoreBusy in a second Layby.
+    """
     import qasync
     from PySide6.QtWidgets import QApplication
 
-    application = QApplication.instance() or QApplication(sys.argv[:1])
-    application.setApplicationName("Layby")
-    # Not qasync.run: on Python 3.11 it would make every other thread's loop a Qt loop too.
-    with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(application)) as runner:
-        return runner.run(_window_until_closed(settings, paths))
+    from studio.views.dialogs.refusal import show_refusal
+
+    # X11 makes the window's class of the first argument; desktops find icon and launcher by these names.
+    application = QApplication.instance() or QApplication([_DESKTOP_NAME])
+    QApplication.setApplicationName("Layby")
+    QApplication.setDesktopFileName(_DESKTOP_NAME)
+    try:
+        # Not qasync.run: on Python 3.11 it would make every other thread's loop a Qt loop too.
+        with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(application)) as runner:
+            return runner.run(_window_until_closed(settings, paths))
+    except StoreError as error:
+        show_refusal(notice_for(error))
+        raise
 
 
 async def _window_until_closed(settings: SettingsService, paths: Paths) -> int:
@@ -155,6 +174,7 @@ async def open_services(
         notices=notices,
         inspect=inspect_model,
     )
+    parking = ParkService(client, settings, notices)
     server_engine = engine
     server = ServerService(
         lambda: ServerThread(server_engine, settings.settings.server.server_settings()), notices
@@ -170,15 +190,21 @@ async def open_services(
             notices=notices,
             settings=settings,
             server=server,
-            read_snapshot=engine.snapshot,
+            runs=RunService(client, chats),
         )
     finally:
         await server.stop()
         await chats.close()
         await models.close()
+        parking.close()
         client.close()
         await asyncio.to_thread(engine.shutdown)
 
 
+def inspect_for_command_line(path: Path, name: str) -> ModelInfo:
+    """The facts of a model's files; the command line comes here only when it needs them. Raises ModelError."""
+    return inspect_model(path, name)
+
+
 def _library(paths: Paths) -> ModelLibraryService:
-    return ModelLibraryService(paths.models_folder, read_catalog())
+    return ModelLibraryService(paths.models_folder, read_catalog(), inspect=inspect_model)

@@ -6,13 +6,14 @@ LAYBY_HOME puts everything below one folder; otherwise each kind lies where the 
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
 
 _APP_NAME = "layby"
-_VARIABLE_PREFIX = "LAYBY_"
+_VARIABLE_PREFIXES = ("LAYBY_", "LLAMA_ARG_PREEMPT_")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,10 +63,16 @@ def child_environment(temporary: Path) -> dict[str, str]:
     return {**os.environ, "TMPDIR": str(temporary), "TEMP": str(temporary), "TMP": str(temporary)}
 
 
+def has_display() -> bool:
+    """Whether a window can be shown. Only on Linux it may be that none can: Qt then ends the program without a word."""
+    names = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
+    return sys.platform != "linux" or any(os.environ.get(name) for name in names)
+
+
 def layby_variables() -> dict[str, str]:
-    """The LAYBY_ variables of this process that are not empty."""
+    """The LAYBY_ variables of this process that are not empty, and those of other programs that mean the same."""
     return {
         name: value
         for name, value in os.environ.items()
-        if name.startswith(_VARIABLE_PREFIX) and value.strip()
+        if name.startswith(_VARIABLE_PREFIXES) and value.strip()
     }

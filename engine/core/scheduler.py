@@ -141,10 +141,7 @@ class Scheduler:
             self._parking.end(seq)
 
     def steer(self, command: SteeringCommand, now_s: float) -> bool:
-        """Carry out a command by hand, in effect from the next step; False if it concerns nobody alive.
-
-        Raises ValueError on a policy that does not exist or a budget below -1.
-        """
+        """Carry out a command by hand, in effect from the next step; False if it concerns nobody alive."""
         self._settle(now_s)
         return self._steering.apply(command)
 

@@ -82,7 +82,8 @@ def _read_counts(file: MappedFile, cursor: HeaderCursor) -> tuple[int, int]:
     magic = file.data[:4]
     if magic != MAGIC:
         raise CorruptModel(
-            f"{file.path.name}: starts with {magic!r}, a GGUF file with {MAGIC!r}; it is none"
+            f"{file.path.name}: is no GGUF file: it begins with {bytes(magic).hex(' ') or 'nothing'}, "
+            f"a GGUF file with {MAGIC.hex(' ')} (GGUF)"
         )
     cursor.take(4, "magic")
     version = cursor.number("I", "version")

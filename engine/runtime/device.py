@@ -13,7 +13,6 @@ from engine.api import Device, LoadOptions
 from engine.core.config import PAGE_TOKENS
 from engine.errors import InvalidRequest, NotEnoughMemory
 from engine.models.spec import ModelSpec
-from engine.runtime.kv_tensors import bytes_per_page
 
 _POOL_SHARE = 0.5
 """Of the memory that is free once the weights are in, so much at most becomes the pool when no size is asked for."""
@@ -70,12 +69,11 @@ def return_freed_memory() -> None:
             trim(0)
 
 
-def pool_pages(options: LoadOptions, spec: ModelSpec, free: int) -> int:
-    """Pages of the pool, given the bytes that are free beside the weights.
+def pool_pages(options: LoadOptions, spec: ModelSpec, page_bytes: int, free: int) -> int:
+    """Pages of the pool, given their size and the bytes that are free beside the weights.
 
     Raises NotEnoughMemory when the size asked for, or one page, does not fit.
     """
-    page_bytes = bytes_per_page(spec, options.kv_type)
     if options.pool_tokens:
         pages = -(-options.pool_tokens // PAGE_TOKENS)
         limit = free

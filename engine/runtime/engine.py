@@ -6,14 +6,15 @@ touches a scheduler, a sequence or a tensor; `submit`, `abort`, `control` and `s
 
 from __future__ import annotations
 
-import contextlib
+import logging
+import math
 import os
 import queue
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from engine.api import (
@@ -27,39 +28,45 @@ from engine.api import (
     Listener,
     LoadModel,
     ModelChanged,
-    PoolUsage,
     Request,
     UnloadModel,
     Unsubscribe,
 )
-from engine.errors import EngineError, EngineStopped, ModelError, ModelUnavailable
-from engine.runs import SteeringCommand
+from engine.errors import (
+    DeviceFailure,
+    EngineError,
+    EngineStopped,
+    ModelError,
+    ModelUnavailable,
+    RequestError,
+)
+from engine.runs import (
+    ParkNow,
+    Pin,
+    ResumeNext,
+    SetParkBudget,
+    SetPriority,
+    SetVictimPolicy,
+    SteeringCommand,
+)
 from engine.runtime.event_bus import EventBus
+from engine.runtime.groups import Groups
 from engine.runtime.intake import Intake, Prepared
 from engine.runtime.live_request import LiveRequest
+from engine.runtime.messages import Abort, CopyDone, Message, Shutdown, Submit
 from engine.runtime.rate_meter import RateMeter
+from engine.runtime.snapshots import SnapshotMaker
 
 if TYPE_CHECKING:
     from engine.runtime.loaded_model import LoadedModel
     from engine.runtime.stepper import Stepper
 
 
-@dataclass(frozen=True, slots=True)
-class _Submit:
-    request: Request
+_REFRESH_S = 1.0
+"""While somebody waits and nothing is computed, figures of the waits are renewed so often."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Abort:
-    request_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Shutdown:
-    pass
-
-
-_Message = _Submit | _Abort | _Shutdown | Prepared | LoadModel | UnloadModel | SteeringCommand
+_LOG = logging.getLogger(__name__)
 
 
 class _LoadCancelled(Exception):
@@ -72,16 +79,18 @@ class Engine:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._bus = EventBus()
-        self._inbox: queue.SimpleQueue[_Message] = queue.SimpleQueue()
-        self._pending: deque[_Message] = deque()
+        self._inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
+        self._pending: deque[Message] = deque()
         """Taken out of the inbox, not yet applied."""
         self._intake = Intake(self._inbox.put)
         self._state = EngineState.NO_MODEL
         self._model: LoadedModel | None = None
         self._stepper: Stepper | None = None
         self._live: dict[str, LiveRequest] = {}
+        self._groups = Groups()
         self._arrivals = 0
         self._rate = RateMeter()
+        self._snapshots = SnapshotMaker(self._rate)
         self._snapshot = EngineSnapshot()
         self._stopping = False
         self._door = (
@@ -93,12 +102,12 @@ class Engine:
     # The door: any thread.
 
     def submit(self, request: Request) -> None:
-        if not self._send(_Submit(request)):
+        if not self._send(Submit(request)):
             error = EngineStopped("the engine has shut down; start Layby again")
             self._bus.publish((Failed(request_id=request.request_id, error=error, partial=False),))
 
     def abort(self, request_id: str) -> None:
-        self._send(_Abort(request_id))
+        self._send(Abort(request_id))
 
     def subscribe(self, listener: Listener) -> Unsubscribe:
         return self._bus.subscribe(listener)
@@ -110,10 +119,10 @@ class Engine:
         return self._snapshot
 
     def shutdown(self) -> None:
-        self._send(_Shutdown())
+        self._send(Shutdown())
         self._thread.join()
 
-    def _send(self, message: _Message) -> bool:
+    def _send(self, message: Message) -> bool:
         with self._door:
             if self._state is EngineState.STOPPED:
                 return False
@@ -124,11 +133,24 @@ class Engine:
 
     def _run(self) -> None:
         while not self._stopping:
-            events = self._handle_messages()
-            if self._stepper is not None and not self._stepper.is_idle:
-                events += self._stepper.step()
+            try:
+                events = self._handle_messages()
+                if self._wait_s() <= 0 and self._stepper is not None:
+                    events += self._stepper.step()
+            except Exception as error:  # noqa: BLE001 - whatever breaks, everybody is told and the thread lives
+                events = self._break_down(error)
             self._publish(events)
         self._finish_thread()
+
+    def _break_down(self, error: Exception) -> list[EngineEvent]:
+        """What nobody foresaw: the model's state cannot be trusted any more, so all it served end and it is freed."""
+        _LOG.exception("the engine broke down")
+        failure = DeviceFailure(
+            f"the engine broke down ({type(error).__name__}: {error}); load the model again"
+        )
+        events = self._drop_model(failure)
+        self._state = EngineState.FAILED
+        return [*events, ModelChanged(state=self._state, model=None, error=failure)]
 
     def _finish_thread(self) -> None:
         self._intake.close()
@@ -140,7 +162,7 @@ class Engine:
         events += [
             Failed(request_id=message.request.request_id, error=error, partial=False)
             for message in self._pending
-            if isinstance(message, _Submit)
+            if isinstance(message, Submit)
         ]
         self._publish([*events, ModelChanged(state=EngineState.STOPPED, model=None)])
 
@@ -148,32 +170,43 @@ class Engine:
         while not self._inbox.empty():
             self._pending.append(self._inbox.get())
 
+    def _wait_s(self) -> float:
+        """Seconds until there is a step to compute, unless a message comes before; infinite if only a message can."""
+        return math.inf if self._stepper is None else self._stepper.wait_s()
+
     def _handle_messages(self) -> list[EngineEvent]:
         """Apply every message waiting; when there is nothing to compute, wait for one."""
-        if self._stepper is None or self._stepper.is_idle:
-            self._pending.append(self._inbox.get())
-        elif self._stepper.rests and self._inbox.empty():
-            self._rest(self._stepper.wake_s)
+        wait_s = self._wait_s()
+        if wait_s > 0:
+            self._await_message(wait_s)
         self._take_messages()
+        if self._pending and self._stepper is not None:
+            self._stepper.wake()
         events: list[EngineEvent] = []
         while self._pending and not self._stopping:
             events += self._apply(self._pending.popleft())
         return events
 
-    def _rest(self, wake_s: float | None) -> None:
-        """Wait for a message, at most until `wake_s`."""
-        seconds = None if wake_s is None else max(wake_s - self._clock(), 0.0)
-        with contextlib.suppress(queue.Empty):
-            self._pending.append(self._inbox.get(timeout=seconds))
+    def _await_message(self, wait_s: float) -> None:
+        if self._stepper is not None:
+            self._stepper.give_back()
+        if self._live:
+            wait_s = min(wait_s, _REFRESH_S)
+        with suppress(queue.Empty):
+            self._pending.append(self._inbox.get(timeout=None if wait_s == math.inf else wait_s))
 
-    def _apply(self, message: _Message) -> list[EngineEvent]:
+    def _apply(self, message: Message) -> list[EngineEvent]:
         match message:
-            case _Submit(request=request):
+            case Submit(request=request):
                 return self._accept(request)
             case Prepared():
                 return self._admit(message)
-            case _Abort(request_id=request_id):
+            case Abort(request_id=request_id):
                 return self._abort(request_id)
+            case CopyDone():
+                if self._stepper is not None:
+                    self._stepper.finish_copy(message)
+                return []
             case LoadModel():
                 return self._load(message)
             case UnloadModel():
@@ -182,17 +215,19 @@ class Engine:
                 )
                 self._state = EngineState.NO_MODEL
                 return [*events, ModelChanged(state=self._state, model=None)]
-            case _Shutdown():
+            case Shutdown():
                 self._stopping = True
-            case _:
+                return []
+            case SetParkBudget() | SetVictimPolicy():
                 self._steer(message)
-        return []
-
-    def _steer(self, command: SteeringCommand) -> None:
-        """Carry out a command by hand; one for nobody alive, or with a value that cannot be, changes nothing."""
-        if self._model is not None:
-            with contextlib.suppress(ValueError):
-                self._model.scheduler.steer(command, self._clock())
+                return []
+            case ParkNow() | ResumeNext() | Pin() | SetPriority():
+                live = self._live.get(message.request_id)
+                if live is not None and not live.is_in_line:
+                    live.wishes.append(message)
+                else:
+                    self._steer(message)
+                return []
 
     # Requests.
 
@@ -203,6 +238,8 @@ class Engine:
         self._arrivals += 1
         live = LiveRequest(request, self._arrivals, self._clock())
         self._live[request.request_id] = live
+        if (refusal := self._groups.join(live)) is not None:
+            return self._fail(live, refusal)
         self._intake.prepare(self._model.prepare_task(live))
         return []
 
@@ -216,13 +253,35 @@ class Engine:
         ):
             return []  # aborted, or its model was unloaded, while the prompt was being read
         if prepared.error is not None:
-            return self._fail(live, prepared.error)
+            return self._refuse(live, prepared.error)
         try:
             live.generation = self._model.generation(live, prepared.token_ids)
         except EngineError as error:
-            return self._fail(live, error)
-        self._stepper.add(live)
+            return self._refuse(live, error)
+        except Exception as error:  # noqa: BLE001 - one request's trouble is its own
+            return self._refuse(live, RequestError(f"{type(error).__name__}: {error}"))
+        self._enter(self._groups.ready(live))
         return []
+
+    def _enter(self, ready: tuple[LiveRequest, ...]) -> None:
+        """Put requests in line, and do with them what was asked for meanwhile."""
+        for live in ready:
+            assert self._stepper is not None, "whoever's prompt is read has a model"
+            self._stepper.add(live)
+            for wish in live.wishes:
+                self._steer(wish)
+
+    def _refuse(self, live: LiveRequest, error: EngineError) -> list[EngineEvent]:
+        """End a request whose prompt cannot be read, and those that were asked together with it."""
+        return [
+            event
+            for member in self._groups.refuse(live, error)
+            for event in self._fail(member, error)
+        ]
+
+    def _steer(self, command: SteeringCommand) -> None:
+        if self._model is not None:
+            self._model.steer(command, self._clock())
 
     def _abort(self, request_id: str) -> list[EngineEvent]:
         live = self._live.pop(request_id, None)
@@ -231,6 +290,7 @@ class Engine:
         now_s = self._clock()
         if live.generation is not None and self._model is not None:
             self._model.scheduler.abort(request_id, now_s)
+        self._enter(self._groups.leave(live))
         return [
             Finished(request_id=request_id, reason=FinishReason.ABORTED, usage=live.usage(now_s))
         ]
@@ -254,7 +314,7 @@ class Engine:
         from engine.runtime.stepper import Stepper
 
         try:
-            self._model = LoadedModel.load(command, self._on_load_progress)
+            self._model = LoadedModel.load(command, self._on_load_progress, self._inbox.put)
         except _LoadCancelled:
             self._state = EngineState.NO_MODEL
             return [ModelChanged(state=self._state, model=None)]
@@ -278,7 +338,7 @@ class Engine:
             ModelChanged(state=EngineState.LOADING, model=None, progress=progress)
         ]
         for message in tuple(self._pending):
-            if isinstance(message, _Abort) and (submit := self._pending_submit(message.request_id)):
+            if isinstance(message, Abort) and (submit := self._pending_submit(message.request_id)):
                 self._pending.remove(submit)
                 now_s = self._clock()
                 usage = LiveRequest(submit.request, 0, now_s).usage(now_s)
@@ -288,48 +348,27 @@ class Engine:
                     )
                 )
         self._publish(events)
-        if any(isinstance(one, UnloadModel | LoadModel | _Shutdown) for one in self._pending):
+        if any(isinstance(one, UnloadModel | LoadModel | Shutdown) for one in self._pending):
             raise _LoadCancelled
 
-    def _pending_submit(self, request_id: str) -> _Submit | None:
+    def _pending_submit(self, request_id: str) -> Submit | None:
         """The request of that id, if it waits for the model to be loaded."""
         for message in self._pending:
-            if isinstance(message, _Submit) and message.request.request_id == request_id:
+            if isinstance(message, Submit) and message.request.request_id == request_id:
                 return message
         return None
 
     def _drop_model(self, error: EngineError) -> list[EngineEvent]:
         """Free the model; whoever it served is told `error`."""
         events = [event for live in tuple(self._live.values()) for event in self._fail(live, error)]
+        self._groups.clear()
         if self._model is not None:
             self._model.close()
         self._model = self._stepper = None
         return events
 
     def _publish(self, events: list[EngineEvent]) -> None:
-        self._snapshot = self._make_snapshot()
-        self._bus.publish(tuple(events))
-
-    def _make_snapshot(self) -> EngineSnapshot:
-        model = self._model
-        if model is None:
-            return EngineSnapshot(state=self._state)
-        scheduler, usage = model.scheduler, model.scheduler.pool.usage()
-        return EngineSnapshot(
-            state=self._state,
-            model=model.info,
-            options=model.command.options,
-            window_tokens=model.runner.window_tokens,
-            inexact_ops=model.runner.inexact_ops,
-            pool=PoolUsage(
-                total_pages=usage.total_pages,
-                free_pages=usage.free_pages,
-                reusable_pages=usage.reusable_pages,
-                page_tokens=scheduler.config.page_tokens,
-                page_bytes=model.runner.page_bytes,
-            ),
-            waiting=scheduler.num_waiting,
-            running=scheduler.num_running,
-            parked=scheduler.num_parked,
-            tokens_per_s=self._rate.rate(self._clock()),
+        self._snapshot = self._snapshots.make(
+            self._state, self._model, self._live.values(), now_s=self._clock(), events=events
         )
+        self._bus.publish(tuple(events))

@@ -11,7 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from engine.api import Chat, Prompt, Request, Text, TokenIds
-from engine.errors import ContextLengthExceeded, EngineError, InvalidRequest, RequestError
+from engine.errors import (
+    ContextLengthExceeded,
+    EngineError,
+    InvalidRequest,
+    ModelError,
+    RequestError,
+)
 from engine.text.chat_template import ChatTemplate, encode_chat
 from engine.text.tokenizer import Tokenizer
 
@@ -68,7 +74,12 @@ class Intake:
 
 
 def _tokenize(task: PrepareTask) -> tuple[int, ...]:
-    token_ids = _encode(task.request.prompt, task)
+    try:
+        token_ids = _encode(task.request.prompt, task)
+    except (
+        ModelError
+    ) as error:  # the model serves other prompts: it is this one that it cannot take
+        raise RequestError(f"the model's own rules do not take this prompt: {error}") from error
     if not token_ids:
         raise InvalidRequest("the prompt is empty; it needs at least one token", param="prompt")
     if len(token_ids) >= task.window_tokens:
@@ -92,7 +103,8 @@ def _encode(prompt: Prompt, task: PrepareTask) -> tuple[int, ...]:
             wrong = next((i for i in ids if not 0 <= i < tokenizer.vocab_size), None)
             if wrong is not None:
                 raise InvalidRequest(
-                    f"token id {wrong} is outside the vocabulary, 0 to {tokenizer.vocab_size - 1}",
+                    f"Prompt contains invalid tokens: token id {wrong} is outside the vocabulary, "
+                    f"0 to {tokenizer.vocab_size - 1}",
                     param="prompt",
                 )
             return ids

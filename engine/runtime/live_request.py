@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from engine.api import Request, TokenLogprob, Usage
 from engine.core.types import Sequence
+from engine.runs import SteeringCommand
 from engine.runtime.sampler import SampledToken, Sampler
 from engine.text.text_stream import TextStream
 from engine.text.tokenizer import Tokenizer
@@ -21,6 +22,8 @@ class Generation:
     stream: TextStream
     parked_before_first_s: float = 0.0
     """Share of the parked time that fell before the first token."""
+    num_recomputes_told: int = 0
+    """Recomputes that its listeners have heard of."""
 
 
 @dataclass(slots=True)
@@ -32,6 +35,10 @@ class LiveRequest:
     arrival_s: float
     generation: Generation | None = None
     has_sent_text: bool = False
+    is_in_line: bool = False
+    """Whether the scheduler knows it: its prompt has been read, and those it is asked together with are there."""
+    wishes: list[SteeringCommand] = field(default_factory=list)
+    """Commands that concern it and came before it was in line."""
 
     def usage(self, now_s: float) -> Usage:
         """What the request has cost so far. Parked time is in `parked_s` and in no other figure."""
@@ -56,6 +63,7 @@ class LiveRequest:
             decode_s=max(now_s - first_token_s - (seq.parked_s - early_s), 0.0),
             parked_s=seq.parked_s,
             num_parks=seq.num_parks,
+            num_recomputes=seq.num_recomputes,
             seed=self.generation.seed,
         )
 

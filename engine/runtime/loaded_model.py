@@ -4,39 +4,56 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from engine.api import Chat, LoadModel, ModelInfo
+from engine.api import Chat, LoadModel, LoadOptions, ModelInfo
 from engine.core.config import PAGE_TOKENS, SchedulerConfig
 from engine.core.scheduler import Scheduler
 from engine.core.types import Sequence
 from engine.formats.checkpoint import inspect_model, open_checkpoint
+from engine.runs import SetParkBudget, SetVictimPolicy, SteeringCommand
 from engine.runtime.intake import PrepareTask
 from engine.runtime.live_request import Generation, LiveRequest
+from engine.runtime.messages import CopyDone
 from engine.runtime.model_runner import ModelRunner
+from engine.runtime.page_copier import PageCopier
+from engine.runtime.park_plan import lowered_budget, make_knobs, mib_of
 from engine.runtime.sampler import Sampler
 from engine.text.chat_template import ChatTemplate, load_chat_template
 from engine.text.text_stream import TextStream
 from engine.text.tokenizer import Tokenizer, load_tokenizer
+
+_KEPT_SHARE = 4
+"""A context shift keeps the beginning of the prompt, as far as it is within a quarter of the window."""
 
 
 @dataclass(slots=True)
 class LoadedModel:
     """Made by `load`; `close` frees weights and pool."""
 
-    command: LoadModel
+    options: LoadOptions
+    """As they hold now: budget and policy may be changed while requests run."""
     info: ModelInfo
     tokenizer: Tokenizer
     template: ChatTemplate
     runner: ModelRunner
+    copier: PageCopier
     scheduler: Scheduler
 
     @classmethod
-    def load(cls, command: LoadModel, on_progress: Callable[[float], object]) -> LoadedModel:
-        """Read the files and make the pool. `on_progress` hears shares of 1 and may raise to cancel.
+    def load(
+        cls,
+        command: LoadModel,
+        on_progress: Callable[[float], object],
+        on_copy: Callable[[CopyDone], object],
+    ) -> LoadedModel:
+        """Read the files and make the pool.
 
-        Raises ModelError when the model cannot be used, and what `on_progress` raises.
+        `on_progress` hears shares of 1 and may raise to cancel; `on_copy` hears of copies made beside the steps, on
+        the copying thread. Raises ModelError when the model cannot be used, InvalidRequest when an option makes no
+        sense, and what `on_progress` raises.
         """
+        knobs = make_knobs(command.options)
         info = inspect_model(command.path, command.name)
         checkpoint = open_checkpoint(command.path)
         try:
@@ -51,8 +68,12 @@ class LoadedModel:
             max_running=command.options.parallel,
             step_tokens=command.options.batch_tokens,
             window_tokens=runner.window_tokens,
+            victim_policy=command.options.preempt_policy,
+            park=runner.plan.park,
+            knobs=knobs,
         )
-        return cls(command, info, tokenizer, template, runner, Scheduler(config))
+        copier = PageCopier(runner.pool, on_copy)
+        return cls(command.options, info, tokenizer, template, runner, copier, Scheduler(config))
 
     def prepare_task(self, live: LiveRequest) -> PrepareTask:
         """What the intake worker needs for this request's prompt."""
@@ -63,19 +84,23 @@ class LoadedModel:
         request = live.request
         seed = request.sampling.seed
         if seed is None:
-            seed = self.command.options.seed
+            seed = self.options.seed
         if seed is None:
             seed = int.from_bytes(os.urandom(8), "little")
-        room = self.runner.window_tokens - len(token_ids)
+        window, shifts = self.runner.window_tokens, self.options.context_shift
+        room = window - len(token_ids)
+        wanted = room if request.max_tokens is None else request.max_tokens
         seq = Sequence(
             request_id=request.request_id,
             token_ids=list(token_ids),
             num_prompt=len(token_ids),
-            max_new_tokens=room if request.max_tokens is None else min(request.max_tokens, room),
+            max_new_tokens=wanted if shifts else min(wanted, room),
             eos_ids=frozenset() if request.ignore_eos else self.tokenizer.eos_ids,
             priority=request.priority,
             arrival=live.arrival,
             arrival_s=live.arrival_s,
+            keep_tokens=min(len(token_ids), window // _KEPT_SHARE) if shifts else None,
+            max_wait_s=request.max_wait_s,
         )
         sampler = Sampler(
             request.sampling,
@@ -87,5 +112,18 @@ class LoadedModel:
         stream = TextStream(self.tokenizer, request.stop, continues=continues)
         return Generation(seq, sampler, seed, stream)
 
+    def steer(self, command: SteeringCommand, now_s: float) -> None:
+        """Carry out a command by hand; what it asks for of a request that is not alive is passed over."""
+        match command:
+            case SetParkBudget(budget_bytes=wanted):
+                budget = lowered_budget(wanted, self.runner.plan.most_budget_bytes)
+                command = SetParkBudget(budget_bytes=budget)
+                self.options = replace(self.options, preempt_ram_mib=mib_of(budget))
+            case SetVictimPolicy(name=name):
+                self.options = replace(self.options, preempt_policy=name)
+        self.scheduler.steer(command, now_s)
+
     def close(self) -> None:
+        """Free weights, pool and host buffers."""
+        self.copier.close()
         self.runner.close()

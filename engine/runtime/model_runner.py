@@ -6,19 +6,21 @@ as numpy, so that sampling needs no tensor library.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 
 from engine.api import LoadOptions
-from engine.core.config import PAGE_TOKENS
+from engine.core.config import PAGE_TOKENS, ParkConfig
 from engine.core.types import StepRow
-from engine.errors import DeviceFailure, ModelUnavailable, NotEnoughMemory
+from engine.errors import DeviceFailure, InvalidRequest, ModelUnavailable, NotEnoughMemory
 from engine.formats.base import Checkpoint
 from engine.models.registry import find_architecture
 from engine.models.spec import ModelSpec, parse_spec
 from engine.models.weight_map import map_weights
+from engine.runtime.compute import Backend, Compute, Limits, RecordedModel
 from engine.runtime.device import (
     GIB,
     choose_device,
@@ -27,35 +29,44 @@ from engine.runtime.device import (
     pool_pages,
     return_freed_memory,
 )
-from engine.runtime.kv_tensors import allocate_pool, bytes_per_page
+from engine.runtime.kv_arena import KvArena
+from engine.runtime.native_compute import NativeBackend
+from engine.runtime.park_plan import most_budget_bytes, plan_parks
 from engine.runtime.step_inputs import make_step_inputs
-from engine.runtime.weight_reader import WeightReader
-from kernels.api import Program
-from kernels.torch_backend import (
-    TorchExecutable,
-    compile_program,
-    packing_bytes,
-    weight_bytes,
-)
-from kernels.torch_self_test import find_inexact_ops
-from kernels.torch_step import Limits
+from engine.runtime.torch_compute import TorchBackend
+from kernels.cpu.library import NativeUnavailable, load_library
 
+TORCH = "torch"
+NATIVE = "native"
+"""The values of `cpu_variant` that name no instruction set."""
 _RESERVE_BYTES = 256 << 20
 """Memory left to the system and to the step's own buffers."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolPlan:
+    """How much memory becomes the pool, and how its requests are parked."""
+
+    num_pages: int
+    park: ParkConfig
+    most_budget_bytes: int
+    """What parked requests may hold at most, limits asked for later included."""
 
 
 class ModelRunner:
     """Computes steps of one model. Made by `load`; `close` frees weights and pool."""
 
-    def __init__(self, spec: ModelSpec, options: LoadOptions, executable: TorchExecutable) -> None:
+    def __init__(self, spec: ModelSpec, plan: PoolPlan, arena: KvArena, compute: Compute) -> None:
         self.spec = spec
-        self.num_pages: int = executable.kv_pool.shape[0]
+        self.plan = plan
+        self.num_pages = plan.num_pages
         self.window_tokens = min(spec.context_tokens, self.num_pages * PAGE_TOKENS)
         """Most tokens one sequence may hold."""
-        self.page_bytes = bytes_per_page(spec, options.kv_type)
-        self.inexact_ops = find_inexact_ops(executable)
+        self.page_bytes = plan.park.page_bytes
+        self.inexact_ops = compute.inexact_ops
         """Ops found not row-invariant on this machine; empty where byte-exact concurrency holds."""
-        self._executable: TorchExecutable | None = executable
+        self._compute: Compute | None = compute
+        self._arena: KvArena | None = arena
 
     @classmethod
     def load(
@@ -70,22 +81,23 @@ class ModelRunner:
         `on_progress` raises.
         """
         device = choose_device(options.device)
-        torch.set_num_threads(options.threads or default_threads())
         architecture = find_architecture(checkpoint.architecture)
         spec = parse_spec(checkpoint)
         program = architecture.record(spec)
         sources = map_weights(program, architecture, spec, checkpoint)
-        num_pages = plan_memory(spec, options, program, free_bytes(device))
+        model = RecordedModel(spec, program, sources, checkpoint)
+        backend = choose_backend(model, options, device)
+        plan = plan_memory(spec, options, backend)
         limits = Limits(
-            max_rows=max(options.batch_tokens, options.parallel),
-            max_outputs=options.parallel,
-            max_positions=min(spec.context_tokens, num_pages * PAGE_TOKENS),
+            rows=max(options.batch_tokens, options.parallel),
+            outputs=options.parallel,
+            positions=min(spec.context_tokens, plan.num_pages * PAGE_TOKENS),
         )
-        weights = WeightReader(checkpoint, sources, device, on_progress)
         try:
-            pool = allocate_pool(spec, num_pages, options.kv_type, device)
-            return cls(spec, options, compile_program(program, weights, pool, limits))
-        except (MemoryError, RuntimeError) as error:
+            num_pages = max(plan.num_pages, plan.park.arena_pages)
+            arena = KvArena.allocate(num_pages, backend.page_bytes, device)
+            return cls(spec, plan, arena, backend.compile(arena.pages, limits, on_progress))
+        except (MemoryError, OSError, RuntimeError) as error:
             if not _is_out_of_memory(error):
                 raise
             raise NotEnoughMemory(
@@ -96,32 +108,89 @@ class ModelRunner:
         """Compute one step; keys and values of its tokens are in the pool afterwards.
 
         Returns the logits [rows that sample, vocabulary], float32 on the host, in the order of `rows`; valid until the
-        next call. Raises DeviceFailure when torch fails, ModelUnavailable after `close`.
+        next call. Raises DeviceFailure when a kernel fails, ModelUnavailable after `close`.
         """
-        if self._executable is None:
+        if self._compute is None:
             raise ModelUnavailable("the model was unloaded")
         try:
-            return self._executable.run(make_step_inputs(rows)).cpu().numpy()
+            return self._compute.run(make_step_inputs(rows))
         except RuntimeError as error:
-            raise DeviceFailure(f"the step failed in torch: {error}") from error
+            raise DeviceFailure(f"the step failed: {error}") from error
+
+    def set_threads(self, threads: int) -> None:
+        """Change how many threads compute a step. Raises ModelUnavailable after `close`."""
+        if self._compute is None:
+            raise ModelUnavailable("the model was unloaded")
+        self._compute.set_threads(threads)
+
+    @property
+    def pool(self) -> torch.Tensor:
+        """All pages, one after the other in the first dimension. Raises ModelUnavailable after `close`."""
+        return self._open_arena().pages
+
+    def commit(self, rows: Iterable[StepRow]) -> None:
+        """See to it that there is memory for what `rows` write. Raises MemoryError when the system has none left."""
+        arena = self._open_arena()
+        arena.commit(
+            (page for row in rows for page in _pages_written(row)),
+            lambda: free_bytes(arena.pages.device),
+        )
+
+    def give_back(self, pages: Iterable[int]) -> None:
+        """Return the memory of pages whose content is worthless to the system."""
+        self._open_arena().give_back(pages)
+
+    def _open_arena(self) -> KvArena:
+        if self._arena is None:
+            raise ModelUnavailable("the model was unloaded")
+        return self._arena
 
     def close(self) -> None:
         """Free weights and pool. Idempotent."""
-        if self._executable is not None:
-            self._executable = None
+        if self._compute is not None:
+            self._compute.close()
+            self._compute = self._arena = None
             return_freed_memory()
 
 
-def plan_memory(spec: ModelSpec, options: LoadOptions, program: Program, free: int) -> int:
-    """Pages of the pool once the weights are in. Raises NotEnoughMemory when they or the pool do not fit."""
-    needed = weight_bytes(program) + packing_bytes(program) + _RESERVE_BYTES
-    smallest_pool = bytes_per_page(spec, options.kv_type)
-    if needed + smallest_pool > free:
+def choose_backend(model: RecordedModel, options: LoadOptions, device: torch.device) -> Backend:
+    """The native kernels where the CPU computes and they are asked for, else torch.
+
+    Raises InvalidRequest for native kernels that are not there or do not run here.
+    """
+    threads, variant = options.threads or default_threads(), options.cpu_variant
+    if device.type != "cpu" or variant == TORCH:
+        torch.set_num_threads(threads)
+        return TorchBackend(model, options.kv_type, device)
+    try:
+        library = load_library(None if variant == NATIVE else variant)
+    except NativeUnavailable as error:
+        raise InvalidRequest(f"cpu_variant is {variant}: {error}", param="cpu_variant") from error
+    return NativeBackend(model, options.kv_type, library, threads)
+
+
+def plan_memory(spec: ModelSpec, options: LoadOptions, backend: Backend) -> PoolPlan:
+    """What becomes of the memory that is free. Raises NotEnoughMemory when weights or pool do not fit."""
+    device, page_bytes = backend.device, backend.page_bytes
+    free = free_bytes(device)
+    needed = backend.weight_bytes + _RESERVE_BYTES
+    if needed + page_bytes > free:
         raise NotEnoughMemory(
-            f"the model needs {needed / GIB:.2f} GiB (its weights take 4 bytes each here), {free / GIB:.2f} GiB are "
-            "free; close other programs or take a smaller model"
+            f"the model needs {needed / GIB:.2f} GiB, {free / GIB:.2f} GiB are free; close other programs or take a "
+            "smaller model"
         )
-    return pool_pages(options, spec, free - needed)
+    num_pages = pool_pages(options, spec, page_bytes, free - needed)
+    if device.type == "cpu":
+        left = free - needed - num_pages * page_bytes
+    else:
+        left = free_bytes(torch.device("cpu"))
+    park = plan_parks(options, device, page_bytes=page_bytes, num_pages=num_pages, free=left)
+    return PoolPlan(num_pages, park, most_budget_bytes(left))
+
+
+def _pages_written(row: StepRow) -> list[int]:
+    first, last = row.start // PAGE_TOKENS, (row.start + row.count - 1) // PAGE_TOKENS
+    return row.seq.page_table[first : last + 1]
 
 
 def _is_out_of_memory(error: Exception) -> bool:

@@ -62,9 +62,12 @@ class Sampler:
         self._bias = LogitBias(params.logit_bias, vocab_size=vocab_size)
         self._dry = DryPenalty(params, token_bytes)
 
-    def sample(self, logits: NDArray[np.floating], token_ids: Sequence[int]) -> SampledToken:
-        """The token that follows `token_ids` (prompt, then reply; their number is the position of the draw).
+    def sample(
+        self, logits: NDArray[np.floating], token_ids: Sequence[int], *, forgotten: int = 0
+    ) -> SampledToken:
+        """The token that follows `token_ids`: prompt, then reply, without `forgotten` tokens of a context shift.
 
+        The number of all of them is the position of the draw, so that no draw comes twice.
         logits: [at least vocab_size], unchanged. NaN counts as -inf, +inf beats all that is finite.
         Raises InvalidRequest when logit_bias forbids every token the model offers, DeviceFailure
         when the model offers none; either concerns this request only.
@@ -80,7 +83,7 @@ class Sampler:
             row = _settle(row)
             if row.max() == -np.inf:
                 raise self._nothing_left(logits, len(token_ids))
-            token_id = self._choose(row, len(token_ids))
+            token_id = self._choose(row, len(token_ids) + forgotten)
             if self._params.logprobs is None:
                 return SampledToken(token_id)
             return self._with_logprobs(token_id, logits)

@@ -1,7 +1,8 @@
-"""One step of the engine: plan, compute, sample, turn tokens into text, report. Engine thread only."""
+"""One step of the engine: plan, copy, compute, sample, turn tokens into text, report. Engine thread only."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -11,23 +12,15 @@ from engine.api import (
     Failed,
     Finished,
     FinishReason,
-    Parked,
     PromptProgress,
-    Restored,
-    Started,
     TokenDelta,
 )
-from engine.core.parked import EndReason
-from engine.core.types import SeqEnd, Sequence, SeqUpdate, StepBatch, StepRow
-from engine.errors import (
-    ContextLengthExceeded,
-    DeviceFailure,
-    EngineError,
-    RestoreFailed,
-    WaitedTooLong,
-)
+from engine.core.types import Sequence, SeqUpdate, StepBatch, StepRow
+from engine.errors import DeviceFailure, EngineError
 from engine.runtime.live_request import Generation, LiveRequest, token_logprobs
 from engine.runtime.loaded_model import LoadedModel
+from engine.runtime.messages import CopyDone
+from engine.runtime.moves import error_of, report_moves
 from engine.runtime.rate_meter import RateMeter
 from engine.runtime.sampler import SampledToken
 
@@ -50,33 +43,45 @@ class Stepper:
         self._live = live
         self._rate = rate
         self._clock = clock
-        self._batch: StepBatch | None = None
+        self._wakes_s = math.inf
+        """When the next step may do something, if nothing else happens before."""
 
-    @property
-    def is_idle(self) -> bool:
-        return self._scheduler.is_idle
+    def wait_s(self) -> float:
+        """Seconds until there is a step to compute, for all that is known now; infinite if nobody is alive."""
+        if self._scheduler.is_idle:
+            return math.inf
+        return max(self._wakes_s - self._clock(), 0.0)
 
-    @property
-    def rests(self) -> bool:
-        """Whether the last step had nothing to compute: only a command or `wake_s` can change that."""
-        return self._batch is not None and self._batch.is_empty
-
-    @property
-    def wake_s(self) -> float | None:
-        """While it rests: when time alone changes something."""
-        return self._batch.wake_s if self._batch is not None else None
+    def wake(self) -> None:
+        """Something has changed: the next step may have something to do."""
+        self._wakes_s = 0.0
 
     def add(self, live: LiveRequest) -> None:
         """Put a tokenised request in line."""
         assert live.generation is not None
         self._scheduler.add(live.generation.seq)
+        live.is_in_line = True
+
+    def finish_copy(self, done: CopyDone) -> None:
+        """A copy that was made beside the steps has ended."""
+        if done.copier is not self._model.copier:
+            return  # of a model that was unloaded meanwhile
+        if done.is_made:
+            self._scheduler.copy_landed(done.copy_id, self._clock())
+        else:
+            self._scheduler.copy_failed(done.copy_id, self._clock())
+
+    def give_back(self) -> None:
+        """Return memory that holds nothing any more to the system."""
+        released = self._scheduler.collect_released()
+        self._model.runner.give_back(released.pages)
+        self._model.copier.give_back(released.buffer_ids)
 
     def step(self) -> list[EngineEvent]:
-        """Compute one step. A failure ends the requests of this step and nothing else."""
-        batch = self._scheduler.schedule(self._clock())
-        self._batch = batch
-        events = self._report_moves(batch)
+        """Compute one step, or learn what to wait for. A failure ends the requests of this step and nothing else."""
+        batch, events = self._plan()
         if batch.is_empty:
+            self._rest(batch, has_moved=bool(events))
             return events
         try:
             logits = self._model.runner.execute(batch.rows)
@@ -97,46 +102,51 @@ class Stepper:
             events += self._report_update(update, choices.get(update.seq.request_id), now_s)
         return events
 
+    # --- the plan
+
+    def _plan(self) -> tuple[StepBatch, list[EngineEvent]]:
+        """A batch whose copies are made and whose pages have memory behind them, and what moved for it."""
+        batch = self._prepare(self._scheduler.schedule(self._clock()))
+        events = self._report_moves(batch)
+        try:
+            self._model.runner.commit(batch.rows)
+        except MemoryError:
+            batch = self._prepare(self._scheduler.last_resort(batch, self._clock()))
+            events += self._report_moves(batch)
+        return batch, events
+
+    def _prepare(self, batch: StepBatch) -> StepBatch:
+        """Give back what is free and carry out the copies; without those who could not be restored after all."""
+        self.give_back()
+        for order in batch.copies:
+            if not self._model.copier.carry_out(order):
+                self._scheduler.copy_failed(order.copy_id, self._clock())
+        return batch.of_running()
+
+    def _rest(self, batch: StepBatch, *, has_moved: bool) -> None:
+        """Nothing to compute: go again at once if something moved, else wait for a moment, a copy or a command."""
+        if not has_moved and not batch.copies:
+            self._wakes_s = math.inf if batch.wake_s is None else batch.wake_s
+
+    def _report_moves(self, batch: StepBatch) -> list[EngineEvent]:
+        events = [
+            self._failed(end.seq, error_of(end))
+            for end in batch.ended
+            if end.seq.request_id in self._live
+        ]
+        return [*events, *report_moves(batch, self._scheduler, self._generation)]
+
+    # --- the result
+
     def _choose(self, row: StepRow, logits: np.ndarray) -> SampledToken | EngineError:
         """The next token of one row, or why there is none; a bad request must not end its neighbours."""
         sampler = self._generation(row.seq).sampler
         try:
-            return sampler.sample(logits, row.seq.token_ids)
+            return sampler.sample(logits, row.seq.token_ids, forgotten=row.seq.num_discarded)
         except EngineError as error:
             return error
-
-    def _report_moves(self, batch: StepBatch) -> list[EngineEvent]:
-        """Who started, was parked or came back by the plan of this step."""
-        events: list[EngineEvent] = [self._ended(end) for end in batch.ended]
-        events += [
-            Started(
-                request_id=seq.request_id,
-                prompt_tokens=seq.num_prompt,
-                cached_tokens=seq.num_cached,
-                queued_s=(seq.started_s or seq.arrival_s) - seq.arrival_s,
-            )
-            for seq in batch.started
-        ]
-        events += [
-            Restored(
-                request_id=seq.request_id,
-                parked_s=seq.last_park_s,
-                recomputed_tokens=seq.last_recomputed,
-            )
-            for seq in batch.restored
-        ]
-        explain = self._scheduler.explain() if batch.parked else None
-        for seq in batch.parked:
-            assert explain is not None
-            assert seq.parked is not None
-            parked = Parked(
-                request_id=seq.request_id,
-                held_tokens=len(seq.token_ids),
-                place=explain.place(seq),
-                reason=seq.parked.reason,
-            )
-            events.append(parked)
-        return events
+        except Exception as error:  # noqa: BLE001 - one row's trouble is its own
+            return DeviceFailure(f"no token could be chosen: {type(error).__name__}: {error}")
 
     def _report_update(
         self, update: SeqUpdate, choice: SampledToken | EngineError | None, now_s: float
@@ -178,26 +188,6 @@ class Stepper:
     def _fail_batch(self, batch: StepBatch, error: Exception) -> list[EngineEvent]:
         failure = DeviceFailure(f"the step failed: {type(error).__name__}: {error}")
         return [self._failed(seq, failure) for seq in self._scheduler.fail(batch)]
-
-    def _ended(self, end: SeqEnd) -> Failed:
-        """Why the scheduler ended a request, as an error."""
-        match end.reason:
-            case EndReason.POOL_FULL:
-                error: EngineError = ContextLengthExceeded(
-                    f"Context size has been exceeded: {end.needed_tokens} tokens do not fit the pool "
-                    f"of {end.limit_tokens} beside the others; shorten it, or let it be parked",
-                    needed_tokens=end.needed_tokens,
-                    limit_tokens=end.limit_tokens,
-                )
-            case EndReason.WAITED_TOO_LONG:
-                error = WaitedTooLong(
-                    f"waited {end.waited_s:.1f} s for room, as long as the request allows; ask again later"
-                )
-            case EndReason.RESTORE_FAILED:
-                error = RestoreFailed(
-                    "failed to restore the preempted sequence; ask again, or raise the memory for parking"
-                )
-        return self._failed(end.seq, error)
 
     def _failed(self, seq: Sequence, error: EngineError) -> Failed:
         live = self._live.pop(seq.request_id)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
+from engine.api import ModelInfo
 from studio.cli.doctor import run_doctor
 from studio.cli.models_command import ModelsCommand
 from studio.cli.parser import Command, Options
 from studio.logs import log_to_file, log_to_stderr
-from studio.models.errors import SettingError
-from studio.paths import Paths, find_paths, layby_variables
+from studio.models.errors import SettingError, StudioError
+from studio.paths import Paths, find_paths, has_display, layby_variables
 from studio.services.model_catalog import read_catalog
 from studio.services.model_fetcher import ModelFetcher, default_pip
 from studio.services.model_library_service import ModelLibraryService
@@ -22,23 +24,48 @@ def run_command(options: Options) -> int:
     settings = SettingsService(
         paths.settings_file, environment=layby_variables(), flags=options.flags
     )
-    library = ModelLibraryService(paths.models_folder, read_catalog())
+    library = ModelLibraryService(paths.models_folder, read_catalog(), inspect=_inspect)
     match options.command:
         case Command.WINDOW:
             return _open_window(settings, paths)
         case Command.SERVE:
             return _serve(settings, paths, library)
+        case Command.SIMULATE:
+            return _simulate(options)
         case Command.DOCTOR:
             return run_doctor(settings, paths, library, is_deep=options.is_deep)
         case _:
             return ModelsCommand(library, ModelFetcher(library, pip=default_pip())).run(options)
 
 
+def _inspect(path: Path, name: str) -> ModelInfo:
+    # Here and not above: reading a model's header needs numpy, which most commands do without.
+    from studio.app import inspect_for_command_line
+
+    return inspect_for_command_line(path, name)
+
+
 def _open_window(settings: SettingsService, paths: Paths) -> int:
+    if not has_display():
+        raise StudioError(
+            "no display: neither DISPLAY nor WAYLAND_DISPLAY is set; the server needs none, use `layby serve`"
+        )
     log_to_file(paths.log_file, settings.settings.log.level)
     from studio.app import run_window
 
     return run_window(settings, paths)
+
+
+def _simulate(options: Options) -> int:
+    from studio.cli.simulate_command import Simulation, run_simulation
+
+    simulation = Simulation(
+        policies=options.policies,
+        orders=options.orders,
+        num_seeds=options.num_seeds,
+        plot=options.plot,
+    )
+    return run_simulation(simulation)
 
 
 def _serve(settings: SettingsService, paths: Paths, library: ModelLibraryService) -> int:

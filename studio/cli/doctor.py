@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
+from engine.errors import ModelError
 from studio import __version__
 from studio.cli.checks import Check, Level, fail, ok, warn
 from studio.cli.machine_checks import check_machine
@@ -21,6 +22,7 @@ from studio.services.model_library_service import ModelLibraryService
 from studio.services.settings_service import SettingsService
 
 _LITTLE_DISK_BYTES = 1 << 30
+_HEALTH_TIMEOUT_S = 2.0
 
 
 def run_doctor(
@@ -29,12 +31,12 @@ def run_doctor(
     """Print every check as it is done; 1 if one of them failed."""
     checks = chain(
         [ok("layby", f"{__version__}, SQLite {sqlite3.sqlite_version}")],
-        check_packages(),
-        check_machine(is_deep=is_deep),
-        check_folders(paths),
-        check_settings(settings),
-        check_library(library),
-        [check_port(settings.settings.server)],
+        _survive("packages", check_packages()),
+        _survive("machine", check_machine(is_deep=is_deep)),
+        _survive("folders", check_folders(paths)),
+        _survive("settings", check_settings(settings)),
+        _survive("models", check_library(library)),
+        _survive("port", check_port(settings.settings.server)),
     )
     has_failed = False
     for check in checks:
@@ -42,6 +44,14 @@ def run_doctor(
         sys.stdout.flush()
         has_failed = has_failed or check.level is Level.FAIL
     return 1 if has_failed else 0
+
+
+def _survive(subject: str, checks: Iterator[Check]) -> Iterator[Check]:
+    """The checks, up to one that raises, which becomes a failed one: the other lines are still wanted."""
+    try:
+        yield from checks
+    except Exception as error:  # noqa: BLE001 - a broken machine must not silence its doctor
+        yield fail(subject, f"cannot be checked: {error or type(error).__name__}")
 
 
 def check_folders(paths: Paths) -> Iterator[Check]:
@@ -72,7 +82,7 @@ def check_settings(settings: SettingsService) -> Iterator[Check]:
 
 
 def check_library(library: ModelLibraryService) -> Iterator[Check]:
-    """How many models there are, and which links lead nowhere."""
+    """How many models there are, which links lead nowhere, and which files are not sound."""
     entries = library.entries()
     present = [entry for entry in entries if not entry.is_missing]
     if present:
@@ -93,10 +103,16 @@ def check_library(library: ModelLibraryService) -> Iterator[Check]:
                 "models",
                 f"{entry.name} is not at {entry.path}; bring it back, or: layby models remove {entry.name}",
             )
+            continue
+        try:
+            library.inspect(entry)
+        except ModelError as error:
+            yield warn("models", f"{entry.name} cannot be loaded: {error}")
 
 
-def check_port(server: LocalServerSettings) -> Check:
-    """Whether the server could listen where the settings say."""
+def check_port(server: LocalServerSettings) -> Iterator[Check]:
+    """Whether the server could listen where the settings say, or does so already."""
+    where = f"{server.host}:{server.port}"
     try:
         family, kind, *_, address = socket.getaddrinfo(
             server.host, server.port, type=socket.SOCK_STREAM
@@ -106,12 +122,35 @@ def check_port(server: LocalServerSettings) -> Check:
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(address)
     except OSError as error:
+        if state := _ask_layby(server):
+            yield ok("port", f"a Layby server answers at {where}: {state}")
+            return
         reason = error.strerror or str(error)
-        return warn(
-            "port",
-            f"{server.host}:{server.port} is not free ({reason}); choose another with --port or in the settings",
+        yield warn(
+            "port", f"{where} is not free ({reason}); choose another with --port or in the settings"
         )
-    return ok("port", f"{server.host}:{server.port} is free")
+        return
+    yield ok("port", f"{where} is free")
+
+
+def _ask_layby(server: LocalServerSettings) -> str | None:
+    """What a Layby server that listens there says of its health; None if there is none."""
+    # Here and not above: most runs find a free port.
+    import httpx
+
+    from studio.server.layers import REQUEST_ID_HEADER
+
+    host = f"[{server.host}]" if ":" in server.host else server.host
+    try:
+        # trust_env: a proxy of the environment is not for this machine.
+        answer = httpx.get(
+            f"http://{host}:{server.port}/health", timeout=_HEALTH_TIMEOUT_S, trust_env=False
+        )
+        state = answer.json()["status"]
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError):
+        return None
+    # Other servers have a status as well, but do not number their answers.
+    return str(state) if REQUEST_ID_HEADER in answer.headers else None
 
 
 def _nearest_existing(folder: Path) -> Path:

@@ -12,9 +12,10 @@ from enum import Enum
 from pathlib import Path
 from typing import TypeAlias
 
+from engine.runs import POLICY_NAMES, RESUME_NAMES
 from studio import __version__
 from studio.models.errors import SettingError
-from studio.models.setting_field import SettingField, SettingValue
+from studio.models.setting_field import SettingField, SettingKind, SettingValue
 from studio.models.settings import all_settings
 
 _DESCRIPTION = "Several chats on one local model, in a window or as an OpenAI-compatible server."
@@ -35,6 +36,7 @@ class Command(Enum):
     MODELS_REMOVE = "models remove"
     MODELS_VERIFY = "models verify"
     DOCTOR = "doctor"
+    SIMULATE = "simulate"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +53,11 @@ class Options:
     is_sure: bool = False
     """`--yes`: ask nothing."""
     is_deep: bool = False
+    policies: tuple[str, ...] = ()
+    """What `simulate` compares, with `orders`."""
+    orders: tuple[str, ...] = ()
+    num_seeds: int = 1
+    plot: Path | None = None
 
 
 def parse_arguments(arguments: Sequence[str]) -> Options:
@@ -64,6 +71,10 @@ def parse_arguments(arguments: Sequence[str]) -> Options:
         as_json=values.get("as_json", False),
         is_sure=values.get("is_sure", False),
         is_deep=values.get("is_deep", False),
+        policies=values.get("policies", ()),
+        orders=values.get("orders", ()),
+        num_seeds=values.get("num_seeds", 1),
+        plot=values.get("plot"),
     )
 
 
@@ -85,7 +96,39 @@ def _build_parser() -> argparse.ArgumentParser:
     doctor.add_argument(
         "--deep", dest="is_deep", action="store_true", help="also ask torch for devices"
     )
+    _add_simulate_command(commands)
     return parser
+
+
+def _add_simulate_command(commands: _Commands) -> None:
+    simulate = _add_command(
+        commands, Command.SIMULATE, "compare parking policies on chats that are made up"
+    )
+    simulate.add_argument(
+        "--policies",
+        type=_Names(POLICY_NAMES),
+        default=("fcfs", "cost"),
+        metavar="NAME,...",
+        help=f"all, or some of {', '.join(POLICY_NAMES)}",
+    )
+    simulate.add_argument(
+        "--orders",
+        type=_Names(RESUME_NAMES),
+        default=("head",),
+        metavar="NAME,...",
+        help="whether the head of the line may be passed: head, pass or both",
+    )
+    simulate.add_argument(
+        "--seeds",
+        dest="num_seeds",
+        type=_positive,
+        default=3,
+        metavar="N",
+        help="traces of each kind; figures are their means",
+    )
+    simulate.add_argument(
+        "--plot", type=Path, metavar="FILE.png", help="draw the longest waits into this file"
+    )
 
 
 def _add_models_commands(commands: _Commands) -> None:
@@ -104,7 +147,11 @@ def _add_models_commands(commands: _Commands) -> None:
     remove.add_argument(
         "-y", "--yes", dest="is_sure", action="store_true", help="delete without asking"
     )
-    verify = _add_command(commands, Command.MODELS_VERIFY, "check models by their SHA-256")
+    verify = _add_command(
+        commands,
+        Command.MODELS_VERIFY,
+        "check models by their SHA-256, or by opening them",
+    )
     verify.add_argument(
         "name", metavar="NAME", nargs="?", help="one model; all of them without a name"
     )
@@ -122,14 +169,24 @@ def _add_command(commands: _Commands, command: Command, words: str) -> argparse.
 def _add_settings(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("settings")
     for entry in all_settings():
-        if entry.info.flags:
+        info = entry.info
+        words = argparse.SUPPRESS if info.is_hidden else f"{info.help} [{info.env}]"
+        if info.flags and entry.kind is SettingKind.SWITCH:
             group.add_argument(
-                *reversed(entry.info.flags),
+                *reversed(info.flags),
+                dest=entry.key,
+                default=argparse.SUPPRESS,
+                action=argparse.BooleanOptionalAction,
+                help=words,
+            )
+        elif info.flags:
+            group.add_argument(
+                *reversed(info.flags),
                 dest=entry.key,
                 default=argparse.SUPPRESS,
                 type=_Reader(entry),
                 metavar=_metavar(entry),
-                help=f"{entry.info.help} [{entry.info.env}]",
+                help=words,
             )
 
 
@@ -144,6 +201,30 @@ class _Reader:
             return self.entry.parse(text, source="the value")
         except SettingError as error:
             raise argparse.ArgumentTypeError(str(error)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """Turns "a,b" or "all" into names that are allowed."""
+
+    allowed: tuple[str, ...]
+
+    def __call__(self, text: str) -> tuple[str, ...]:
+        if text == "all":
+            return self.allowed
+        names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+        for name in names:
+            if name not in self.allowed:
+                raise argparse.ArgumentTypeError(
+                    f"{name!r} is unknown; give all, or some of {', '.join(self.allowed)}"
+                )
+        return names
+
+
+def _positive(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and 1 <= int(text) <= 10_000):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 to 10000")
+    return int(text)
 
 
 def _metavar(entry: SettingField) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from engine.api import SamplingParams
+from engine.runs import ParkReason
 
 NEW_CHAT_TITLE = "New chat"
 """What a chat is called until its first prompt."""
@@ -47,6 +48,14 @@ _ALIVE = frozenset(
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Park:
+    """A park that lasts: since when, in seconds of the Unix clock, and why."""
+
+    since_s: float
+    reason: ParkReason
+
+
 @dataclass(slots=True)
 class ReplyStats:
     """Figures under a reply; None until known. Parked time is apart from the rest."""
@@ -70,10 +79,19 @@ class Message:
     created_s: float
     status: MessageStatus = MessageStatus.DONE
     note: str = ""
-    """What else to say about the status in words: why it failed, where it stands in line."""
+    """Why it failed, in words."""
     progress: float = 0.0
     """Share of the prompt that has been read, while READING."""
+    park: Park | None = None
+    """Set while PARKED."""
+    reread_tokens: int = 0
+    """While READING: tokens that are being read a second time, after a park that kept none of its state."""
     stats: ReplyStats = field(default_factory=ReplyStats)
+
+
+def reply_request_id(reply: Message) -> str:
+    """What the engine calls the request whose answer is `reply`."""
+    return f"chat-{reply.chat_id}-{reply.message_id}"
 
 
 @dataclass(slots=True, eq=False)
@@ -92,6 +110,21 @@ class Conversation:
     is_loaded: bool = False
     has_unread: bool = False
     """A reply ended while the chat was not on screen."""
+    stored_status: MessageStatus | None = None
+    """Of the last message as it was read with the list of chats; see `last_status`."""
+
+    @property
+    def last_status(self) -> MessageStatus | None:
+        """How the last message stands, also before the chat is opened; None if there is none."""
+        if self.messages:
+            return self.messages[-1].status
+        return None if self.is_loaded else self.stored_status
+
+    @property
+    def request_id(self) -> str | None:
+        """What the engine calls the running reply; None if there is none."""
+        reply = self.running_message
+        return reply_request_id(reply) if reply is not None else None
 
     @property
     def running_message(self) -> Message | None:

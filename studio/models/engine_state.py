@@ -23,7 +23,7 @@ class ModelStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchProgress:
-    """How far the fetch of a model is. `total_bytes` is what the download has to reach."""
+    """How far the fetch of a model is. `total_bytes` is the model's size, whatever the download's."""
 
     name: str
     done_bytes: int

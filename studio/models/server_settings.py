@@ -19,6 +19,8 @@ class ServerSettings:
     """0 takes a free one."""
     api_key: str | None = field(default=None, repr=False)
     """What every request must carry, except GET /health; None or empty: no key is asked for."""
+    sse_ping_interval_s: int = 30
+    """Seconds of silence after which a stream is sent an empty comment; 0 and below: none."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:

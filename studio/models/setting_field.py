@@ -47,13 +47,17 @@ class SettingInfo:
     help: str
     env: str
     """Name of the environment variable."""
+    env_aliases: tuple[str, ...] = ()
+    """Variables of other programs that mean the same; `env` wins."""
     flags: tuple[str, ...] = ()
-    """Names on the command line, the long one first; empty where there is none."""
+    """Names on the command line, the long one first; empty where there is none. A switch's has its `--no-` too."""
     low: int | None = None
     high: int | None = None
     applies: AppliesAt = AppliesAt.NOW
     is_secret: bool = False
     """Never shown or logged in full."""
+    is_hidden: bool = False
+    """For tests only: on no settings page and in no `--help`."""
 
 
 def about(info: SettingInfo) -> dict[str, SettingInfo]:

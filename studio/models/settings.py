@@ -10,7 +10,9 @@ from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from typing import Any, get_type_hints
 
-from engine.api import Device, LoadOptions
+from engine.api import LoadOptions
+from studio.models.engine_settings import EngineSettings
+from studio.models.park_settings import OnOff, ParkSettings, ParkTestSettings
 from studio.models.server_settings import ServerSettings
 from studio.models.setting_field import (
     AppliesAt,
@@ -37,117 +39,6 @@ class LogLevel(Enum):
     INFO = "info"
     WARNING = "warning"
     ERROR = "error"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineSettings:
-    """The model and how it is loaded."""
-
-    model: str = field(
-        default="",
-        metadata=about(
-            SettingInfo(
-                title="Model",
-                help="a path or a name in the library; the window loads it when it starts",
-                env="LAYBY_MODEL",
-                flags=("--model", "-m"),
-                applies=AppliesAt.NEXT_LOAD,
-            )
-        ),
-    )
-    ctx_size: int = field(
-        default=0,
-        metadata=about(
-            SettingInfo(
-                title="Pool size",
-                help="tokens in the pool that all requests share; 0: what memory allows",
-                env="LAYBY_CTX_SIZE",
-                flags=("--ctx-size", "-c"),
-                low=0,
-                high=1 << 31,
-                applies=AppliesAt.NEXT_LOAD,
-            )
-        ),
-    )
-    parallel: int = field(
-        default=4,
-        metadata=about(
-            SettingInfo(
-                title="Requests at once",
-                help="most requests that run at once; further ones wait in line",
-                env="LAYBY_PARALLEL",
-                flags=("--parallel", "-np"),
-                low=1,
-                high=256,
-                applies=AppliesAt.NEXT_LOAD,
-            )
-        ),
-    )
-    batch_size: int = field(
-        default=256,
-        metadata=about(
-            SettingInfo(
-                title="Tokens per step",
-                help="most tokens computed in one step; long prompts are read in pieces of this",
-                env="LAYBY_BATCH_SIZE",
-                flags=("--batch-size", "-b"),
-                low=16,
-                high=8192,
-                applies=AppliesAt.NEXT_LOAD,
-            )
-        ),
-    )
-    threads: int = field(
-        default=0,
-        metadata=about(
-            SettingInfo(
-                title="Threads",
-                help="CPU threads for the kernels; 0: one per physical core",
-                env="LAYBY_THREADS",
-                flags=("--threads",),
-                low=0,
-                high=1024,
-                applies=AppliesAt.NEXT_LOAD,
-            )
-        ),
-    )
-    device: Device = field(
-        default=Device.AUTO,
-        metadata=about(
-            SettingInfo(
-                title="Device",
-                help="where the model runs; auto picks the fastest that is there",
-                env="LAYBY_DEVICE",
-                flags=("--device",),
-                applies=AppliesAt.NEXT_LOAD,
-            )
-        ),
-    )
-    seed: int | None = field(
-        default=None,
-        metadata=about(
-            SettingInfo(
-                title="Seed",
-                help="seed for requests that name none; empty draws one for each",
-                env="LAYBY_SEED",
-                flags=("--seed",),
-                low=-(1 << 63),
-                high=(1 << 64) - 1,
-                applies=AppliesAt.NEXT_LOAD,
-            )
-        ),
-    )
-
-    def load_options(self) -> LoadOptions:
-        """These settings as the engine takes them."""
-        return LoadOptions(
-            pool_tokens=self.ctx_size,
-            parallel=self.parallel,
-            batch_tokens=self.batch_size,
-            threads=self.threads,
-            device=self.device,
-            seed=self.seed,
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,10 +94,29 @@ class LocalServerSettings:
             )
         ),
     )
+    sse_ping_interval: int = field(
+        default=30,
+        metadata=about(
+            SettingInfo(
+                title="Ping interval",
+                help="seconds of silence after which a stream is sent an empty comment; -1: none",
+                env="LAYBY_SSE_PING_INTERVAL",
+                flags=("--sse-ping-interval",),
+                low=-1,
+                high=3600,
+                applies=AppliesAt.SERVER_START,
+            )
+        ),
+    )
 
     def server_settings(self) -> ServerSettings:
         """These settings as the server takes them."""
-        return ServerSettings(host=self.host, port=self.port, api_key=self.api_key or None)
+        return ServerSettings(
+            host=self.host,
+            port=self.port,
+            api_key=self.api_key or None,
+            sse_ping_interval_s=self.sse_ping_interval,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,9 +170,34 @@ class Settings:
     """All groups. Immutable: `with_value` makes a changed copy."""
 
     engine: EngineSettings = field(default_factory=EngineSettings)
+    park: ParkSettings = field(default_factory=ParkSettings)
+    park_test: ParkTestSettings = field(default_factory=ParkTestSettings)
     server: LocalServerSettings = field(default_factory=LocalServerSettings)
     appearance: AppearanceSettings = field(default_factory=AppearanceSettings)
     log: LogSettings = field(default_factory=LogSettings)
+
+    def load_options(self) -> LoadOptions:
+        """How a model is loaded, as the engine takes it."""
+        engine, park, test = self.engine, self.park, self.park_test
+        return LoadOptions(
+            pool_tokens=engine.ctx_size,
+            parallel=engine.parallel,
+            batch_tokens=engine.batch_size,
+            threads=engine.threads,
+            device=engine.device,
+            cpu_variant=engine.cpu_variant,
+            seed=engine.seed,
+            context_shift=engine.context_shift,
+            preempt_ram_mib=park.ram_mib,
+            preempt_policy=park.policy.value,
+            preempt_async=park.is_async,
+            test_preempt_every=test.every_tokens,
+            test_preempt_planner=test.planner is OnOff.ON,
+            test_preempt_fail_save=test.fail_save,
+            test_preempt_granularity=test.granularity,
+            test_preempt_resume=test.resume.value,
+            test_preempt_copy=test.copies,
+        )
 
     def value(self, key: str) -> SettingValue:
         """The value of `group.name`; raises KeyError for a key that no setting has."""

@@ -28,9 +28,20 @@ from studio.server.layers import REQUEST_ID_HEADER, ForgivingPaths, RequestIds
 from studio.server.routes.chat import chat_router
 from studio.server.routes.completions import completions_router
 from studio.server.routes.health import health_router
+from studio.server.routes.metrics import metrics_router
 from studio.server.routes.models import models_router
+from studio.server.routes.runs import runs_router
+from studio.server.routes.slots import slots_router
 
-_ROUTERS = (health_router, models_router, chat_router, completions_router)
+_ROUTERS = (
+    health_router,
+    metrics_router,
+    slots_router,
+    models_router,
+    runs_router,
+    chat_router,
+    completions_router,
+)
 
 
 def build_app(context: ServerContext, settings: ServerSettings) -> FastAPI:

@@ -12,7 +12,7 @@ from engine.client import EngineClient
 from studio.server.body import read_body
 from studio.server.generation import Generation, whole_reply
 from studio.server.live_requests import LiveRequests
-from studio.server.protocol import WireModel
+from studio.server.protocol import GenerationFields, WireModel
 from studio.server.sse import EventStream, StreamTimings
 
 Wire = TypeVar("Wire", bound=WireModel)
@@ -30,9 +30,14 @@ class ServerContext:
         """The request's body; a slow sender does not hold up the end of the server."""
         return await self.live.run(read_body(http, wire), receive=None)
 
-    async def answer(self, http: HttpRequest, generation: Generation, *, stream: bool) -> Response:
+    async def answer(
+        self, http: HttpRequest, generation: Generation, wire: GenerationFields
+    ) -> Response:
         """The reply, streamed or whole; the client leaving ends the generation either way."""
-        if stream:
-            return EventStream(self.client, generation, live=self.live, timings=self.timings)
+        if wire.stream:
+            timings = self.timings
+            if wire.sse_ping_interval is not None:
+                timings = StreamTimings.of_ping_interval(wire.sse_ping_interval)
+            return EventStream(self.client, generation, live=self.live, timings=timings)
         work = whole_reply(self.client, generation)
         return JSONResponse(await self.live.run(work, receive=http.receive))

@@ -5,12 +5,13 @@ Runs on the server thread. Knows no route.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 from starlette.responses import JSONResponse
 
-from engine.errors import EngineError, InvalidRequest
+from engine.errors import ContextLengthExceeded, EngineError, InvalidRequest, WaitedTooLong
 
 INVALID_REQUEST = "invalid_request_error"
 SERVER_ERROR = "server_error"
@@ -30,14 +31,15 @@ ENGINE_ERRORS: dict[str, ErrorKind] = {
     "invalid_request": ErrorKind(400, INVALID_REQUEST, "invalid_request"),
     "invalid_value": ErrorKind(400, INVALID_REQUEST, "invalid_value"),
     "context_length_exceeded": ErrorKind(400, INVALID_REQUEST, "context_length_exceeded"),
+    "pool_full": ErrorKind(500, SERVER_ERROR, "pool_full"),
     "model_error": ErrorKind(503, SERVER_ERROR, "model_error"),
     "model_not_found": ErrorKind(404, INVALID_REQUEST, "model_not_found"),
     "model_corrupt": ErrorKind(503, SERVER_ERROR, "model_corrupt"),
     "model_unsupported": ErrorKind(503, SERVER_ERROR, "model_unsupported"),
     "not_enough_memory": ErrorKind(503, SERVER_ERROR, "not_enough_memory"),
-    "model_unavailable": ErrorKind(503, SERVER_ERROR, "model_unavailable"),
     "waited_too_long": ErrorKind(503, SERVER_ERROR, "waited_too_long"),
     "restore_failed": ErrorKind(500, SERVER_ERROR, "restore_failed"),
+    "model_unavailable": ErrorKind(503, SERVER_ERROR, "model_unavailable"),
     "device_failure": ErrorKind(500, SERVER_ERROR, "device_failure"),
     "engine_stopped": ErrorKind(503, SERVER_ERROR, "engine_stopped"),
 }
@@ -85,12 +87,30 @@ def kind_of(error: ApiError | EngineError) -> ErrorKind:
 
 
 def error_body(error: ApiError | EngineError) -> dict[str, Any]:
-    """`{"error": {...}}`, the body of an error answer and the data of an error event."""
+    """`{"error": {...}}`, the body of an error answer and the data of an error event.
+
+    An error about the context has both figures, under the names that clients of llama.cpp read.
+    """
     kind = kind_of(error)
     param = error.param if isinstance(error, ApiError | InvalidRequest) else None
-    return {"error": {"message": str(error), "type": kind.type, "param": param, "code": kind.code}}
+    body: dict[str, Any] = {
+        "message": str(error),
+        "type": kind.type,
+        "param": param,
+        "code": kind.code,
+    }
+    if isinstance(error, ContextLengthExceeded):
+        body |= {"n_prompt_tokens": error.needed_tokens, "n_ctx": error.limit_tokens}
+    return {"error": body}
 
 
 def error_response(error: ApiError | EngineError) -> JSONResponse:
-    headers = error.headers if isinstance(error, ApiError) else None
-    return JSONResponse(error_body(error), kind_of(error).status, headers)
+    return JSONResponse(error_body(error), kind_of(error).status, _headers_of(error))
+
+
+def _headers_of(error: ApiError | EngineError) -> dict[str, str] | None:
+    if isinstance(error, ApiError):
+        return error.headers
+    if isinstance(error, WaitedTooLong):
+        return {"retry-after": str(max(math.ceil(error.retry_after_s), 1))}
+    return None

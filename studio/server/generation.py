@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from engine.api import Failed, Finished, Request, RequestEvent, TokenDelta
 from engine.client import EngineClient, RequestStream
-from studio.server.replies import ChoiceText, Json, ReplyShape, total_usage
+from studio.server.replies import ChoiceText, Json, ReplyShape, park_record, total_usage
 
 ChoiceEvents = asyncio.Queue[tuple[int, RequestEvent]]
 """Events with the index of their choice; those of one choice are in order."""
@@ -24,6 +24,8 @@ class Generation:
     choices_per_prompt: int
     shape: ReplyShape
     include_usage: bool = False
+    tells_parks: bool = False
+    """Whether the end of the reply has a record of its parks: only where the server can park."""
 
 
 @asynccontextmanager
@@ -63,4 +65,5 @@ async def whole_reply(client: EngineClient, generation: Generation) -> Json:
                 case Failed():
                     raise event.error
     usages = [choice.usage for choice in choices if choice.usage is not None]
-    return generation.shape.whole(choices, total_usage(usages, generation.choices_per_prompt))
+    whole = generation.shape.whole(choices, total_usage(usages, generation.choices_per_prompt))
+    return {**whole, "preempt": park_record(usages)} if generation.tells_parks else whole

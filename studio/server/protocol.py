@@ -37,7 +37,7 @@ class WireModel(BaseModel):
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True, allow_inf_nan=False)
 
 
-def _wrong(message: str) -> PydanticCustomError:
+def wrong_value(message: str) -> PydanticCustomError:
     """An error about the field being read; the reader of the body puts the field's name before the message."""
     return PydanticCustomError("layby_value", "{message}", {"message": message})
 
@@ -47,7 +47,7 @@ def _only(*off: object) -> AfterValidator:
 
     def check(value: object) -> object:
         if value is not None and value not in off:
-            raise _wrong("is not supported yet; leave it out")
+            raise wrong_value("is not supported yet; leave it out")
         return value
 
     return AfterValidator(check)
@@ -56,7 +56,7 @@ def _only(*off: object) -> AfterValidator:
 def _read_stops(value: object) -> object:
     stops = [value] if isinstance(value, str) else value
     if isinstance(stops, list) and len(stops) > MAX_STOPS:
-        raise _wrong(f"has {len(stops)} strings, the limit is {MAX_STOPS}")
+        raise wrong_value(f"has {len(stops)} strings, the limit is {MAX_STOPS}")
     return stops
 
 
@@ -65,19 +65,19 @@ def _read_logit_bias(value: object) -> object:
     if value is None:
         return ()
     if not isinstance(value, dict):
-        raise _wrong("is no object of token ids and biases")
+        raise wrong_value("is no object of token ids and biases")
     return tuple((_read_bias_key(key), _read_bias(key, bias)) for key, bias in value.items())
 
 
 def _read_bias_key(key: str) -> int:
     if not (key.isascii() and key.isdecimal() and len(key) <= 10):
-        raise _wrong(f'has the key {key[:40]!r}; keys are token ids, like "50256"')
+        raise wrong_value(f'has the key {key[:40]!r}; keys are token ids, like "50256"')
     return int(key)
 
 
 def _read_bias(key: str, bias: object) -> float:
     if isinstance(bias, bool) or not isinstance(bias, int | float) or not -100 <= bias <= 100:
-        raise _wrong(f"of token {key} is {bias!r:.40}, allowed is -100 to 100")
+        raise wrong_value(f"of token {key} is {bias!r:.40}, allowed is -100 to 100")
     return float(bias)
 
 
@@ -156,6 +156,10 @@ class GenerationFields(SamplingFields, UnsupportedFields):
     ignore_eos: bool | None = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None
+    max_wait: Annotated[float, Field(ge=0, le=1e9)] | None = None
+    """Seconds in line and parked, taken together, after which the request ends instead of waiting longer."""
+    sse_ping_interval: Annotated[int, Field(ge=-1, le=3600)] | None = None
+    """Seconds of silence until a ping, for this stream; -1: none."""
 
     @property
     def wants_usage_chunk(self) -> bool:
@@ -164,9 +168,9 @@ class GenerationFields(SamplingFields, UnsupportedFields):
 
 def _read_role(role: str) -> str:
     if role in ("tool", "function"):
-        raise _wrong(f"is {role!r}, which is not supported yet")
+        raise wrong_value(f"is {role!r}, which is not supported yet")
     if role not in ("system", "developer", "user", "assistant"):
-        raise _wrong(f"is {role[:40]!r}, allowed are system, developer, user and assistant")
+        raise wrong_value(f"is {role[:40]!r}, allowed are system, developer, user and assistant")
     return "system" if role == "developer" else role
 
 
@@ -177,13 +181,13 @@ def _read_content(value: object) -> object:
 
 def _read_part(part: object) -> str:
     if not isinstance(part, dict) or not isinstance(kind := part.get("type"), str):
-        raise _wrong(
+        raise wrong_value(
             'has a part that is no object with a type, like {"type": "text", "text": "..."}'
         )
     if kind != "text":
-        raise _wrong(f"has a part of type {kind[:40]!r}; this model takes only text parts")
+        raise wrong_value(f"has a part of type {kind[:40]!r}; this model takes only text parts")
     if not isinstance(text := part.get("text"), str):
-        raise _wrong("has a text part without a string as its text")
+        raise wrong_value("has a text part without a string as its text")
     return text
 
 
@@ -211,11 +215,11 @@ def _read_prompts(value: object) -> tuple[Prompt, ...]:
     if isinstance(value, str):
         return (value,)
     if not isinstance(value, list) or not value:
-        raise _wrong("is no string, list of strings, list of token ids or list of such lists")
+        raise wrong_value("is no string, list of strings, list of token ids or list of such lists")
     if type(value[0]) is int:
         return (_read_token_ids("", value),)
     if len(value) > MAX_PROMPTS:
-        raise _wrong(f"has {len(value)} prompts, the limit is {MAX_PROMPTS}")
+        raise wrong_value(f"has {len(value)} prompts, the limit is {MAX_PROMPTS}")
     return tuple(_read_prompt(f"[{index}]", prompt) for index, prompt in enumerate(value))
 
 
@@ -224,15 +228,17 @@ def _read_prompt(place: str, value: object) -> Prompt:
         return value
     if isinstance(value, list):
         return _read_token_ids(place, value)
-    raise _wrong(f"has at {place} {value!r:.40}, which is neither a string nor a list of token ids")
+    raise wrong_value(
+        f"has at {place} {value!r:.40}, which is neither a string nor a list of token ids"
+    )
 
 
 def _read_token_ids(place: str, ids: list[object]) -> tuple[int, ...]:
     if len(ids) > MAX_PROMPT_IDS:
-        raise _wrong(f"has {len(ids)} token ids, the limit is {MAX_PROMPT_IDS}")
+        raise wrong_value(f"has {len(ids)} token ids, the limit is {MAX_PROMPT_IDS}")
     for index, token_id in enumerate(ids):
         if type(token_id) is not int or not 0 <= token_id <= MAX_TOKEN_ID:
-            raise _wrong(f"has at {place}[{index}] {token_id!r:.40}, which is no token id")
+            raise wrong_value(f"has at {place}[{index}] {token_id!r:.40}, which is no token id")
     return tuple(ids)  # type: ignore[arg-type]  # just checked, one by one
 
 

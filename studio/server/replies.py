@@ -58,6 +58,9 @@ class ReplyShape(Protocol):
     def delta(self, index: int, event: TokenDelta) -> Json:
         """New text of a choice."""
 
+    def empty_delta(self, index: int) -> Json:
+        """No text: a sign of life."""
+
     def closing(self, index: int, reason: FinishReason) -> Json:
         """The end of a choice."""
 
@@ -80,6 +83,9 @@ class ChatReply:
 
     def delta(self, index: int, event: TokenDelta) -> Json:
         return self._chunk(index, {"content": event.text}, self._logprobs(event.logprobs), None)
+
+    def empty_delta(self, index: int) -> Json:
+        return self._chunk(index, {"content": ""}, None, None)
 
     def closing(self, index: int, reason: FinishReason) -> Json:
         return self._chunk(index, {}, None, finish_reason(reason))
@@ -137,6 +143,9 @@ class CompletionReply:
 
     def delta(self, index: int, event: TokenDelta) -> Json:
         return self._of([self._choice(index, event.text, event.logprobs, None)])
+
+    def empty_delta(self, index: int) -> Json:
+        return self._of([self._choice(index, "", (), None)])
 
     def closing(self, index: int, reason: FinishReason) -> Json:
         return self._of([self._choice(index, "", (), finish_reason(reason))])
@@ -202,6 +211,14 @@ def total_usage(usages: Sequence[Usage], choices_per_prompt: int) -> Json:
         "completion_tokens": completion_tokens,
         "total_tokens": prompt_tokens + completion_tokens,
         "prompt_tokens_details": {"cached_tokens": sum(usage.cached_tokens for usage in prompts)},
+    }
+
+
+def park_record(usages: Sequence[Usage]) -> Json:
+    """How often the choices were parked, and how often the state was dropped, all together."""
+    return {
+        "parks": sum(usage.num_parks for usage in usages),
+        "recomputes": sum(usage.num_recomputes for usage in usages),
     }
 
 

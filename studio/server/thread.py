@@ -46,7 +46,7 @@ class ServerThread:
     ) -> None:
         self._engine = engine
         self._settings = settings
-        self._timings = timings or StreamTimings()
+        self._timings = timings or StreamTimings.of_ping_interval(settings.sse_ping_interval_s)
         self._thread: threading.Thread | None = None
         self._stop_switch: _StopSwitch | None = None
         self._port = settings.port

@@ -16,6 +16,7 @@ from engine.api import (
     Origin,
     Prompt,
     Request,
+    RequestGroup,
     SamplingParams,
     Text,
     TokenIds,
@@ -106,12 +107,15 @@ def _template(
         max_tokens=wire.max_tokens,
         stop=tuple(wire.stop or ()),
         ignore_eos=bool(wire.ignore_eos),
+        max_wait_s=wire.max_wait,
     )
 
 
 def _choices(
     template: Request, prompts: tuple[Prompt, ...], choices_per_prompt: int
 ) -> tuple[Request, ...]:
+    size = len(prompts) * choices_per_prompt
+    group = RequestGroup(group_id=template.request_id, size=size) if size > 1 else None
     requests: list[Request] = []
     for prompt in prompts:
         for choice in range(choices_per_prompt):
@@ -120,6 +124,7 @@ def _choices(
                     template,
                     request_id=f"{template.request_id}-{len(requests)}",
                     prompt=prompt,
+                    group=group,
                     sampling=_with_seed_of_choice(template.sampling, choice),
                 )
             )

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from engine.api import Chat, ChatMessage, Origin, Priority, Request
-from studio.models.chat import NEW_CHAT_TITLE, Conversation, Message, MessageStatus, Role
+from studio.models.chat import (
+    NEW_CHAT_TITLE,
+    Conversation,
+    Message,
+    MessageStatus,
+    Role,
+    reply_request_id,
+)
 
 _TITLE_CHARS = 40
 _USABLE = frozenset(
@@ -14,7 +21,7 @@ _USABLE = frozenset(
 def request_for(chat: Conversation, reply: Message) -> Request:
     """The request whose answer becomes `reply`, the last message of the chat."""
     return Request(
-        request_id=f"chat-{chat.chat_id}-{reply.message_id}",
+        request_id=reply_request_id(reply),
         origin=Origin.GUI,
         prompt=prompt_for(chat),
         sampling=chat.sampling,

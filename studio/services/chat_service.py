@@ -248,7 +248,7 @@ class ChatService:
         self._ending.add(task)
         task.cancel()
         reply.status = status
-        reply.note = ""
+        reply.park = None
         self._saver.save_message(chat, reply)
         self.message_changed.emit(reply)
         self.chat_changed.emit(chat)
@@ -265,6 +265,7 @@ class ChatService:
             _log.error("the reply %d failed", reply.message_id, exc_info=error)
         if reply.status.is_alive:
             reply.status = MessageStatus.FAILED
+            reply.park = None
             reply.note = str(error)
             self._saver.save_message(chat, reply)
             self.message_changed.emit(reply)

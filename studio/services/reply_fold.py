@@ -15,7 +15,7 @@ from engine.api import (
     Started,
     TokenDelta,
 )
-from studio.models.chat import Message, MessageStatus
+from studio.models.chat import Message, MessageStatus, Park
 
 _ENDED_AS = {
     FinishReason.STOP: MessageStatus.DONE,
@@ -35,7 +35,7 @@ class ReplyFold:
         """Seconds parked before the first token; they are no part of the writing time."""
 
     def apply(self, event: RequestEvent, now_s: float) -> None:
-        """Change status, text, note, progress and figures as the event says."""
+        """Change status, text, progress and figures as the event says; also the note, once it has failed."""
         message = self._message
         match event:
             case Started():
@@ -43,7 +43,6 @@ class ReplyFold:
                 message.stats.prompt_tokens = event.prompt_tokens
                 message.stats.cached_tokens = event.cached_tokens
                 message.progress = _share(event.cached_tokens, event.prompt_tokens)
-                message.note = ""
             case PromptProgress():
                 message.status = MessageStatus.READING
                 message.progress = _share(event.computed_tokens, event.prompt_tokens)
@@ -51,13 +50,14 @@ class ReplyFold:
                 self._add_tokens(event, now_s)
             case Parked():
                 message.status = MessageStatus.PARKED
-                message.note = f"Waiting for room · {_ordinal(event.place)} in line"
+                message.park = Park(since_s=now_s, reason=event.reason)
             case Restored():
                 self._come_back(event)
             case Finished():
                 self._finish(event)
             case Failed():
                 message.status = MessageStatus.FAILED
+                message.park = None
                 message.note = str(event.error)
             case _:
                 assert_never(event)
@@ -65,7 +65,7 @@ class ReplyFold:
     def _add_tokens(self, event: TokenDelta, now_s: float) -> None:
         message, stats = self._message, self._message.stats
         message.status = MessageStatus.WRITING
-        message.note = ""
+        message.reread_tokens = 0
         message.text += event.text
         stats.completion_tokens = (stats.completion_tokens or 0) + len(event.token_ids)
         if self._first_token_at_s is None:
@@ -79,17 +79,17 @@ class ReplyFold:
     def _come_back(self, event: Restored) -> None:
         message = self._message
         message.stats.parked_s += event.parked_s
-        message.note = ""
+        message.park = None
+        message.reread_tokens = event.recomputed_tokens
         message.status = MessageStatus.WRITING if message.text else MessageStatus.READING
         if event.recomputed_tokens:
             message.status = MessageStatus.READING
             message.progress = 0.0
-            message.note = f"Re-reading {event.recomputed_tokens:,} tokens"
 
     def _finish(self, event: Finished) -> None:
         message, usage = self._message, event.usage
         message.status = _ENDED_AS[event.reason]
-        message.note = ""
+        message.park = None
         message.stats.prompt_tokens = usage.prompt_tokens
         message.stats.cached_tokens = usage.cached_tokens
         message.stats.completion_tokens = usage.completion_tokens
@@ -104,8 +104,3 @@ def _share(part: int, whole: int) -> float:
 def _rate(num_tokens: int, writing_s: float) -> float | None:
     """Tokens per second after the first, which belongs to the reading of the prompt; None while unknown."""
     return (num_tokens - 1) / writing_s if num_tokens > 1 and writing_s > 0 else None
-
-
-def _ordinal(place: int) -> str:
-    ending = "th" if 10 <= place % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
-    return f"{place}{ending}"

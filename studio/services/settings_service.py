@@ -52,11 +52,7 @@ class SettingsService:
         self._flags = {
             key: setting_field(key).check(value, source=key) for key, value in flags.items()
         }
-        self._environment = {
-            declared.key: declared.parse(environment[declared.info.env], source=declared.info.env)
-            for declared in all_settings()
-            if declared.info.env in environment
-        }
+        self._environment = _from_variables(environment)
         self._file = self._read()
         self.settings = self._merge()
 
@@ -129,6 +125,15 @@ class SettingsService:
             )
             return {}
         return _from_json(data)
+
+
+def _from_variables(environment: Mapping[str, str]) -> dict[str, SettingValue]:
+    layer: dict[str, SettingValue] = {}
+    for declared in all_settings():
+        names = (declared.info.env, *declared.info.env_aliases)
+        if (name := next((each for each in names if each in environment), None)) is not None:
+            layer[declared.key] = declared.parse(environment[name], source=name)
+    return layer
 
 
 def _from_json(data: Mapping[str, object]) -> dict[str, SettingValue]:

@@ -25,11 +25,16 @@ class CommandId(Enum):
     RENAME_CHAT = "rename_chat"
     DELETE_CHAT = "delete_chat"
     STOP = "stop"
+    GO_FIRST = "go_first"
+    PARK = "park"
+    NEVER_PARK = "never_park"
+    SETTINGS = "settings"
     QUIT = "quit"
     SEARCH = "search"
     NEXT_CHAT = "next_chat"
     PREVIOUS_CHAT = "previous_chat"
     SIDEBAR = "sidebar"
+    POOL = "pool"
     SPLIT = "split"
     CLOSE_PANE = "close_pane"
     NEXT_PANE = "next_pane"
@@ -57,11 +62,18 @@ class WindowState:
     has_chat: bool = False
     is_running: bool = False
     """The chat in the active pane has a running reply."""
+    is_waiting: bool = False
+    """That reply is outside the pool."""
+    can_park: bool = False
+    """That reply could be parked by hand."""
+    is_pinned: bool = False
+    """That reply is never parked while anybody else can be."""
     num_chats: int = 0
     num_panes: int = 1
     can_split: bool = True
     has_model: bool = False
     has_sidebar: bool = True
+    has_pool_panel: bool = False
     theme: Theme = Theme.SYSTEM
 
 
@@ -105,6 +117,33 @@ COMMANDS: tuple[Command, ...] = (
         is_enabled=lambda state: state.is_running,
         starts_group=True,
     ),
+    Command(
+        id=CommandId.GO_FIRST,
+        menu=Menu.CHAT,
+        text="&Let it go first",
+        keys=("Ctrl+Shift+J",),
+        is_enabled=lambda state: state.is_waiting,
+    ),
+    Command(
+        id=CommandId.PARK,
+        menu=Menu.CHAT,
+        text="&Park now",
+        is_enabled=lambda state: state.can_park,
+    ),
+    Command(
+        id=CommandId.NEVER_PARK,
+        menu=Menu.CHAT,
+        text="N&ever park",
+        is_enabled=lambda state: state.can_park,
+        is_checked=lambda state: state.is_pinned,
+    ),
+    Command(
+        id=CommandId.SETTINGS,
+        menu=Menu.CHAT,
+        text="Settin&gs…",
+        keys=("Ctrl+,",),
+        starts_group=True,
+    ),
     Command(id=CommandId.QUIT, menu=Menu.CHAT, text="&Quit", keys=("Ctrl+Q",), starts_group=True),
     Command(
         id=CommandId.SIDEBAR,
@@ -112,6 +151,13 @@ COMMANDS: tuple[Command, ...] = (
         text="Side &bar",
         keys=("Ctrl+B",),
         is_checked=lambda state: state.has_sidebar,
+    ),
+    Command(
+        id=CommandId.POOL,
+        menu=Menu.VIEW,
+        text="&Pool",
+        keys=("Ctrl+Shift+U",),
+        is_checked=lambda state: state.has_pool_panel,
     ),
     Command(
         id=CommandId.SPLIT,
@@ -145,7 +191,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         id=CommandId.PREVIOUS_CHAT,
         menu=Menu.VIEW,
-        text="&Previous chat",
+        text="P&revious chat",
         keys=("Ctrl+Shift+Tab",),
         is_enabled=lambda state: state.num_chats > 1,
     ),

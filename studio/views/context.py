@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from studio.views.frame_ticker import FrameTicker
 from studio.views.model_actions import ModelActions
 from studio.views.ports import WindowServices
+from studio.views.run_watch import RunWatch
 from studio.views.tasks import Tasks
 from studio.views.theme import Theme
 
@@ -19,6 +20,8 @@ class Context:
     theme: Theme
     tasks: Tasks
     model_actions: ModelActions
+    watch: RunWatch
+    """The engine's snapshot, four times a second."""
     frames: FrameTicker
     """At most 30 flushes a second, for text on screen."""
     figures: FrameTicker

@@ -1,7 +1,7 @@
-"""The way of the Tab key: through everything on screen in reading order, however late a widget was made.
+"""The keyboard's way through a window: where Tab leads, and Enter on a button. GUI thread.
 
-Qt's own order is that of creation, which for a transcript whose messages come and go is no order at all. GUI thread;
-called once for each press of Tab. Must not import services.
+Tab goes through everything on screen in reading order, however late a widget was made. Qt's own order is that of
+creation, which for a transcript whose messages come and go is no order at all. Must not import services.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QWidget
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QAbstractButton, QWidget
 
 
 def next_tab_stop(window: QWidget, current: QWidget | None, *, forward: bool) -> QWidget | None:
@@ -20,6 +21,15 @@ def next_tab_stop(window: QWidget, current: QWidget | None, *, forward: bool) ->
     if current not in stops:
         return stops[0] if forward else stops[-1]
     return stops[(stops.index(current) + (1 if forward else -1)) % len(stops)]
+
+
+def press_with_enter(focused: QWidget | None, event: QKeyEvent) -> bool:
+    """Let Enter do what Space does on a button, which Qt leaves to dialogs; whether it did."""
+    is_enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+    if not is_enter or event.isAutoRepeat() or not isinstance(focused, QAbstractButton):
+        return False
+    focused.click()
+    return True
 
 
 def _tab_stops(widget: QWidget) -> Iterator[QWidget]:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, QTimer
 
 FRAME_MS = 33
+FIGURES_MS = 250
 
 
 class FrameTicker(QObject):

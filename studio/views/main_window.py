@@ -10,30 +10,37 @@ from collections.abc import Callable
 from typing import cast
 
 from PySide6.QtCore import QEvent, Qt
-from PySide6.QtGui import QCloseEvent, QHideEvent, QResizeEvent, QShowEvent
+from PySide6.QtGui import QCloseEvent, QHideEvent, QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QMainWindow, QVBoxLayout, QWidget
 
 from engine.api import EngineState
-from studio.models.chat import NEW_CHAT_TITLE, Conversation
+from studio.models.chat import Conversation
 from studio.models.errors import StudioError
 from studio.models.notices import NoticeAction
 from studio.models.settings import AppearanceSettings, Settings
 from studio.models.settings import Theme as ThemeChoice
+from studio.services.run_service import Steer
 from studio.views.actions import Actions, CommandId, WindowState
+from studio.views.chat_navigation import ChatNavigation
 from studio.views.context import Context
 from studio.views.dialogs.confirm import Question, confirm
-from studio.views.focus_order import next_tab_stop
-from studio.views.frame_ticker import FRAME_MS, FrameTicker
+from studio.views.focus_order import next_tab_stop, press_with_enter
+from studio.views.frame_ticker import FIGURES_MS, FRAME_MS, FrameTicker
 from studio.views.icons import app_icon
 from studio.views.model_actions import ModelActions
-from studio.views.monitor.status_line import POLL_MS, StatusLine
+from studio.views.monitor.pool_panel import PoolPanel
+from studio.views.monitor.status_line import StatusLine
 from studio.views.notices.notice_bar import NoticeBar
 from studio.views.panes import PaneArea
 from studio.views.ports import WindowServices
+from studio.views.run_watch import RunWatch
+from studio.views.settings.settings_window import SettingsWindow
 from studio.views.sidebar.conversation_list import Sidebar
+from studio.views.steer_menu import is_held, is_outside
 from studio.views.tasks import Tasks
 from studio.views.theme import Theme
 from studio.views.top_bar import TopBar
+from studio.views.window_size import fit_to_screen
 from studio.views.words import tr
 
 
@@ -45,7 +52,7 @@ class MainWindow(QMainWindow):
         self.setWindowTitle("Layby")
         self.setWindowIcon(app_icon())
         self.setAttribute(Qt.WidgetAttribute.WA_QuitOnClose, False)  # the services end after it
-        self.resize(1280, 800)
+        fit_to_screen(self)
         self._services = services
         self._theme = theme = Theme(cast(QApplication, QApplication.instance()))
         tasks = Tasks(services.notices)
@@ -54,8 +61,9 @@ class MainWindow(QMainWindow):
             theme=theme,
             tasks=tasks,
             model_actions=ModelActions(services.models, tasks, self),
+            watch=RunWatch(services.runs, self),
             frames=FrameTicker(self, FRAME_MS),
-            figures=FrameTicker(self, POLL_MS),
+            figures=FrameTicker(self, FIGURES_MS),
         )
         self._closed = asyncio.Event()
         self._dressed_as: AppearanceSettings | None = None
@@ -64,12 +72,15 @@ class MainWindow(QMainWindow):
         self._top = TopBar(self.context, self)
         self.notice_bar = NoticeBar(services.notices, theme, self)
         self.panes = PaneArea(self.context, self)
+        self._navigation = ChatNavigation(self.context, self.panes)
+        self.pool_panel = PoolPanel(self.context, self)
+        self.settings_window = SettingsWindow(services.settings, services.notices, self)
         self._status = StatusLine(self.context, self)
         self._lay_out()
         self.commands = Actions(self.menuBar(), self._handlers(), self)
         self._connect()
         self._update_commands()
-        tasks.start(self._show_first_chat())
+        self._navigation.show_first()
 
     async def wait_closed(self) -> None:
         """Return once the user has closed the window."""
@@ -83,6 +94,8 @@ class MainWindow(QMainWindow):
             self._sidebar.close_sidebar()
             self._top.selector.close_selector()
             self.notice_bar.close_bar()
+            self.context.watch.set_paused(is_paused=True)
+            self.settings_window.close()
             self._status.close_line()
             self.panes.close_area()
             self.context.tasks.cancel_all()
@@ -96,6 +109,10 @@ class MainWindow(QMainWindow):
         reason = Qt.FocusReason
         stop.setFocus(reason.TabFocusReason if forward else reason.BacktabFocusReason)
         return True
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if not press_with_enter(self.focusWidget(), event):
+            super().keyPressEvent(event)
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
@@ -124,6 +141,7 @@ class MainWindow(QMainWindow):
         upper.setSpacing(0)
         upper.addWidget(self._sidebar)
         upper.addLayout(centre, 1)
+        upper.addWidget(self.pool_panel)
         page = QWidget(self)
         layout = QVBoxLayout(page)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -133,13 +151,17 @@ class MainWindow(QMainWindow):
         self.setCentralWidget(page)
 
     def _connect(self) -> None:
-        self._sidebar.chosen.connect(self._show_chat)
-        self._sidebar.new_wanted.connect(self._new_chat)
+        self._sidebar.chosen.connect(self._navigation.show)
+        self._sidebar.new_wanted.connect(self._navigation.show_new)
         self._sidebar.delete_wanted.connect(self._ask_to_delete)
+        self._sidebar.split_wanted.connect(self._navigation.show_beside)
         self._top.sidebar_wanted.connect(self._toggle_sidebar)
-        self._top.split_wanted.connect(self._split)
+        self._top.split_wanted.connect(self._navigation.split)
         self.notice_bar.action_wanted.connect(self._do_notice_action)
         self.panes.changed.connect(self._update_commands)
+        self.context.watch.ticked.connect(self._update_commands)
+        self._status.pool_wanted.connect(self._toggle_pool)
+        self.pool_panel.close_wanted.connect(self._toggle_pool)
         chats, models = self._services.chats, self._services.models
         self._disconnects = (
             chats.chat_added.connect(lambda _chat: self._update_commands()),
@@ -151,18 +173,23 @@ class MainWindow(QMainWindow):
 
     def _handlers(self) -> dict[CommandId, Callable[[], object]]:
         return {
-            CommandId.NEW_CHAT: self._new_chat,
+            CommandId.NEW_CHAT: self._navigation.show_new,
             CommandId.SEARCH: self._search,
             CommandId.RENAME_CHAT: self._rename,
             CommandId.DELETE_CHAT: lambda: self._ask_to_delete(self._meant_chat()),
             CommandId.STOP: lambda: self.panes.active.stop(),
+            CommandId.GO_FIRST: lambda: self.panes.active.steer(Steer.GO_FIRST),
+            CommandId.PARK: lambda: self.panes.active.steer(Steer.PARK),
+            CommandId.NEVER_PARK: lambda: self.panes.active.toggle_pin(),
+            CommandId.SETTINGS: self.settings_window.open,
             CommandId.QUIT: self.close,
             CommandId.SIDEBAR: self._toggle_sidebar,
-            CommandId.SPLIT: self._split,
+            CommandId.POOL: self._toggle_pool,
+            CommandId.SPLIT: self._navigation.split,
             CommandId.CLOSE_PANE: lambda: self.panes.close_pane(self.panes.active),
             CommandId.NEXT_PANE: self.panes.activate_next,
-            CommandId.NEXT_CHAT: lambda: self._step(1),
-            CommandId.PREVIOUS_CHAT: lambda: self._step(-1),
+            CommandId.NEXT_CHAT: lambda: self._navigation.step(1),
+            CommandId.PREVIOUS_CHAT: lambda: self._navigation.step(-1),
             CommandId.THEME_SYSTEM: lambda: self._choose_theme(ThemeChoice.SYSTEM),
             CommandId.THEME_LIGHT: lambda: self._choose_theme(ThemeChoice.LIGHT),
             CommandId.THEME_DARK: lambda: self._choose_theme(ThemeChoice.DARK),
@@ -174,27 +201,35 @@ class MainWindow(QMainWindow):
 
     def _update_commands(self) -> None:
         chat, chats = self.panes.active.chat, self._services.chats.chats
+        run = self.panes.active.run
         self.commands.update(
             WindowState(
                 has_chat=chat is not None,
                 is_running=chat is not None and chat.running_message is not None,
+                is_waiting=run is not None and is_outside(run),
+                can_park=run is not None
+                and self.context.watch.others.can_park
+                and not is_held(run),
+                is_pinned=run is not None and run.is_pinned,
                 num_chats=len(chats),
                 num_panes=len(self.panes.panes),
                 can_split=self.panes.can_split,
                 has_model=self._services.models.state is EngineState.READY,
                 has_sidebar=not self._sidebar.isHidden(),
+                has_pool_panel=not self.pool_panel.isHidden(),
                 theme=self._services.settings.settings.appearance.theme,
             )
         )
         is_single = len(self.panes.panes) == 1
         self._top.set_title(chat.title if chat is not None and is_single else "")
         self._top.set_can_split(can_split=self.panes.can_split)
-        self._sidebar.set_open(chat)
+        self._sidebar.set_open(chat, can_split=self.panes.can_split)
 
     def _rest_while_unseen(self) -> None:
         is_unseen = self.isMinimized() or not self.isVisible()
         self.context.frames.set_paused(is_paused=is_unseen)
         self.context.figures.set_paused(is_paused=is_unseen)
+        self.context.watch.set_paused(is_paused=is_unseen)
 
     def _dress(self, settings: Settings) -> None:
         appearance = settings.appearance
@@ -209,38 +244,6 @@ class MainWindow(QMainWindow):
             self._services.notices.report(error)
         self._update_commands()
 
-    def _show_chat(self, chat: Conversation) -> None:
-        self.context.tasks.start(self.panes.show_chat(chat))
-
-    def _new_chat(self) -> None:
-        self.context.tasks.start(self._show_new_chat())
-
-    async def _show_new_chat(self) -> None:
-        await self.panes.show_chat(await self._empty_chat())
-
-    async def _empty_chat(self) -> Conversation:
-        """A chat to begin with: one that nothing was done with yet, where there is one."""
-        for chat in self._services.chats.chats:
-            is_untouched = chat.is_loaded and not chat.messages and not chat.draft
-            if is_untouched and chat.title == NEW_CHAT_TITLE:
-                return chat
-        return await self._services.chats.new_chat()
-
-    def _split(self) -> None:
-        if self.panes.can_split:
-            self.context.tasks.start(self._split_with_other())
-
-    async def _split_with_other(self) -> None:
-        hidden = [chat for chat in self._services.chats.chats if self.panes.pane_of(chat) is None]
-        await self.panes.split(hidden[0] if hidden else await self._services.chats.new_chat())
-
-    def _step(self, places: int) -> None:
-        """Show the chat so many places further down the list, skipping what stands in other panes."""
-        chats, active = self._services.chats.chats, self.panes.active
-        free = [chat for chat in chats if self.panes.pane_of(chat) in (None, active)]
-        if active.chat in free and len(free) > 1:
-            self._show_chat(free[(free.index(active.chat) + places) % len(free)])
-
     def _search(self) -> None:
         self._sidebar.show()
         self._sidebar.focus_search()
@@ -248,6 +251,10 @@ class MainWindow(QMainWindow):
 
     def _toggle_sidebar(self) -> None:
         self._sidebar.setVisible(self._sidebar.isHidden())
+        self._update_commands()
+
+    def _toggle_pool(self) -> None:
+        self.pool_panel.setVisible(self.pool_panel.isHidden())
         self._update_commands()
 
     def _meant_chat(self) -> Conversation | None:
@@ -268,23 +275,16 @@ class MainWindow(QMainWindow):
             detail=tr("The chat and its messages are gone for good."),
             do=tr("Delete"),
         )
-        confirm(question, lambda: self._delete(chat), self)
-
-    def _delete(self, chat: Conversation) -> None:
-        self.context.tasks.start(self._services.chats.delete(chat))
+        delete = self._services.chats.delete
+        confirm(question, lambda: self.context.tasks.start(delete(chat)), self)
 
     def _on_chat_removed(self, chat: Conversation) -> None:
         pane = self.panes.pane_of(chat)
         if pane is not None and len(self.panes.panes) > 1:
             self.panes.close_pane(pane)
         elif pane is not None:
-            self.context.tasks.start(self._show_first_chat())
+            self._navigation.show_first()
         self._update_commands()
-
-    async def _show_first_chat(self) -> None:
-        chats = self._services.chats
-        await self.panes.active.show_chat(chats.chats[0] if chats.chats else await chats.new_chat())
-        self.panes.activate(self.panes.active)
 
     def _do_notice_action(self, action: NoticeAction) -> None:
         match action:
@@ -293,4 +293,6 @@ class MainWindow(QMainWindow):
             case NoticeAction.GET_MODEL:
                 self.context.model_actions.get_starter()
             case NoticeAction.NEW_CHAT:
-                self._new_chat()
+                self._navigation.show_new()
+            case NoticeAction.OPEN_SETTINGS:
+                self.settings_window.open()

@@ -16,6 +16,7 @@ from studio.views.context import Context
 
 MAX_PANES = 4
 _LEAST_PANE_PX = 320
+_LEAST_HEIGHT_PX = 320
 
 
 class PaneArea(QSplitter):
@@ -28,6 +29,7 @@ class PaneArea(QSplitter):
         self._context = context
         self.setChildrenCollapsible(False)
         self.setHandleWidth(1)
+        self.setMinimumHeight(_LEAST_HEIGHT_PX)
         self.panes: list[ChatPane] = []
         self._add_pane()
         self.active = self.panes[0]

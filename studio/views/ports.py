@@ -1,19 +1,18 @@
-"""What the window is given: the services, and the two small things that only the composition root can provide.
+"""What the window is given: the services, and the server's switch, which only the composition root can provide.
 
 GUI thread. Must not import other views.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from engine.api import EngineSnapshot
 from studio.models.signal import Signal
 from studio.services.chat_service import ChatService
 from studio.services.model_service import ModelService
 from studio.services.notice_service import NoticeService
+from studio.services.run_service import RunService
 from studio.services.settings_service import SettingsService
 
 
@@ -44,5 +43,4 @@ class WindowServices:
     notices: NoticeService
     settings: SettingsService
     server: ServerControl
-    read_snapshot: Callable[[], EngineSnapshot]
-    """The engine's last published state; returns at once."""
+    runs: RunService

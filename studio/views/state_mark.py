@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
@@ -53,6 +53,11 @@ def paint_mark(painter: QPainter, box: QRectF, words: StatusWords, colors: Color
             for left in (2.0, 7.0):
                 bar = QRectF(box.left() + left, box.top() + 1.5, 3, box.height() - 3)
                 painter.drawRoundedRect(bar, 1, 1)
+        case Mark.TURN:
+            painter.drawArc(ring, 16 * 60, _TURN * 3 // 4)
+            tip = ring.center() + QPointF(ring.width() / 2, 0)
+            painter.drawLine(tip, tip + QPointF(-2.6, -1.2))
+            painter.drawLine(tip, tip + QPointF(1.0, -2.8))
         case Mark.RING_DOT:
             painter.drawEllipse(ring)
             _fill(painter, color)
@@ -76,7 +81,7 @@ def _fill(painter: QPainter, color: QColor) -> None:
 
 
 class StateMark(QWidget):
-    """A mark as a widget, hidden while it is NONE. The words beside it say the same to a screen reader."""
+    """A mark as a widget, hidden while it is NONE; its tool tip and its accessible name are the words."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -87,6 +92,8 @@ class StateMark(QWidget):
     def show_state(self, words: StatusWords) -> None:
         if words != self._words:
             self._words = words
+            self.setToolTip(words.text)
+            self.setAccessibleName(words.text)
             self.setVisible(words.mark is not Mark.NONE)
             self.update()
 

@@ -25,6 +25,8 @@ class Mark(Enum):
     """Queued."""
     BARS = "bars"
     """Waiting for room."""
+    TURN = "turn"
+    """Coming back: a ring with an arrow's head."""
     RING_DOT = "ring_dot"
     """Done, not seen yet."""
     SQUARE = "square"
@@ -56,37 +58,39 @@ class StatusWords:
 
 def describe_reply(message: Message) -> StatusWords:
     """What stands under a reply."""
-    status, note = message.status, message.note
+    status = message.status
     match status:
         case MessageStatus.QUEUED:
-            return StatusWords(Mark.DOTS, _joined(tr("Queued"), note), Tone.WAITING)
+            return StatusWords(Mark.DOTS, tr("Queued"), Tone.WAITING)
         case MessageStatus.READING:
-            text = note or _reading(message)
-            return StatusWords(Mark.PIE, text, Tone.ACTIVE, message.progress)
+            return StatusWords(Mark.PIE, _reading(message), Tone.ACTIVE, message.progress)
         case MessageStatus.WRITING:
-            return StatusWords(Mark.DOT, _joined(tr("Writing"), _speed(message)), Tone.ACTIVE)
+            return StatusWords(Mark.DOT, joined(tr("Writing"), _speed(message)), Tone.ACTIVE)
         case MessageStatus.PARKED:
-            return StatusWords(Mark.BARS, note or tr("Waiting for room"), Tone.WAITING)
+            return StatusWords(Mark.BARS, tr("Parked"), Tone.WAITING)
         case MessageStatus.DONE:
             return StatusWords(Mark.NONE, figures(message))
         case MessageStatus.STOPPED:
-            return StatusWords(Mark.SQUARE, _joined(tr("Stopped"), figures(message)))
+            return StatusWords(Mark.SQUARE, joined(tr("Stopped"), figures(message)))
         case MessageStatus.LENGTH:
-            text = _joined(tr("Ended at the length limit"), figures(message))
+            text = joined(tr("Ended at the length limit"), figures(message))
             return StatusWords(Mark.SQUARE, text, Tone.WAITING)
         case MessageStatus.INTERRUPTED:
-            text = tr("Interrupted when Layby closed")
-            return StatusWords(Mark.BROKEN_RING, text, Tone.WAITING)
+            return _interrupted()
         case MessageStatus.FAILED:
-            return StatusWords(Mark.CROSS, _joined(tr("Failed"), note), Tone.FAILED)
+            return _failed(message.note)
     assert_never(status)
 
 
 def describe_chat(chat: Conversation, now_s: float) -> StatusWords:
     """What stands under a chat's title in the list: what its last reply does, or when it was last used."""
     last = chat.messages[-1] if chat.messages else None
-    if last is not None and (last.status.is_alive or last.status in _LASTING):
+    if last is not None and last.status.is_alive:
         return describe_reply(last)
+    if chat.last_status is MessageStatus.INTERRUPTED:
+        return _interrupted()
+    if chat.last_status is MessageStatus.FAILED:
+        return _failed(last.note if last is not None else "")
     if chat.has_unread:
         return StatusWords(Mark.RING_DOT, tr("Done"), Tone.ACTIVE)
     return StatusWords(Mark.NONE, when(chat.updated_s, now_s))
@@ -104,13 +108,20 @@ def figures(message: Message) -> str:
         parts.append(tr("first token {time}").format(time=seconds(stats.first_token_s)))
     if stats.parked_s:
         parts.append(tr("parked {time}").format(time=seconds(stats.parked_s)))
-    return _joined(*parts)
+    return joined(*parts)
 
 
-_LASTING = frozenset({MessageStatus.INTERRUPTED, MessageStatus.FAILED})
+def _interrupted() -> StatusWords:
+    return StatusWords(Mark.BROKEN_RING, tr("Interrupted when Layby closed"), Tone.WAITING)
+
+
+def _failed(note: str) -> StatusWords:
+    return StatusWords(Mark.CROSS, joined(tr("Failed"), note), Tone.FAILED)
 
 
 def _reading(message: Message) -> str:
+    if message.reread_tokens:
+        return tr("Re-reading {tokens}").format(tokens=tokens(message.reread_tokens))
     total = message.stats.prompt_tokens
     if total is None:
         return tr("Reading the prompt")
@@ -123,5 +134,6 @@ def _speed(message: Message) -> str:
     return tr("{speed} tok/s").format(speed=rate(speed)) if speed else ""
 
 
-def _joined(*parts: str) -> str:
+def joined(*parts: str) -> str:
+    """The parts that are not empty, with a dot between them."""
     return " · ".join(part for part in parts if part)

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import QApplication
 from studio.models.settings import Theme as ThemeChoice
 
 THEMES = files("resources") / "themes"
+NUM_HUES = 12
 _SMALLEST_PX = 11
 
 
@@ -52,6 +53,12 @@ def load_colors(choice: ThemeChoice) -> Colors:
     return Colors(**{name: QColor(value) for name, value in json.loads(text).items()})
 
 
+def load_hues(choice: ThemeChoice) -> tuple[QColor, ...]:
+    """NUM_HUES colours that tell chats apart, also for the colour-blind; at least 3:1 on window and sidebar."""
+    hues = json.loads((THEMES / "hues.json").read_text(encoding="utf-8"))
+    return tuple(QColor(value) for value in hues[choice.value])
+
+
 class Theme:
     """What the window looks like now. `apply` changes it for every widget there is."""
 
@@ -61,6 +68,7 @@ class Theme:
         self._family = app.font().family()
         self._code_family = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont).family()
         self.colors = load_colors(ThemeChoice.LIGHT)
+        self.hues = load_hues(ThemeChoice.LIGHT)
         self.text_px = 14
         app.styleHints().colorSchemeChanged.connect(self._on_scheme_changed)
 
@@ -73,6 +81,7 @@ class Theme:
             is_dark = scheme is Qt.ColorScheme.Dark
             choice = ThemeChoice.DARK if is_dark else ThemeChoice.LIGHT
         self.colors = load_colors(choice)
+        self.hues = load_hues(choice)
         self._app.setFont(self.font(self.ui_px))
         self._app.setPalette(_palette(self.colors))
         self._app.setStyleSheet(self._style_sheet())

@@ -50,6 +50,27 @@ def seconds(duration_s: float) -> str:
     return tr("{minutes} min {seconds} s").format(minutes=minutes, seconds=rest)
 
 
+def shortened(text: str, most_chars: int) -> str:
+    """The text, or its beginning with an ellipsis where it is longer."""
+    return text if len(text) <= most_chars else text[: most_chars - 1].rstrip() + "…"
+
+
+def elapsed(duration_s: float) -> str:
+    """Whole seconds, for a time that still runs: 0 s, 8 s, 3 min 5 s."""
+    minutes, rest = divmod(round(max(0.0, duration_s)), 60)
+    if minutes:
+        return tr("{minutes} min {seconds} s").format(minutes=minutes, seconds=rest)
+    return tr("{figure} s").format(figure=rest)
+
+
+def memory(num_bytes: int) -> str:
+    """26 MB, 8 GB: binary units, as memory is sold and as the settings count it."""
+    if num_bytes < 1 << 30:
+        return tr("{figure} MB").format(figure=f"{num_bytes / (1 << 20):.0f}")
+    figure = f"{num_bytes / (1 << 30):.1f}".removesuffix(".0")
+    return tr("{figure} GB").format(figure=figure)
+
+
 def size(num_bytes: int) -> str:
     """98 MB, 4.1 GB: decimal units, as file managers and download pages use."""
     if num_bytes < _GB - _MB / 2:

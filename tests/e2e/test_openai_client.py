@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterator
 
 import openai
 import pytest
 
-from fakes.http_driver import WatchedEngine
+from fakes.http_driver import TIMEOUT_S, WatchedEngine
 from studio.models.server_settings import ServerSettings
 from studio.server.thread import ServerThread
 
@@ -91,6 +92,43 @@ def test_async_client_whole_and_streamed(base_url: str) -> None:
             return whole.choices[0].message.content, text
 
     assert asyncio.run(ask()) == (REPLY, REPLY)
+
+
+def test_a_stream_and_a_whole_reply_outlast_a_park_of_more_than_two_seconds(
+    engine: WatchedEngine, client: openai.OpenAI
+) -> None:
+    engine.auto = False
+    texts: dict[str, str | None] = {}
+
+    def ask_whole() -> None:
+        answer = client.chat.completions.create(model="tiny", messages=ASK)
+        texts["whole"] = answer.choices[0].message.content
+
+    def ask_streamed() -> None:
+        stream = client.chat.completions.create(model="tiny", messages=ASK, stream=True)
+        parts = [chunk.choices[0].delta.content or "" for chunk in stream]
+        texts["streamed"] = "".join(parts)
+
+    askers = [threading.Thread(target=ask) for ask in (ask_whole, ask_streamed)]
+    for asker in askers:
+        asker.start()
+    ids = engine.wait_for_requests(2)
+
+    def come_back() -> None:
+        for request_id in ids:
+            engine.restore(request_id)
+            engine.say(request_id, " friend.")
+            engine.finish(request_id)
+
+    for request_id in ids:
+        engine.start(request_id)
+        engine.say(request_id, "Hello there,")
+        engine.park(request_id)
+    return_trip = threading.Timer(2.3, come_back)
+    return_trip.start()
+    for thread in (return_trip, *askers):
+        thread.join(TIMEOUT_S)
+    assert texts == {"whole": REPLY, "streamed": REPLY}
 
 
 def test_a_stream_that_is_closed_early_is_aborted(

@@ -6,6 +6,7 @@ Unscripted, every request is answered at once, on the calling thread, by one del
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from engine.api import (
@@ -21,8 +22,10 @@ from engine.api import (
     LoadOptions,
     ModelChanged,
     ModelInfo,
+    Parked,
     PoolUsage,
     Request,
+    Restored,
     Started,
     TokenDelta,
     UnloadModel,
@@ -30,6 +33,7 @@ from engine.api import (
     Usage,
 )
 from engine.errors import EngineError, ModelUnavailable
+from engine.runs import ParkCause, ParkReason, ParkUsage, Run
 
 TINY_MODEL = ModelInfo(
     name="tiny",
@@ -125,6 +129,33 @@ class FakeEngine:
     def say(self, request_id: str, text: str) -> None:
         self.alive[request_id] += 1
         self.emit(TokenDelta(request_id=request_id, text=text, token_ids=(self.alive[request_id],)))
+
+    def park(
+        self,
+        request_id: str,
+        *,
+        held_tokens: int = 9,
+        place: int = 1,
+        cause: ParkCause = ParkCause.PAGES_SHORT,
+    ) -> None:
+        reason = ParkReason(cause=cause)
+        self.emit(
+            Parked(request_id=request_id, held_tokens=held_tokens, place=place, reason=reason)
+        )
+
+    def restore(
+        self, request_id: str, *, parked_s: float = 1.0, recomputed_tokens: int = 0
+    ) -> None:
+        self.emit(
+            Restored(request_id=request_id, parked_s=parked_s, recomputed_tokens=recomputed_tokens)
+        )
+
+    def publish(
+        self, *runs: Run, pool: PoolUsage | None = None, parks: ParkUsage | None = None
+    ) -> None:
+        """Let the snapshot list these requests, and no others."""
+        old = self._snapshot
+        self._snapshot = replace(old, runs=runs, pool=pool or old.pool, parks=parks or old.parks)
 
     def finish(self, request_id: str, reason: FinishReason = FinishReason.STOP) -> None:
         tokens = self.alive.pop(request_id)

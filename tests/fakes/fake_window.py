@@ -19,6 +19,7 @@ from studio.services.chat_service import ChatService
 from studio.services.history_store import HistoryStore
 from studio.services.model_catalog import read_catalog
 from studio.services.notice_service import NoticeService
+from studio.services.run_service import RunService
 from studio.services.settings_service import SettingsService
 from studio.views.main_window import MainWindow
 from studio.views.ports import WindowServices
@@ -162,9 +163,10 @@ async def open_stage(
         notices=notices,
         settings=settings,
         server=server,
-        read_snapshot=engine.snapshot,
+        runs=RunService(client, chats),
     )
     window = MainWindow(services)
+    window.resize(1280, 800)  # whatever the screen of the test run
     window.show()
     try:
         await until(lambda: window.panes.active.chat is not None)

@@ -14,8 +14,11 @@ import pytest
 
 from engine.api import Device
 from engine.errors import NotEnoughMemory
+from fakes.tiny_files import write_tiny_gguf
 from studio.__main__ import main
+from studio.app import inspect_for_command_line
 from studio.models.errors import StoreBusy
+from studio.models.park_settings import OnOff, ParkPolicy
 from studio.models.settings import Settings
 from studio.paths import Paths, find_paths
 from studio.services.settings_service import SettingsService
@@ -31,6 +34,7 @@ class Program(ModuleType):
         self.served: list[Settings] = []
         self.windows: list[Settings] = []
         self.error: Exception | None = None
+        self.inspect_for_command_line = inspect_for_command_line
 
     def run_server(self, settings: SettingsService, paths: Paths) -> int:
         self.served.append(settings.settings)
@@ -67,9 +71,7 @@ def _logging_as_before() -> Iterator[None]:
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    path = tmp_path / "Tiny.gguf"
-    path.write_bytes(b"GGUF" + bytes(96))
-    return path
+    return write_tiny_gguf(tmp_path).rename(tmp_path / "Tiny.gguf")
 
 
 def test_serve_takes_every_flag_other_programs_rely_on(program: Program, model: Path) -> None:
@@ -87,6 +89,68 @@ def test_serve_takes_every_flag_other_programs_rely_on(program: Program, model: 
     )
     assert (engine.threads, engine.device, engine.seed) == (1, Device.CPU, -5)
     assert (server.host, server.port, server.api_key) == ("0.0.0.0", 0, "k")
+
+
+def test_serve_takes_the_flags_of_parking(program: Program, model: Path) -> None:
+    flags = (
+        "--preempt-ram -1 --preempt-policy cost --no-preempt-async --sse-ping-interval 5 "
+        "--context-shift --test-preempt-every 8 --test-preempt-planner off --test-preempt-copy"
+    )
+    assert main(["serve", "-m", str(model), *flags.split()]) == 0
+    (settings,) = program.served
+    assert (settings.park.ram_mib, settings.park.policy) == (-1, ParkPolicy.COST)
+    assert not settings.park.is_async
+    assert settings.server.server_settings().sse_ping_interval_s == 5
+    assert settings.engine.context_shift
+    test = settings.park_test
+    assert (test.every_tokens, test.planner, test.copies) == (8, OnOff.OFF, True)
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "allowed"),
+    [
+        ("--preempt-policy", "fair", "fcfs, cost, smallest, largest, youngest, oldest"),
+        ("--test-preempt-resume", "tail", "head, pass"),
+        ("--test-preempt-planner", "maybe", "on, off"),
+        ("--preempt-ram", "-2", "-1 to 1073741824"),
+        ("--preempt-ram", "much", "-1 to 1073741824"),
+    ],
+)
+def test_an_unknown_value_refuses_the_start_and_names_what_is_allowed(
+    flag: str, value: str, allowed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as exit_code:
+        main(["serve", flag, value])
+    assert exit_code.value.code == 2
+    words = capsys.readouterr().err
+    assert value in words
+    assert allowed in words
+
+
+def test_variables_of_another_server_mean_the_same_and_ours_win(
+    program: Program,
+    model: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("LLAMA_ARG_PREEMPT_RAM", "100")
+    monkeypatch.setenv("LLAMA_ARG_PREEMPT_ASYNC", "off")
+    assert main(["serve", "-m", str(model)]) == 0
+    assert (program.served[0].park.ram_mib, program.served[0].park.is_async) == (100, False)
+    monkeypatch.setenv("LAYBY_PREEMPT_RAM", "200")
+    assert main(["serve", "-m", str(model)]) == 0
+    assert program.served[1].park.ram_mib == 200
+    monkeypatch.setenv("LLAMA_ARG_PREEMPT_POLICY", "fair")
+    assert main(["serve", "-m", str(model)]) == 2
+    assert "LLAMA_ARG_PREEMPT_POLICY is 'fair'; give one of fcfs, cost" in capsys.readouterr().err
+
+
+def test_knobs_of_tests_are_not_in_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["serve", "--help"])
+    words = capsys.readouterr().out
+    assert "--preempt-ram" in words
+    assert "--test-" not in words
 
 
 def test_long_names_and_variables_mean_the_same_and_flags_win(
@@ -110,6 +174,22 @@ def test_without_a_command_the_window_opens_and_logs_to_its_file(
     assert main(["--model", "Tiny", "-c", "100", "--log-level", "debug"]) == 0
     assert program.windows[0].engine.ctx_size == 100
     assert find_paths().log_file.exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is always a display")
+def test_a_window_without_a_display_is_refused_in_one_line(
+    program: Program, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
+        monkeypatch.delenv(name, raising=False)
+    assert main([]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("layby: no display")
+    assert said.endswith("use `layby serve`\n")
+    assert said.count("\n") == 1
+    assert program.windows == []
+    monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-0")
+    assert main([]) == 0
 
 
 @pytest.mark.parametrize(
@@ -183,20 +263,64 @@ def test_models_are_added_listed_verified_and_removed(
 
     assert out("list").startswith("The library is empty.\nTo fetch: layby models get smollm2-135m")
     assert out("add", str(model)) == f"Tiny is in the library, from {model}\n"
-    assert out("list").splitlines()[0].split() == ["Tiny", "0", "MB", "linked", str(model)]
+    size = f"{model.stat().st_size / 1e6:.0f}"
+    assert out("list").splitlines()[0].split() == ["Tiny", size, "MB", "linked", str(model)]
     (record,) = json.loads(out("list", "--json"))
     assert record == {
         "name": "Tiny",
         "path": str(model),
-        "size_bytes": 100,
+        "size_bytes": model.stat().st_size,
         "sha256": None,
         "source": "linked",
         "is_missing": False,
     }
-    assert out("verify").startswith("unknown  Tiny  Tiny.gguf  sha256 ")
+    assert out("verify").startswith("sound    Tiny  Tiny.gguf  sha256 ")
     assert out("remove", "tiny") == "Tiny is forgotten; its files stay\n"
     assert model.exists()
     assert json.loads(out("list", "--json")) == []
+
+
+def broken_models(folder: Path, sound: Path) -> dict[Path, str]:
+    """Models that cannot be loaded, each with what is said about it."""
+    short, cut, other = folder / "short.gguf", folder / "cut.gguf", folder / "other.gguf"
+    short.write_bytes(b"GGUF" + bytes(16))
+    cut.write_bytes(sound.read_bytes()[:-1000])
+    other.write_bytes(b"not a model")
+    pickled = folder / "pickled"
+    pickled.mkdir()
+    (pickled / "config.json").write_text(json.dumps({"model_type": "llama"}))
+    (pickled / "pytorch_model.bin").write_bytes(b"PK")
+    return {
+        short: "short.gguf: ",
+        cut: "cut.gguf: ",
+        other: "begins with 6e 6f 74 20",
+        pickled: "pickle",
+    }
+
+
+def test_what_the_engine_refuses_does_not_enter_the_library(
+    tmp_path: Path, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path, words in broken_models(tmp_path, model).items():
+        assert main(["models", "add", str(path)]) == 1
+        said = capsys.readouterr().err
+        assert words in said
+        assert said.count("\n") == 1
+    assert not find_paths().models_folder.exists()
+
+
+def test_a_model_damaged_later_fails_the_verification_and_the_others_are_still_told(
+    model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = model.with_name("Other.gguf")
+    other.write_bytes(model.read_bytes())
+    assert main(["models", "add", str(model)]) == main(["models", "add", str(other)]) == 0
+    model.write_bytes(model.read_bytes()[:-1000])
+    capsys.readouterr()
+    assert main(["models", "verify"]) == 1
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith("WRONG    Tiny  Tiny.gguf: ")
+    assert second.startswith("sound    Other  Other.gguf  sha256 ")
 
 
 def a_fetched_model() -> Path:
@@ -226,6 +350,18 @@ def test_a_wrong_hash_fails_the_verification(capsys: pytest.CaptureFixture[str])
 def test_ctrl_c_is_no_traceback(program: Program, capsys: pytest.CaptureFixture[str]) -> None:
     program.error = KeyboardInterrupt()  # type: ignore[assignment]
     assert main([]) == 130
+    assert capsys.readouterr().err == "layby: stopped\n"
+
+
+def test_ctrl_c_while_modules_load_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Interrupted(ModuleType):
+        def __getattr__(self, name: str) -> object:
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "studio.cli.commands", Interrupted("studio.cli.commands"))
+    assert main(["models", "list"]) == 130
     assert capsys.readouterr().err == "layby: stopped\n"
 
 

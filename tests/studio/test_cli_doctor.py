@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import re
 import socket
+import threading
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from fakes.fake_engine import FakeEngine
+from fakes.tiny_files import write_tiny_gguf
 from studio.__main__ import main
+from studio.app import inspect_for_command_line
 from studio.cli.checks import Check, Level
 from studio.cli.doctor import check_folders, check_library, check_port, check_settings
 from studio.cli.machine_checks import check_machine
 from studio.cli.package_checks import NEEDED, OPTIONAL, check_packages
+from studio.models.server_settings import ServerSettings
 from studio.models.settings import LocalServerSettings
 from studio.paths import find_paths
+from studio.server.thread import ServerThread
 from studio.services.model_catalog import read_catalog
 from studio.services.model_library_service import ModelLibraryService
 from studio.services.settings_service import SettingsService
 
 ROOT = Path(__file__).resolve().parents[2]
+
+
+def hang_up(listener: socket.socket) -> None:
+    """Another program: takes one connection and says nothing."""
+    listener.accept()[0].close()
 
 
 def levels(checks: list[Check]) -> list[Level]:
@@ -74,23 +85,55 @@ def test_a_port_in_use_is_a_warning_with_a_remedy() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        check = check_port(LocalServerSettings(port=taken.getsockname()[1]))
+        thread = threading.Thread(target=hang_up, args=(taken,))
+        thread.start()
+        (check,) = check_port(LocalServerSettings(port=taken.getsockname()[1]))
+        thread.join()
     assert check.level is Level.WARN
     assert "--port" in check.text
-    assert check_port(LocalServerSettings(port=0)).level is Level.OK
+    assert levels(list(check_port(LocalServerSettings(port=0)))) == [Level.OK]
+
+
+def test_a_layby_that_listens_is_told_from_another_program() -> None:
+    server = ServerThread(FakeEngine(), ServerSettings(port=0))
+    server.start()
+    try:
+        (check,) = check_port(LocalServerSettings(port=server.address[1]))
+    finally:
+        server.stop()
+    assert check.level is Level.OK
+    assert "a Layby server answers" in check.text
+    assert check.text.endswith(": ok")
+
+
+def test_a_check_that_breaks_silences_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("no folder")
+    monkeypatch.setenv("LAYBY_HOME", str(blocked))
+    assert main(["doctor"]) == 1
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["fail", "models"] in [words[:2] for words in lines]
+    assert lines[-1][1] == "port"
 
 
 def test_a_host_that_is_none_is_a_warning() -> None:
-    assert check_port(LocalServerSettings(host="256.1.1.1")).level is Level.WARN
+    assert levels(list(check_port(LocalServerSettings(host="256.1.1.1")))) == [Level.WARN]
 
 
 def test_an_empty_library_and_dead_links_say_what_to_do(tmp_path: Path) -> None:
-    library = ModelLibraryService(tmp_path / "models", read_catalog())
+    library = ModelLibraryService(
+        tmp_path / "models", read_catalog(), inspect=inspect_for_command_line
+    )
     (check,) = check_library(library)
     assert "layby models get smollm2-135m" in check.text
-    path = tmp_path / "gone.gguf"
-    path.write_bytes(b"GGUF")
+    path = write_tiny_gguf(tmp_path).rename(tmp_path / "gone.gguf")
     library.add(path)
+    path.write_bytes(path.read_bytes()[:-1000])
+    sound, damaged = check_library(library)
+    assert (sound.level, damaged.level) == (Level.OK, Level.WARN)
+    assert damaged.text.startswith("gone cannot be loaded: gone.gguf: ")
     path.unlink()
     assert "layby models remove gone" in list(check_library(library))[-1].text
 

@@ -6,21 +6,29 @@ no more.
 
 from __future__ import annotations
 
+import time
+
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from engine.api import EngineState
 from engine.errors import ModelUnavailable
+from engine.runs import Run
 from studio.models.chat import NEW_CHAT_TITLE, Conversation, Message, Role
+from studio.models.notices import Notice, NoticeLevel
+from studio.services.run_service import Steer
 from studio.views.chat.chat_view import SIDE_PX, ChatView, column_of
 from studio.views.chat.composer import Composer
+from studio.views.chat.status_strip import StatusStrip
 from studio.views.context import Context
 from studio.views.elided_label import ElidedLabel
 from studio.views.icon_button import IconButton
 from studio.views.start_view import StartView
-from studio.views.words import tr
+from studio.views.words import shortened, tr
 
+_PROMPT_CHARS = 24
+"""Of a title in the empty field to write in: the prompt has to stay on one line in the narrowest pane."""
 _OUT_PX = 8
 """How far the field to write in reaches out of the column of text."""
 
@@ -50,7 +58,11 @@ class ChatPane(QWidget):
         self.composer.edited.connect(self._on_edited)
         self.composer.submitted.connect(self._on_submitted)
         self.composer.stopped.connect(self.stop)
-        self._composer_frame = QHBoxLayout()
+        self.strip = StatusStrip(context.theme, self)
+        self.strip.steer_wanted.connect(self.steer)
+        self._composer_frame = QVBoxLayout()
+        self._composer_frame.setSpacing(0)
+        self._composer_frame.addWidget(self.strip)
         self._composer_frame.addWidget(self.composer)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -59,6 +71,7 @@ class ChatPane(QWidget):
         layout.addWidget(self._stack, 1)
         layout.addLayout(self._composer_frame)
         self.setFocusProxy(self.composer)
+        context.watch.ticked.connect(self._show_strip)
         self._disconnects = (
             self._chats.chat_changed.connect(self._on_chat_changed),
             self._chats.message_added.connect(self._on_message_added),
@@ -89,6 +102,7 @@ class ChatPane(QWidget):
         """Listen no more and let the widget go."""
         for disconnect in self._disconnects:
             disconnect()
+        self._context.watch.ticked.disconnect(self._show_strip)
         if self.chat is not None:
             self._chats.set_visible(self.chat, is_visible=False)
             self.chat = None
@@ -101,6 +115,21 @@ class ChatPane(QWidget):
         """End the reply of this pane's chat."""
         if self.chat is not None:
             self._chats.stop(self.chat)
+
+    def steer(self, steer: Steer) -> None:
+        """Do something about the reply of this pane's chat."""
+        if self.chat is not None:
+            self._context.services.runs.steer_chat(self.chat, steer)
+
+    @property
+    def run(self) -> Run | None:
+        """Where the reply of this pane's chat stands in the engine."""
+        return self._context.watch.run_of(self.chat) if self.chat is not None else None
+
+    def toggle_pin(self) -> None:
+        """Never park the reply of this pane's chat, or let go of that."""
+        if (run := self.run) is not None:
+            self.steer(Steer.UNPIN if run.is_pinned else Steer.PIN)
 
     def set_header_visible(self, *, is_visible: bool) -> None:
         """The title stands in the pane only where there are several."""
@@ -144,11 +173,20 @@ class ChatPane(QWidget):
         if chat is self.chat:
             self._header.set_title(chat.title)
             self.composer.set_prompt(
-                tr("Message {chat}").format(chat=chat.title)
+                tr("Message {chat}").format(chat=shortened(chat.title, _PROMPT_CHARS))
                 if chat.title != NEW_CHAT_TITLE
                 else tr("Write a message")
             )
             self.composer.set_running(is_running=chat.running_message is not None)
+            self._show_strip()
+
+    def _show_strip(self) -> None:
+        chat = self.chat
+        self.strip.setVisible(chat is not None and bool(chat.messages))
+        if chat is None or (reply := chat.running_message) is None:
+            self.strip.show_nothing()
+            return
+        self.strip.show_reply(reply, self.run, self._context.watch.others, time.time())
 
     def _on_message_added(self, message: Message) -> None:
         if self.chat is None or message.chat_id != self.chat.chat_id:
@@ -180,16 +218,25 @@ class ChatPane(QWidget):
     async def _send(self, chat: Conversation, text: str) -> None:
         """Send, and empty the field only once that has worked and if nobody typed on meanwhile."""
         if self._models.state is not EngineState.READY:
-            self._context.services.notices.report(ModelUnavailable(self._reason_to_wait()))
+            self._say_why_not()
             return
         is_sent = await self._chats.send(chat, text)
         if is_sent and chat is self.chat and self.composer.text() == text:
             self.composer.clear()
 
-    def _reason_to_wait(self) -> str:
-        if self._models.fetching is not None or self._models.state is EngineState.LOADING:
-            return tr("The model is not ready yet; your text stays where it is until then.")
-        return tr("Choose a model first; your text stays where it is.")
+    def _say_why_not(self) -> None:
+        notices = self._context.services.notices
+        if self._models.state is EngineState.LOADING:
+            notices.show(_still(tr("The model is still loading; your text is kept.")))
+        elif self._models.fetching is not None:
+            notices.show(_still(tr("The model is still being fetched; your text is kept.")))
+        else:
+            notices.report(ModelUnavailable(tr("choose one first; your text is kept")))
+
+
+def _still(words: str) -> Notice:
+    """With the code of the error that it stands for, so that it goes when a model is ready."""
+    return Notice(code=ModelUnavailable.code, level=NoticeLevel.INFO, text=words)
 
 
 class _PaneHeader(QWidget):

@@ -77,6 +77,7 @@ class Composer(QFrame):
     def set_prompt(self, words: str) -> None:
         """Say where the text goes to, in the empty field and to a screen reader."""
         self._input.setPlaceholderText(words)
+        self._input.viewport().update()  # Qt leaves the old words there until something is typed
         self._input.setAccessibleName(words)
 
     def _show_state(self) -> None:

@@ -134,10 +134,11 @@ class ReplyView(MessageView):
 
     def _show_state(self) -> None:
         words = describe_reply(self.message)
+        text = "" if self.message.status.is_alive else words.text  # the strip has the words
         self._mark.show_state(words)
-        if self._state.text() != words.text:
-            self._state.setText(words.text)
-            self._state.setToolTip(words.text)
+        if self._state.text() != text:
+            self._state.setText(text)
+            self._state.setToolTip(text)
         name = _LABEL_OF_TONE[words.tone]
         if self._state.objectName() != name:
             self._state.setObjectName(name)

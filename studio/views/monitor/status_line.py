@@ -1,25 +1,25 @@
 """The line at the bottom: how full the pool is, what runs and waits, how fast, the model, the local server. GUI thread.
 
-Drawn from the engine's snapshot at most four times a second, and not at all while nobody can see it.
+Drawn when the window's watch has looked. The pool's part is a button that opens the pool panel.
 """
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPoint, Qt, QTimer
-from PySide6.QtGui import QGuiApplication, QHideEvent, QShowEvent
+from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QWidget
 
 from engine.api import EngineSnapshot, EngineState, PoolUsage
 from studio.views.context import Context
 from studio.views.elided_label import ElidedLabel
 from studio.views.monitor.pool_bar import PoolBar, used_pages
-from studio.views.words import count, rate, tr
-
-POLL_MS = 250
+from studio.views.words import count, memory, rate, tr
 
 
 class StatusLine(QWidget):
     """Always there."""
+
+    pool_wanted = Signal()
 
     def __init__(self, context: Context, parent: QWidget) -> None:
         super().__init__(parent)
@@ -28,7 +28,10 @@ class StatusLine(QWidget):
         self._context = context
         self._server = context.services.server
         self._bar = PoolBar(context.theme, self)
-        self._pool = QLabel(self)
+        self._pool = QPushButton(self)
+        self._pool.setObjectName("quiet")
+        self._pool.setToolTip(tr("Who is in the pool, and who waits  Ctrl+Shift+U"))
+        self._pool.clicked.connect(self.pool_wanted)
         self._work = QLabel(self)
         self._model = ElidedLabel(self)
         self._model.setAlignment(Qt.AlignmentFlag.AlignRight)
@@ -38,41 +41,28 @@ class StatusLine(QWidget):
         self.server_menu = QMenu(self)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(12, 3, 8, 3)
-        layout.setSpacing(12)
+        layout.setSpacing(8)
         layout.addWidget(self._bar)
         layout.addWidget(self._pool)
         layout.addWidget(self._work)
         layout.addWidget(self._model, 1)
         layout.addWidget(self._address)
         self._disconnect = self._server.changed.connect(self._show_server)
-        self._timer = QTimer(self)
-        self._timer.setInterval(POLL_MS)
-        self._timer.timeout.connect(self.refresh)
+        context.watch.ticked.connect(self.refresh)
         self._show_server()
         self.refresh()
 
     def close_line(self) -> None:
         """Follow the server no longer."""
         self._disconnect()
-        self._timer.stop()
 
     def refresh(self) -> None:
         """Show the engine's last snapshot."""
-        if self.window().isMinimized():
-            return
-        snapshot = self._context.services.read_snapshot()
+        snapshot = self._context.watch.snapshot
         self._bar.show_pool(snapshot.pool)
         _set_text(self._pool, pool_words(snapshot.pool))
         _set_text(self._work, work_words(snapshot))
         self._model.set_text(model_words(snapshot))
-
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        self._timer.start()
-
-    def hideEvent(self, event: QHideEvent) -> None:
-        super().hideEvent(event)
-        self._timer.stop()
 
     def _show_server(self) -> None:
         address = self._server.address
@@ -117,9 +107,11 @@ def work_words(snapshot: EngineSnapshot) -> str:
     parts = [
         (snapshot.running, tr("{number} running")),
         (snapshot.waiting, tr("{number} queued")),
-        (snapshot.parked, tr("{number} waiting for room")),
+        (snapshot.parked, tr("{number} parked")),
     ]
     words = [text.format(number=number) for number, text in parts if number]
+    if snapshot.parked and snapshot.parks.used_bytes:
+        words.append(tr("{size} set aside").format(size=memory(snapshot.parks.used_bytes)))
     if snapshot.running and snapshot.tokens_per_s:
         words.append(tr("{speed} tok/s").format(speed=rate(snapshot.tokens_per_s)))
     return " · ".join(words)
@@ -140,6 +132,6 @@ def model_words(snapshot: EngineSnapshot) -> str:
     return tr("no model")
 
 
-def _set_text(label: QLabel, text: str) -> None:
+def _set_text(label: QLabel | QPushButton, text: str) -> None:
     if label.text() != text:
         label.setText(text)

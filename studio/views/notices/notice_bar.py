@@ -69,8 +69,8 @@ class NoticeBar(QFrame):
             self._draw_icon(self._notice.level)
 
     def _show(self, notice: Notice) -> None:
-        detail = notice.detail[:1].upper() + notice.detail[1:]
-        self._text.setText(f"{notice.text.rstrip('.')}. {detail}" if detail else notice.text)
+        text, detail = notice.text, notice.detail  # which may begin with the name of a file
+        self._text.setText(f"{text.rstrip('.')}: {detail}" if detail else text)
         words = action_words(notice.action)
         self._action.setText(words)
         self._action.setVisible(bool(words))
@@ -105,4 +105,6 @@ def action_words(action: NoticeAction) -> str:
             return tr("Get the starter model")
         case NoticeAction.NEW_CHAT:
             return tr("New chat")
+        case NoticeAction.OPEN_SETTINGS:
+            return tr("Open settings")
     return ""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QModelIndex, QSize, QSortFilterProxyModel, Qt, Signal
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtCore import QEvent, QModelIndex, QPoint, QSize, QSortFilterProxyModel, Qt, Signal
+from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QKeyEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QLabel,
@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 from studio.models.chat import Conversation
 from studio.views.context import Context
 from studio.views.icons import palette_icon
+from studio.views.sidebar.chat_menu import ChatMenu
 from studio.views.sidebar.conversation_model import ChatRole, ConversationModel
 from studio.views.sidebar.conversation_row import ConversationRow
 from studio.views.words import tr
@@ -32,7 +33,8 @@ class Sidebar(QWidget):
     chosen = Signal(object)
     new_wanted = Signal()
     delete_wanted = Signal(object)
-    """The chat that the keyboard stands on."""
+    """The chat that the keyboard stands on, or whose menu it was."""
+    split_wanted = Signal(object)
 
     def __init__(self, context: Context, parent: QWidget) -> None:
         super().__init__(parent)
@@ -45,8 +47,10 @@ class Sidebar(QWidget):
         self._new.clicked.connect(self.new_wanted)
         self._search = _SearchField(self)
         self._search.textChanged.connect(self._on_search)
+        self._search.down_pressed.connect(self._enter_list)
+        self._search.returnPressed.connect(self._pick_first)
         self._model = ConversationModel(
-            context.services.chats, context.figures, self._rename, parent=self
+            context.services.chats, context.watch, context.figures, rename=self._rename, parent=self
         )
         self._rows = QSortFilterProxyModel(self)
         self._rows.setSourceModel(self._model)
@@ -56,6 +60,11 @@ class Sidebar(QWidget):
         self._list.setItemDelegate(ConversationRow(context.theme, self._list))
         self._list.picked.connect(self._on_picked)
         self._list.delete_pressed.connect(lambda: self.delete_wanted.emit(self.current_chat()))
+        self._list.menu_wanted.connect(self._open_menu)
+        self._menu = ChatMenu(self)
+        self._menu.rename_wanted.connect(self.edit_title)
+        self._menu.delete_wanted.connect(self.delete_wanted)
+        self._menu.split_wanted.connect(self.split_wanted)
         self._nothing = QLabel(tr("No chat has this in its title"), self)
         self._nothing.setObjectName("secondary")
         self._nothing.setAlignment(Qt.AlignmentFlag.AlignHCenter)
@@ -76,8 +85,9 @@ class Sidebar(QWidget):
         """Follow the services no longer."""
         self._model.close()
 
-    def set_open(self, chat: Conversation | None) -> None:
+    def set_open(self, chat: Conversation | None, *, can_split: bool) -> None:
         """Mark the chat in the active pane, and let the keyboard start from it."""
+        self._menu.set_can_split(can_split=can_split)
         if chat is self._open:
             return  # the keyboard may have gone elsewhere in the list since
         self._open = chat
@@ -107,6 +117,17 @@ class Sidebar(QWidget):
         self._rows.setFilterFixedString(text)
         self._nothing.setVisible(self._rows.rowCount() == 0 and bool(text))
 
+    def _enter_list(self) -> None:
+        self._list.setCurrentIndex(self._rows.index(0, 0))
+        self._list.setFocus(Qt.FocusReason.TabFocusReason)
+
+    def _pick_first(self) -> None:
+        if self._rows.rowCount():
+            self._on_picked(self._rows.index(0, 0))
+
+    def _open_menu(self, index: QModelIndex, spot: QPoint) -> None:
+        self._menu.open_for(index.data(ChatRole.CHAT), spot)
+
     def _on_picked(self, index: QModelIndex) -> None:
         self.chosen.emit(index.data(ChatRole.CHAT))
 
@@ -116,6 +137,8 @@ class _ChatList(QListView):
 
     picked = Signal(QModelIndex)
     delete_pressed = Signal()
+    menu_wanted = Signal(QModelIndex, QPoint)
+    """A row, and where on the screen its menu belongs."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -138,6 +161,20 @@ class _ChatList(QListView):
         else:
             super().keyPressEvent(event)
 
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        if event.reason() is QContextMenuEvent.Reason.Mouse:
+            index, spot = self.indexAt(event.pos()), event.globalPos()
+        else:
+            index = self.currentIndex()
+            spot = self.viewport().mapToGlobal(self.visualRect(index).center())
+        if index.isValid():
+            self.menu_wanted.emit(index, spot)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        if event.reason() is not Qt.FocusReason.MouseFocusReason:
+            self.scrollTo(self.currentIndex())  # or nothing on screen would show the focus
+
 
 class _NewButton(QPushButton):
     """A button with words beside its icon, which follows the theme."""
@@ -156,7 +193,9 @@ class _NewButton(QPushButton):
 
 
 class _SearchField(QLineEdit):
-    """Escape empties it."""
+    """Escape empties it, Down leaves it for the list."""
+
+    down_pressed = Signal()
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -172,6 +211,8 @@ class _SearchField(QLineEdit):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape and self.text():
             self.clear()
+        elif event.key() == Qt.Key.Key_Down:
+            self.down_pressed.emit()
         else:
             super().keyPressEvent(event)
 

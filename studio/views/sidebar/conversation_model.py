@@ -15,7 +15,9 @@ from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistent
 from studio.models.chat import Conversation, Message
 from studio.services.chat_service import ChatService
 from studio.views.frame_ticker import FrameTicker
-from studio.views.status_words import describe_chat
+from studio.views.run_sentences import describe_row
+from studio.views.run_watch import RunWatch
+from studio.views.status_words import StatusWords, describe_chat
 from studio.views.words import tr
 
 _Index = QModelIndex | QPersistentModelIndex
@@ -28,6 +30,8 @@ class ChatRole(IntEnum):
     WORDS = Qt.ItemDataRole.UserRole + 2
     IS_OPEN = Qt.ItemDataRole.UserRole + 3
     """Shown in the pane that commands go to."""
+    HUE = Qt.ItemDataRole.UserRole + 4
+    """The number of its hue in the pool; None while it is not in flight."""
 
 
 class ConversationModel(QAbstractListModel):
@@ -36,18 +40,22 @@ class ConversationModel(QAbstractListModel):
     def __init__(
         self,
         chats: ChatService,
+        watch: RunWatch,
         ticker: FrameTicker,
+        *,
         rename: Callable[[Conversation, str], None],
         parent: QObject,
     ) -> None:
         super().__init__(parent)
         self._service = chats
+        self._watch = watch
         self._ticker = ticker
         self._rename = rename
         self._chats = list(chats.chats)
         self._open: Conversation | None = None
         self._stale: set[int] = set()
         """Ids of chats whose rows have to be redrawn."""
+        watch.ticked.connect(self._on_looked)
         self._disconnects = (
             chats.chat_added.connect(self._on_added),
             chats.chat_removed.connect(self._on_removed),
@@ -59,6 +67,7 @@ class ConversationModel(QAbstractListModel):
         """Follow the service no longer."""
         for disconnect in self._disconnects:
             disconnect()
+        self._watch.ticked.disconnect(self._on_looked)
         self._ticker.unmark(self._redraw_stale)
 
     def set_open(self, chat: Conversation | None) -> None:
@@ -85,14 +94,16 @@ class ConversationModel(QAbstractListModel):
             ):
                 return chat.title
             case Qt.ItemDataRole.AccessibleTextRole:
-                words = describe_chat(chat, time.time())
+                words = self._words(chat)
                 return tr("{title}, {state}").format(title=chat.title, state=words.text)
             case ChatRole.CHAT:
                 return chat
             case ChatRole.WORDS:
-                return describe_chat(chat, time.time())
+                return self._words(chat)
             case ChatRole.IS_OPEN:
                 return chat is self._open
+            case ChatRole.HUE:
+                return self._watch.others.hue(self._watch.run_of(chat))
         return None
 
     def setData(self, index: _Index, value: object, role: int = Qt.ItemDataRole.EditRole) -> bool:
@@ -104,6 +115,18 @@ class ConversationModel(QAbstractListModel):
     def flags(self, index: _Index) -> Qt.ItemFlag:
         flags = super().flags(index)
         return flags | Qt.ItemFlag.ItemIsEditable if index.isValid() else flags
+
+    def _words(self, chat: Conversation) -> StatusWords:
+        reply = chat.running_message
+        if reply is None:
+            return describe_chat(chat, time.time())
+        return describe_row(reply, self._watch.run_of(chat))
+
+    def _on_looked(self) -> None:
+        """Places and waits of replies outside the pool change without an event of their own."""
+        for chat in self._chats:
+            if chat.running_message is not None:
+                self._redraw(chat)
 
     def _on_added(self, chat: Conversation) -> None:
         row = self._service.chats.index(chat)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QRectF, QSize, Qt
-from PySide6.QtGui import QFontMetrics, QPainter, QPen
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPen
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from studio.views.sidebar.conversation_model import ChatRole
@@ -16,6 +16,7 @@ _SIDE_PX = 8
 _INSET_PX = 12
 _PAD_PX = 8
 _LINE_GAP_PX = 3
+_EDGE_PX = 3
 _IS_FILLED = "isFilled"
 
 
@@ -37,6 +38,9 @@ class ConversationRow(QStyledItemDelegate):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         card = option.rect.adjusted(_SIDE_PX, 1, -_SIDE_PX, -1)
         self._paint_card(painter, card, option.state, is_open=bool(index.data(ChatRole.IS_OPEN)))
+        hue = index.data(ChatRole.HUE)
+        if hue is not None:
+            self._paint_edge(painter, card, self._theme.hues[hue])
         room = card.adjusted(_INSET_PX, _PAD_PX, -_INSET_PX, -_PAD_PX)
         is_loud = words.mark not in (Mark.NONE, Mark.SQUARE)
         font = self._theme.font(self._theme.ui_px, is_bold=is_loud and words.mark is Mark.RING_DOT)
@@ -73,6 +77,13 @@ class ConversationRow(QStyledItemDelegate):
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.setPen(QPen(colors.accent, 1))
             painter.drawRoundedRect(QRectF(card).adjusted(0.5, 0.5, -0.5, -0.5), 8, 8)
+
+    def _paint_edge(self, painter: QPainter, card: QRect, hue: QColor) -> None:
+        """The hue that the chat has in the pool."""
+        edge = QRectF(card.left() + 3, card.top() + 8, _EDGE_PX, card.height() - 16)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(hue)
+        painter.drawRoundedRect(edge, _EDGE_PX / 2, _EDGE_PX / 2)
 
     def _paint_state(self, painter: QPainter, room: QRect, words: StatusWords) -> None:
         font = self._theme.font(self._theme.small_px)

@@ -5,6 +5,7 @@ GGUF files are read for transformers by the `gguf` package, so that our readers 
 
 import json
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import gguf
@@ -33,6 +34,7 @@ PROMPTS = (
     "A poem about autumn:\n\nLeaves of gold" + " and red and brown" * 80,
 )
 OPTIONS = LoadOptions(pool_tokens=1024, threads=2, kv_type=KvType.F32)
+NATIVE_OPTIONS = replace(OPTIONS, cpu_variant="native")
 TINY_PROMPT = list(range(3, 203)) + list(range(90, 190))
 
 
@@ -78,9 +80,10 @@ def test_a_tiny_folder_gives_the_same_logits(architecture: str, tied: bool, tmp_
     folder = write_tiny_folder(tmp_path, model_type=architecture, tied=tied)
     expected = _last_logits(_reference(folder), TINY_PROMPT)
     for kv_type, tolerance in ((KvType.F32, 1e-4), (KvType.F16, 2e-3)):
-        options = LoadOptions(pool_tokens=512, threads=1, kv_type=kv_type)
-        (reply,) = generate(_load(folder, options), [TINY_PROMPT], new_tokens=1)
-        assert _relative_error(reply.logits[0], expected) < tolerance
+        for variant in ("native", "torch"):
+            options = LoadOptions(pool_tokens=512, threads=1, kv_type=kv_type, cpu_variant=variant)
+            (reply,) = generate(_load(folder, options), [TINY_PROMPT], new_tokens=1)
+            assert _relative_error(reply.logits[0], expected) < tolerance
 
 
 @pytest.mark.parametrize("storage", ["F32", "F16", "Q4_1", "Q8_0"])
@@ -91,8 +94,12 @@ def test_a_tiny_gguf_file_gives_the_same_logits(
     path = write_tiny_gguf(tmp_path, architecture=architecture, storage=storage)
     model = _reference(write_tiny_folder(tmp_path / "folder", model_type=architecture))
     _fill_from_gguf(model, path, paired_head_dim=16 if architecture == "llama" else 0)
+    expected = _last_logits(model, TINY_PROMPT)
     (reply,) = generate(_load(path), [TINY_PROMPT], new_tokens=1)
-    assert _relative_error(reply.logits[0], _last_logits(model, TINY_PROMPT)) < 1e-4
+    assert _relative_error(reply.logits[0], expected) < 1e-4
+    # The native kernels multiply quantised weights by rows of int8.
+    (reply,) = generate(_load(path, NATIVE_OPTIONS), [TINY_PROMPT], new_tokens=1)
+    assert _relative_error(reply.logits[0], expected) < (1e-4 if storage[0] == "F" else 3e-2)
 
 
 LLAMA3 = {

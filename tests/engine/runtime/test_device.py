@@ -7,12 +7,12 @@ import psutil
 import pytest
 import torch
 
-from engine.api import Device, KvType, LoadOptions
+from engine.api import Device, LoadOptions
 from engine.errors import InvalidRequest, NotEnoughMemory
 from engine.models.spec import ModelSpec, parse_spec
 from engine.runtime import device
 from engine.runtime.device import choose_device, default_threads, free_bytes, pool_pages
-from engine.runtime.kv_tensors import allocate_pool, bytes_per_page
+from engine.runtime.kv_arena import KvArena
 from fakes.paper_model import paper_gguf
 
 CPU = torch.device("cpu")
@@ -26,32 +26,30 @@ def _spec() -> ModelSpec:
 PAGE = 2 * 2 * 32 * 2 * 16 * 2
 
 
-def test_bytes_of_a_page_are_those_of_the_tensor() -> None:
-    for kv_type, factor in ((KvType.F16, 1), (KvType.F32, 2)):
-        pool = allocate_pool(_spec(), 3, kv_type, CPU)
-        assert pool.shape == (3, 2, 2, 32, 2, 16)
-        assert not pool.any()
-        assert pool[0].nbytes == bytes_per_page(_spec(), kv_type) == factor * PAGE
+def test_pages_begin_as_zeros() -> None:
+    pages = KvArena.allocate(3, PAGE, CPU).pages
+    assert pages.shape == (3, PAGE)
+    assert not pages.any()
 
 
 def test_a_pool_of_the_size_asked_for_in_whole_pages() -> None:
-    assert pool_pages(LoadOptions(pool_tokens=320), _spec(), 10 * PAGE) == 10
-    assert pool_pages(LoadOptions(pool_tokens=289), _spec(), 10 * PAGE) == 10
+    assert pool_pages(LoadOptions(pool_tokens=320), _spec(), PAGE, 10 * PAGE) == 10
+    assert pool_pages(LoadOptions(pool_tokens=289), _spec(), PAGE, 10 * PAGE) == 10
 
 
 def test_a_pool_that_does_not_fit_is_refused_with_the_numbers() -> None:
     with pytest.raises(NotEnoughMemory, match=r"pool of 352 tokens needs 0\.00 GiB.*smaller pool"):
-        pool_pages(LoadOptions(pool_tokens=352), _spec(), 10 * PAGE)
+        pool_pages(LoadOptions(pool_tokens=352), _spec(), PAGE, 10 * PAGE)
 
 
 def test_left_to_memory_the_pool_is_every_window_or_half_of_what_is_free() -> None:
     options = LoadOptions(parallel=3)
-    assert pool_pages(options, _spec(), 1 << 30) == 3 * 512 // 32
-    assert pool_pages(options, _spec(), 20 * PAGE) == 10
+    assert pool_pages(options, _spec(), PAGE, 1 << 30) == 3 * 512 // 32
+    assert pool_pages(options, _spec(), PAGE, 20 * PAGE) == 10
     with pytest.raises(NotEnoughMemory, match="pool of 32 tokens"):
-        pool_pages(options, _spec(), PAGE)
+        pool_pages(options, _spec(), PAGE, PAGE)
     with pytest.raises(NotEnoughMemory):
-        pool_pages(options, _spec(), -PAGE)
+        pool_pages(options, _spec(), PAGE, -PAGE)
 
 
 def _pretend(monkeypatch: pytest.MonkeyPatch, *, cuda: bool, mps: bool) -> None:

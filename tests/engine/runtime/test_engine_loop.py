@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from engine.runtime.model_runner import ModelRunner
 
 from engine.api import (
     Chat,
@@ -30,6 +29,7 @@ from engine.api import (
     TokenIds,
     UnloadModel,
 )
+from engine.core.scheduler import Scheduler
 from engine.errors import (
     ContextLengthExceeded,
     DeviceFailure,
@@ -40,6 +40,8 @@ from engine.errors import (
 )
 from engine.factory import create_engine
 from engine.runtime.engine import Engine
+from engine.runtime.model_runner import ModelRunner
+from engine.runtime.sampler import Sampler
 from fakes.listening import Ear, run_all
 from fakes.tiny_files import write_tiny_gguf
 
@@ -369,3 +371,44 @@ def test_submit_abort_and_shutdown_from_many_threads_give_one_end_each(model_pat
         ear.wait_end(request_id)
     ends = [e.request_id for e in ear.events if isinstance(e, Finished | Failed)]
     assert sorted(ends) == sorted(ids)
+
+
+def test_a_row_that_breaks_the_sampler_ends_alone(
+    engine: Engine, model_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load(engine, model_path, pool_tokens=512)
+    before = run_all(engine, [ask("before")]).tokens("before")
+    sample = Sampler.sample
+
+    def break_for_the_warm(self: Sampler, *args: object, **fields: object) -> object:
+        if self._params.temperature > 0:
+            raise ZeroDivisionError("nobody foresaw this")
+        return sample(self, *args, **fields)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Sampler, "sample", break_for_the_warm)
+    ear = run_all(engine, [ask("warm", sampling=SamplingParams()), ask("cold")])
+    end = ear.wait_end("warm")
+    assert isinstance(end, Failed)
+    assert "nobody foresaw this" in str(end.error)
+    assert ear.tokens("cold") == before
+    assert_pool_is_empty(engine)
+
+
+def test_what_nobody_foresaw_ends_every_request_and_the_next_model_serves(
+    engine: Engine,
+    model_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    load(engine, model_path, pool_tokens=512)
+    before = run_all(engine, [ask("before")]).tokens("before")
+    with monkeypatch.context() as patch:
+        patch.setattr(Scheduler, "update", lambda *_: 1 // 0)
+        ear = run_all(engine, [ask("a"), ask("b")])
+    for request_id in "ab":
+        end = ear.wait_end(request_id)
+        assert isinstance(end, Failed)
+    assert engine.snapshot().state is EngineState.FAILED
+    assert "broke down" in caplog.text
+    load(engine, model_path, pool_tokens=512)
+    assert run_all(engine, [ask("after")]).tokens("after") == before

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -25,6 +26,10 @@ def _threads() -> Iterator[None]:
     before = torch.get_num_threads()
     yield
     torch.set_num_threads(before)
+
+
+VARIANTS = ("native", "torch")
+OPTIONS = LoadOptions(pool_tokens=1024, batch_tokens=1024, threads=2)
 
 
 def _load(path: Path, options: LoadOptions) -> ModelRunner:
@@ -56,7 +61,7 @@ def _on_other_pages(runner: ModelRunner) -> Reply:
 
 
 def _on_one_thread(runner: ModelRunner) -> Reply:
-    torch.set_num_threads(1)
+    runner.set_threads(1)
     return _beside_others(runner, 50)
 
 
@@ -75,21 +80,22 @@ WAYS: dict[str, Callable[[ModelRunner], Reply]] = {
 
 def _check_all_ways(runner: ModelRunner) -> None:
     assert runner.inexact_ops == ()
-    torch.set_num_threads(2)
+    runner.set_threads(2)
     expected = _alone(runner, chunk=300)
     assert len(expected.logits) == NEW_TOKENS
     different = []
     for name, run in WAYS.items():
-        torch.set_num_threads(2)
+        runner.set_threads(2)
         if not run(runner).equals(expected):
             different.append(name)
     assert different == []
 
 
+@pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("kv_type", list(KvType))
 @pytest.mark.parametrize("architecture", ["llama", "mistral", "qwen2", "qwen3"])
 def test_a_tiny_folder_is_exact_in_every_way(
-    architecture: str, kv_type: KvType, tmp_path: Path
+    architecture: str, kv_type: KvType, variant: str, tmp_path: Path
 ) -> None:
     folder = write_tiny_folder(tmp_path, model_type=architecture)
     if architecture == "mistral":
@@ -97,18 +103,17 @@ def test_a_tiny_folder_is_exact_in_every_way(
         windowed = config.replace('"sliding_window": null', '"sliding_window": 70')
         assert windowed != config
         (folder / "config.json").write_text(windowed)
-    options = LoadOptions(pool_tokens=1024, batch_tokens=1024, threads=2, kv_type=kv_type)
+    options = replace(OPTIONS, kv_type=kv_type, cpu_variant=variant)
     _check_all_ways(_load(folder, options))
 
 
+@pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("storage", ["Q4_1", "BF16"])
-def test_a_tiny_gguf_file_is_exact_in_every_way(storage: str, tmp_path: Path) -> None:
+def test_a_tiny_gguf_file_is_exact_in_every_way(storage: str, variant: str, tmp_path: Path) -> None:
     path = write_tiny_gguf(tmp_path, storage=storage)
-    options = LoadOptions(pool_tokens=1024, batch_tokens=1024, threads=2)
-    _check_all_ways(_load(path, options))
+    _check_all_ways(_load(path, replace(OPTIONS, cpu_variant=variant)))
 
 
 @pytest.mark.slow
 def test_the_starter_model_is_exact_in_every_way(starter_model: Path) -> None:
-    options = LoadOptions(pool_tokens=1024, batch_tokens=1024, threads=2)
-    _check_all_ways(_load(starter_model, options))
+    _check_all_ways(_load(starter_model, OPTIONS))

@@ -23,12 +23,13 @@ from engine.errors import (
 from engine.formats.checkpoint import open_checkpoint
 from engine.runtime import model_runner
 from engine.runtime.model_runner import ModelRunner
+from engine.runtime.native_compute import NativeCompute
 from engine.runtime.step_inputs import make_step_inputs
+from engine.runtime.torch_compute import TorchCompute
 from engine.runtime.weight_reader import unpair_rotary_rows
 from fakes.builders import make_sequence
 from fakes.runner_driver import generate
 from fakes.tiny_files import write_tiny_folder, write_tiny_gguf
-from kernels.torch_backend import TorchExecutable
 
 OPTIONS = LoadOptions(pool_tokens=512, threads=1)
 
@@ -93,13 +94,12 @@ def test_loading_can_be_cancelled_between_any_two_tensors(tmp_path: Path) -> Non
         ModelRunner.load(checkpoint, OPTIONS, cancel)
 
 
-def test_close_frees_the_model_at_once(tmp_path: Path) -> None:
-    runner = _load(write_tiny_gguf(tmp_path))
-    executable = runner._executable
-    pool = weakref.ref(executable.kv_pool)  # type: ignore[union-attr]
+@pytest.mark.parametrize("variant", ["native", "torch"])
+def test_close_frees_the_model_at_once(variant: str, tmp_path: Path) -> None:
+    runner = _load(write_tiny_gguf(tmp_path), LoadOptions(pool_tokens=1024, cpu_variant=variant))
+    pool = weakref.ref(runner.pool)
     gc.disable()
     try:
-        del executable
         runner.close()
         assert pool() is None
     finally:
@@ -134,7 +134,7 @@ def test_weights_that_do_not_fit_are_refused_before_they_are_read(
     read: list[float] = []
     with (
         closing(open_checkpoint(write_tiny_gguf(tmp_path))) as checkpoint,
-        pytest.raises(NotEnoughMemory, match=r"needs 0\.25 GiB .* GiB are free; close other"),
+        pytest.raises(NotEnoughMemory, match=r"needs 0\.25 GiB, .* GiB are free; close other"),
     ):
         ModelRunner.load(checkpoint, OPTIONS, read.append)
     assert read == []
@@ -149,22 +149,28 @@ def test_memory_that_runs_out_while_loading_is_an_error_of_the_model(
     def no_memory(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(model_runner, "allocate_pool", no_memory)
+    monkeypatch.setattr(model_runner.KvArena, "allocate", no_memory)
     with pytest.raises(NotEnoughMemory, match="no 5 GiB"):
         _load(write_tiny_gguf(tmp_path))
 
 
-def test_a_failure_of_torch_is_a_failure_of_the_device(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("variant", "compute"), [("native", NativeCompute), ("torch", TorchCompute)]
+)
+def test_a_failure_of_a_kernel_is_a_failure_of_the_device(
+    variant: str,
+    compute: type[NativeCompute] | type[TorchCompute],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    runner = _load(write_tiny_gguf(tmp_path))
+    runner = _load(write_tiny_gguf(tmp_path), LoadOptions(pool_tokens=1024, cpu_variant=variant))
     before = generate(runner, [range(20)], new_tokens=2)
 
     def fail(*_: object) -> None:
         raise RuntimeError("device-side assert")
 
     with monkeypatch.context() as patch:
-        patch.setattr(TorchExecutable, "run", fail)
+        patch.setattr(compute, "run", fail)
         with pytest.raises(DeviceFailure, match="device-side assert"):
             generate(runner, [range(20)], new_tokens=2)
     after = generate(runner, [range(20)], new_tokens=2)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from engine.api import Device, LoadOptions
+from engine.runs import POLICY_NAMES, RESUME_NAMES
 from studio.models.errors import SettingError
+from studio.models.park_settings import ParkPolicy, ResumeOrder
 from studio.models.setting_field import SettingField, SettingKind
-from studio.models.settings import EngineSettings, Settings, Theme, all_settings, setting_field
+from studio.models.settings import Settings, Theme, all_settings, setting_field
 
 
 @pytest.mark.parametrize("entry", all_settings(), ids=lambda entry: entry.key)
@@ -27,7 +29,7 @@ def test_every_setting_has_words_a_variable_and_a_default_that_is_allowed(
 
 def test_outside_names_are_unique() -> None:
     entries = all_settings()
-    variables = [entry.info.env for entry in entries]
+    variables = [name for entry in entries for name in (entry.info.env, *entry.info.env_aliases)]
     flags = [flag for entry in entries for flag in entry.info.flags]
     assert len(set(variables)) == len(variables)
     assert len(set(flags)) == len(flags)
@@ -37,7 +39,8 @@ def test_the_flags_other_programs_rely_on_are_there() -> None:
     flags = {flag for entry in all_settings() for flag in entry.info.flags}
     assert flags >= {
         "-m", "--host", "--port", "-c", "--ctx-size", "-np", "--parallel", "-b", "--batch-size",
-        "--threads", "--device", "--api-key", "--seed",
+        "--threads", "--device", "--api-key", "--seed", "--preempt-ram", "--preempt-policy",
+        "--preempt-async", "--sse-ping-interval", "--context-shift",
     }  # fmt: skip
 
 
@@ -50,7 +53,46 @@ def test_bounds_of_the_engine_are_the_engines_own() -> None:
         info = setting_field(f"engine.{field}").info
         for value in (info.low, info.high):
             LoadOptions(**{name: value})
-    assert EngineSettings().load_options() == LoadOptions()
+    assert Settings().load_options() == LoadOptions()
+
+
+def test_names_of_the_engine_are_the_engines_own() -> None:
+    assert tuple(each.value for each in ParkPolicy) == POLICY_NAMES
+    assert tuple(each.value for each in ResumeOrder) == RESUME_NAMES
+
+
+def test_what_tests_may_twist_is_hidden_and_nothing_else_is() -> None:
+    hidden = {entry.key for entry in all_settings() if entry.info.is_hidden}
+    assert hidden == {entry.key for entry in all_settings() if entry.group == "park_test"}
+
+
+def test_settings_of_parking_reach_the_engine() -> None:
+    settings = Settings()
+    for key, value in (
+        ("park.ram_mib", -1),
+        ("park.policy", "cost"),
+        ("park.is_async", False),
+        ("engine.context_shift", True),
+        ("park_test.every_tokens", 8),
+        ("park_test.planner", "off"),
+        ("park_test.fail_save", 1),
+        ("park_test.granularity", 64),
+        ("park_test.resume", "pass"),
+        ("park_test.copies", True),
+    ):
+        settings = settings.with_value(key, value)
+    assert settings.load_options() == LoadOptions(
+        preempt_ram_mib=-1,
+        preempt_policy="cost",
+        preempt_async=False,
+        context_shift=True,
+        test_preempt_every=8,
+        test_preempt_planner=False,
+        test_preempt_fail_save=1,
+        test_preempt_granularity=64,
+        test_preempt_resume="pass",
+        test_preempt_copy=True,
+    )
 
 
 def test_a_changed_copy_leaves_the_original_alone() -> None:

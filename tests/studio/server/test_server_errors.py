@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.errors import EngineError, InvalidRequest
+from engine.errors import ContextLengthExceeded, EngineError, InvalidRequest
 from studio.server.errors import ENGINE_ERRORS, error_body
 
 
@@ -13,6 +13,12 @@ def all_classes(root: type[EngineError]) -> list[type[EngineError]]:
 def test_every_engine_error_has_exactly_one_row() -> None:
     ours = [each for each in all_classes(EngineError) if each.__module__ == "engine.errors"]
     assert set(ENGINE_ERRORS) == {each.code for each in ours}
+
+
+def test_an_error_about_the_context_has_both_figures() -> None:
+    error = ContextLengthExceeded("too long", needed_tokens=9, limit_tokens=8)
+    body = error_body(error)["error"]
+    assert (body["n_prompt_tokens"], body["n_ctx"]) == (9, 8)
 
 
 def test_a_body_names_the_parameter() -> None:

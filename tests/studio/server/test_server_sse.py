@@ -6,6 +6,7 @@ import pytest
 
 from engine.api import FinishReason, Parked, Restored, TokenDelta, TokenLogprob
 from engine.errors import DeviceFailure, InvalidRequest
+from engine.runs import ParkCause, ParkReason
 from fakes.fake_engine import FakeEngine
 from fakes.http_driver import (
     BODIES,
@@ -43,7 +44,12 @@ def said(request_id: str, text: str) -> TokenDelta:
 
 
 def parked(request_id: str) -> Parked:
-    return Parked(request_id=request_id, held_tokens=64, place=1, reason="room for others")
+    return Parked(
+        request_id=request_id,
+        held_tokens=64,
+        place=1,
+        reason=ParkReason(cause=ParkCause.PAGES_SHORT),
+    )
 
 
 def restored(request_id: str, recomputed_tokens: int = 0) -> Restored:
@@ -198,7 +204,7 @@ async def test_parked_streams_keep_alive_until_they_are_back() -> None:
 
 @on_a_loop
 async def test_silence_opens_the_stream_and_is_then_broken_by_empty_comments() -> None:
-    timings = StreamTimings(open_after_s=0.001, keepalive_s=0.001, parked_keepalive_s=NEVER)
+    timings = StreamTimings(open_after_s=0.001, keepalive_s=NEVER, parked_keepalive_s=0.001)
     engine = WatchedEngine(auto=False)
     call, (request_id,) = await begin(engine, timings)
     await call.until(lambda call: call.status)

@@ -5,7 +5,16 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from engine.api import Chat, ChatMessage, Origin, Request, SamplingParams, Text, TokenIds
+from engine.api import (
+    Chat,
+    ChatMessage,
+    Origin,
+    Request,
+    RequestGroup,
+    SamplingParams,
+    Text,
+    TokenIds,
+)
 from studio.server.protocol import ChatCompletionRequest, CompletionRequest, SamplingFields
 from studio.server.translate import chat_requests, completion_requests
 
@@ -118,3 +127,9 @@ def test_every_form_of_prompt_is_understood() -> None:
         TokenIds(ids=(3,)),
         TokenIds(ids=()),
     ]
+
+
+def test_what_is_asked_together_is_a_group_and_one_alone_is_none() -> None:
+    assert chat()[0].group is None
+    assert {r.group for r in chat(n=3)} == {RequestGroup(group_id="chatcmpl-x", size=3)}
+    assert {r.group.size for r in completion(prompt=["a", "b"], n=2)} == {4}

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.api import FinishReason, Parked, PromptProgress, Request, Restored
+from engine.api import FinishReason, PromptProgress, Request
 from engine.errors import ContextLengthExceeded
+from engine.runs import ParkCause
 from fakes.chat_rig import open_chats, read_rows, until
 from fakes.fake_engine import FakeEngine
 from studio.models.chat import NEW_CHAT_TITLE, MessageStatus
@@ -127,7 +128,7 @@ def test_stop_right_after_send_never_reaches_the_engine_or_aborts_there(path: Pa
     asyncio.run(run())
 
 
-def test_reading_parking_and_coming_back_have_words(path: Path) -> None:
+def test_reading_parking_and_coming_back_are_states_of_the_reply(path: Path) -> None:
     async def run() -> None:
         async with open_chats(path) as rig:
             _, reply, request_id = await rig.ask("long prompt")
@@ -138,15 +139,17 @@ def test_reading_parking_and_coming_back_have_words(path: Path) -> None:
             await until(lambda: reply.status is MessageStatus.READING)
             assert reply.progress == 0.25
             rig.engine.say(request_id, "So")
-            rig.engine.emit(Parked(request_id=request_id, held_tokens=900, place=2, reason="room"))
+            rig.engine.park(request_id)
             await until(lambda: reply.status is MessageStatus.PARKED)
-            assert reply.note == "Waiting for room · 2nd in line"
-            rig.engine.emit(Restored(request_id=request_id, parked_s=4.5, recomputed_tokens=1900))
+            assert reply.park is not None
+            assert reply.park.reason.cause is ParkCause.PAGES_SHORT
+            rig.engine.restore(request_id, parked_s=4.5, recomputed_tokens=1900)
             await until(lambda: reply.status is MessageStatus.READING)
-            assert (reply.note, reply.stats.parked_s) == ("Re-reading 1,900 tokens", 4.5)
+            assert reply.park is None
+            assert (reply.reread_tokens, reply.stats.parked_s) == (1900, 4.5)
             rig.engine.say(request_id, " it goes")
             await until(lambda: reply.status is MessageStatus.WRITING)
-            assert (reply.text, reply.note) == ("So it goes", "")
+            assert (reply.text, reply.reread_tokens) == ("So it goes", 0)
             rig.engine.finish(request_id, FinishReason.LENGTH)
             await until(lambda: reply.status is MessageStatus.LENGTH)
 

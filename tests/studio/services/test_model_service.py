@@ -13,7 +13,7 @@ import pytest
 
 from engine.api import EngineState, LoadModel, LoadOptions, ModelChanged, ModelInfo, UnloadModel
 from engine.client import EngineClient
-from engine.errors import CorruptModel, NotEnoughMemory
+from engine.errors import CorruptModel, ModelUnavailable, NotEnoughMemory
 from fakes.chat_rig import until
 from fakes.fake_engine import TINY_MODEL, FakeEngine
 from studio.services.model_catalog import read_catalog
@@ -63,7 +63,7 @@ def inspect(path: Path, name: str) -> ModelInfo:
 async def open_models(tmp_path: Path, *, pip: str = HANG) -> AsyncIterator[ModelRig]:
     engine = FakeEngine(auto=False, ready=False)
     client = EngineClient(engine, asyncio.get_running_loop())
-    library = ModelLibraryService(tmp_path / "models", read_catalog())
+    library = ModelLibraryService(tmp_path / "models", read_catalog(), inspect=inspect)
     settings = SettingsService(tmp_path / "settings.json", environment={}, flags={})
     notices = NoticeService()
     models = ModelService(
@@ -81,7 +81,11 @@ async def open_models(tmp_path: Path, *, pip: str = HANG) -> AsyncIterator[Model
         client.close()
 
 
-def test_a_model_of_the_library_is_loaded_shown_and_remembered(tmp_path: Path) -> None:
+def test_a_model_of_the_library_is_loaded_shown_and_remembered(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+
     async def run() -> None:
         async with open_models(tmp_path) as rig:
             path = rig.model_file("Tiny")
@@ -98,6 +102,7 @@ def test_a_model_of_the_library_is_loaded_shown_and_remembered(tmp_path: Path) -
             rig.say(EngineState.READY, rig.info("Tiny"), progress=1.0)
             assert await loading
             assert rig.models.state is EngineState.READY
+            assert any(words.startswith("loaded Tiny in ") for words in caplog.messages)
             assert rig.settings.settings.engine.model == "Tiny"
 
     asyncio.run(run())
@@ -226,5 +231,19 @@ def test_the_library_is_scanned_after_every_change(tmp_path: Path) -> None:
             await rig.models.refresh()
             await rig.models.refresh()
             assert told == [1, 0, 1]
+
+    asyncio.run(run())
+
+
+def test_what_was_said_about_there_being_no_model_goes_when_it_no_longer_holds(
+    tmp_path: Path,
+) -> None:
+    async def run() -> None:
+        async with open_models(tmp_path) as rig:
+            for state in (EngineState.LOADING, EngineState.READY, EngineState.FAILED):
+                rig.notices.report(ModelUnavailable("choose one first"))
+                rig.say(state, TINY_MODEL)
+                await until(lambda state=state: rig.models.state is state)
+                assert rig.notice_codes == []
 
     asyncio.run(run())

@@ -32,6 +32,12 @@ def test_headlines_are_plain() -> None:
         assert text[-1] not in ".!"
 
 
+def test_an_error_is_in_the_log_with_its_code(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO"):
+        NoticeService().report(ModelNotFound("there is no model 'x'"))
+    assert caplog.messages == ["model_not_found: there is no model 'x'"]
+
+
 def test_an_error_becomes_a_notice_with_its_own_text_as_the_detail() -> None:
     service = NoticeService()
     service.report(ModelNotFound("there is no model 'x'"))

@@ -14,15 +14,21 @@ from engine.api import (
     TokenDelta,
     Usage,
 )
-from studio.models.chat import Message, MessageStatus, Role
+from engine.runs import ParkCause, ParkReason
+from studio.models.chat import Message, MessageStatus, Park, Role
 from studio.services.reply_fold import ReplyFold
 
 ID = "r"
+REASON = ParkReason(cause=ParkCause.PAGES_SHORT)
 
 
 @pytest.fixture
 def message() -> Message:
     return Message(2, 1, Role.ASSISTANT, "", 100.0, status=MessageStatus.QUEUED)
+
+
+def parked(place: int) -> Parked:
+    return Parked(request_id=ID, held_tokens=9, place=place, reason=REASON)
 
 
 def tokens(text: str, count: int) -> TokenDelta:
@@ -47,7 +53,7 @@ def test_the_rate_counts_tokens_after_the_first_and_no_parked_time(message: Mess
     fold.apply(tokens("a", 1), 101.0)
     fold.apply(tokens("b", 10), 102.0)
     assert message.stats.tokens_per_s == 10.0
-    fold.apply(Parked(request_id=ID, held_tokens=9, place=1, reason="room"), 102.0)
+    fold.apply(parked(place=1), 102.0)
     fold.apply(Restored(request_id=ID, parked_s=50.0, recomputed_tokens=0), 152.0)
     assert message.status is MessageStatus.WRITING
     fold.apply(tokens("c", 10), 153.0)
@@ -57,10 +63,11 @@ def test_the_rate_counts_tokens_after_the_first_and_no_parked_time(message: Mess
 
 def test_time_parked_before_the_first_token_is_no_part_of_the_writing(message: Message) -> None:
     fold = ReplyFold(message, asked_s=100.0)
-    fold.apply(Parked(request_id=ID, held_tokens=9, place=3, reason="room"), 100.0)
-    assert message.note == "Waiting for room · 3rd in line"
+    fold.apply(parked(place=3), 100.0)
+    assert message.park == Park(since_s=100.0, reason=REASON)
+    assert message.status.is_alive
     fold.apply(Restored(request_id=ID, parked_s=20.0, recomputed_tokens=0), 120.0)
-    assert message.status is MessageStatus.READING
+    assert (message.status, message.park) == (MessageStatus.READING, None)
     fold.apply(tokens("a", 1), 121.0)
     fold.apply(tokens("b", 4), 123.0)
     assert message.stats.tokens_per_s == 2.0
@@ -99,14 +106,3 @@ def test_progress_of_a_prompt_without_tokens_is_zero(message: Message) -> None:
     fold = ReplyFold(message, asked_s=0.0)
     fold.apply(PromptProgress(request_id=ID, computed_tokens=0, prompt_tokens=0), 1.0)
     assert message.progress == 0.0
-
-
-@pytest.mark.parametrize(
-    ("place", "word"), [(1, "1st"), (2, "2nd"), (4, "4th"), (11, "11th"), (22, "22nd")]
-)
-def test_places_in_line_are_written_as_people_say_them(
-    message: Message, place: int, word: str
-) -> None:
-    fold = ReplyFold(message, asked_s=0.0)
-    fold.apply(Parked(request_id=ID, held_tokens=1, place=place, reason="room"), 1.0)
-    assert message.note == f"Waiting for room · {word} in line"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable, Coroutine, Iterator
 from functools import partial
 from typing import Any
@@ -62,10 +63,16 @@ def page(theme: Theme, qtbot: Any) -> QWidget:
 
 @pytest.fixture
 def play(qapp: QApplication) -> Callable[[Coroutine[Any, Any, None]], None]:
-    """Runs a coroutine on a Qt loop, as `layby` does."""
+    """Runs a coroutine on a Qt loop, as `layby` does; what is left of the loop is freed here.
+
+    The loop's timers hang in a cycle of references, and a collection that happens to run in another thread could not
+    stop them.
+    """
 
     def run(work: Coroutine[Any, Any, None]) -> None:
         with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(qapp)) as runner:
             runner.run(work)
+        del runner
+        gc.collect()
 
     return run

@@ -23,12 +23,16 @@ from PySide6.QtWidgets import (
 )
 
 from engine.api import EngineState
+from engine.runs import RunState
 from fakes.fake_window import Stage, open_stage, until
+from fakes.runs import make_run, make_wait
+from studio.views.actions import CommandId
 from studio.views.chat.code_block import CodeBlock
 from studio.views.chat.message_view import ReplyView
 from studio.views.icon_button import IconButton
 from studio.views.model_selector import ModelSelector
 from studio.views.sidebar.conversation_list import Sidebar
+from studio.views.top_bar import TopBar
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
 CONTROLS = (QAbstractButton, QLineEdit, QListView, QPlainTextEdit, QTextEdit, QScrollArea)
@@ -66,6 +70,37 @@ def test_every_control_has_a_name(play: Play, tmp_path: Path) -> None:
         async with open_stage(tmp_path, titles=("A", "B")) as stage:
             await fill(stage)
             assert unnamed(stage.window) == []
+
+    play(story())
+
+
+@pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space])
+def test_enter_presses_a_button_as_space_does(play: Play, tmp_path: Path, key: Qt.Key) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            sidebar, top = stage.window.findChild(Sidebar), stage.window.findChild(TopBar)
+            button = top.findChild(IconButton)
+            button.setFocus()
+            await until(button.hasFocus)
+            QTest.keyClick(button, key)
+            assert not sidebar.isVisible()
+
+    play(story())
+
+
+def test_a_parked_chat_and_the_pool_panel_have_names_too(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A", "B")) as stage:
+            request_id = await stage.ask(stage.chats.chats[0], "Hello?")
+            stage.engine.publish(
+                make_run(request_id, RunState.PARKED, wait=make_wait()), make_run("chatcmpl-1")
+            )
+            stage.window.commands[CommandId.POOL].trigger()
+            await until(lambda: len(stage.window.pool_panel.rows) == 2)
+            await until(stage.window.panes.active.strip.first_button.isVisible)
+            assert unnamed(stage.window) == []
+            row = stage.window.pool_panel.rows[request_id]
+            assert row.first_button.accessibleName() == "Let it go first: B"
 
     play(story())
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QPalette
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMessageBox, QPlainTextEdit, QPushButton, QTextBrowser
@@ -166,6 +167,19 @@ def test_without_a_model_sending_keeps_the_text_and_says_why(play: Play, tmp_pat
     play(story())
 
 
+def test_while_the_model_loads_nothing_says_that_there_is_none(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, state=EngineState.LOADING) as stage:
+            type_and_send(stage, "Too early")
+            await until(lambda: stage.services.notices.notices.notices)
+            notice = stage.window.notice_bar.notice
+            assert notice.text == "The model is still loading; your text is kept."
+            assert (notice.code, notice.detail) == ("model_unavailable", "")
+            assert stage.window.panes.active.composer.text() == "Too early"
+
+    play(story())
+
+
 def test_the_first_launch_offers_the_starter_model_and_a_file(play: Play, tmp_path: Path) -> None:
     async def story() -> None:
         async with open_stage(tmp_path, state=EngineState.NO_MODEL) as stage:
@@ -302,3 +316,23 @@ def test_closing_the_window_ends_the_wait_for_it(play: Play, tmp_path: Path) -> 
             assert QApplication.focusWidget() is None
 
     play(story())
+
+
+def loop_objects() -> set[int]:
+    """Ids of the Qt objects that stand behind an event loop."""
+    found = (thing for thing in gc.get_objects() if issubclass(type(thing), QObject))
+    return {id(thing) for thing in found if type(thing).__module__.startswith("qasync")}
+
+
+def test_nothing_of_a_loop_is_left_for_other_threads_to_free(play: Play, tmp_path: Path) -> None:
+    during: set[int] = set()
+
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            stage.engine.finish(await stage.ask(stage.chats.chats[0], "Hello?"))
+            during.update(loop_objects() - before)
+
+    before = loop_objects()
+    play(story())
+    assert during
+    assert not during & loop_objects()

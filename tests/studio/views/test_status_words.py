@@ -8,9 +8,16 @@ from studio.models.chat import Conversation, Message, MessageStatus, ReplyStats,
 from studio.views.status_words import Mark, Tone, describe_chat, describe_reply
 
 
-def reply(status: MessageStatus, *, note: str = "", stats: ReplyStats | None = None) -> Message:
+def reply(
+    status: MessageStatus,
+    *,
+    note: str = "",
+    stats: ReplyStats | None = None,
+    reread_tokens: int = 0,
+) -> Message:
     made = Message(2, 1, Role.ASSISTANT, "text", 0.0, status, note)
     made.stats = stats or ReplyStats()
+    made.reread_tokens = reread_tokens
     return made
 
 
@@ -24,10 +31,9 @@ def chat_with(message: Message | None, *, has_unread: bool = False) -> Conversat
     ("message", "mark", "text"),
     [
         (reply(MessageStatus.QUEUED), Mark.DOTS, "Queued"),
-        (reply(MessageStatus.QUEUED, note="3rd"), Mark.DOTS, "Queued · 3rd"),
         (reply(MessageStatus.READING), Mark.PIE, "Reading the prompt"),
         (
-            reply(MessageStatus.READING, note="Re-reading 900 tokens"),
+            reply(MessageStatus.READING, reread_tokens=900),
             Mark.PIE,
             "Re-reading 900 tokens",
         ),
@@ -37,12 +43,7 @@ def chat_with(message: Message | None, *, has_unread: bool = False) -> Conversat
             Mark.DOT,
             "Writing · 42 tok/s",
         ),
-        (reply(MessageStatus.PARKED), Mark.BARS, "Waiting for room"),
-        (
-            reply(MessageStatus.PARKED, note="Waiting for room · 2nd in line"),
-            Mark.BARS,
-            "Waiting for room · 2nd in line",
-        ),
+        (reply(MessageStatus.PARKED), Mark.BARS, "Parked"),
         (reply(MessageStatus.INTERRUPTED), Mark.BROKEN_RING, "Interrupted when Layby closed"),
         (reply(MessageStatus.FAILED, note="out of memory"), Mark.CROSS, "Failed · out of memory"),
         (reply(MessageStatus.STOPPED), Mark.SQUARE, "Stopped"),

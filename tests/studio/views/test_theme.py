@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from dataclasses import fields
 
 import pytest
@@ -10,7 +12,7 @@ from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QApplication
 
 from studio.models.settings import Theme as ThemeChoice
-from studio.views.theme import Colors, Theme, load_colors
+from studio.views.theme import NUM_HUES, Colors, Theme, load_colors, load_hues
 
 BOTH = pytest.mark.parametrize("choice", [ThemeChoice.LIGHT, ThemeChoice.DARK])
 
@@ -25,6 +27,35 @@ def luminance(color: QColor) -> float:
 def contrast(one: QColor, other: QColor) -> float:
     high, low = sorted((luminance(one), luminance(other)), reverse=True)
     return (high + 0.05) / (low + 0.05)
+
+
+# Machado, Oliveira and Fernandes 2009, severity 1: how linear RGB looks without red or green cones.
+NO_RED = ((0.152, 1.053, -0.205), (0.115, 0.786, 0.099), (-0.004, -0.048, 1.052))
+NO_GREEN = ((0.367, 0.861, -0.228), (0.280, 0.673, 0.047), (-0.012, 0.043, 0.969))
+ALL = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+
+
+def lab(color: QColor, eye: tuple[tuple[float, ...], ...]) -> tuple[float, float, float]:
+    """The colour as an eye sees it, in CIE L*a*b* (D65)."""
+    parts = (color.redF(), color.greenF(), color.blueF())
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    seen = [min(1.0, max(0.0, sum(k * p for k, p in zip(row, linear, strict=True)))) for row in eye]
+    x = (0.4124 * seen[0] + 0.3576 * seen[1] + 0.1805 * seen[2]) / 0.9505
+    y = 0.2126 * seen[0] + 0.7152 * seen[1] + 0.0722 * seen[2]
+    z = (0.0193 * seen[0] + 0.1192 * seen[1] + 0.9505 * seen[2]) / 1.0888
+    fx, fy, fz = (t ** (1 / 3) if t > 0.008856 else 7.787 * t + 16 / 116 for t in (x, y, z))
+    return 116 * fy - 16, 500 * (fx - fy), 200 * (fy - fz)
+
+
+@BOTH
+def test_hues_stand_out_and_differ_for_every_eye(choice: ThemeChoice) -> None:
+    hues, colors = load_hues(choice), load_colors(choice)
+    assert len(hues) == NUM_HUES
+    for ground in (colors.window, colors.sidebar):
+        assert min(contrast(hue, ground) for hue in hues) >= 3
+    for eye in (ALL, NO_RED, NO_GREEN):
+        pairs = itertools.combinations([lab(hue, eye) for hue in hues], 2)
+        assert min(math.dist(one, other) for one, other in pairs) > 15
 
 
 @BOTH

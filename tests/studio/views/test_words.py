@@ -71,3 +71,19 @@ def test_times_become_coarser_with_distance() -> None:
     ]
     said = [words.when(moment.timestamp(), now.timestamp()) for moment in moments]
     assert said == ["09:05", "Yesterday", "1 Mar", "2025-12-31"]
+
+
+@pytest.mark.parametrize(
+    ("duration_s", "text"),
+    [(-1, "0 s"), (0.4, "0 s"), (8.2, "8 s"), (59.6, "1 min 0 s"), (185, "3 min 5 s")],
+)
+def test_running_times_are_whole_seconds(duration_s: float, text: str) -> None:
+    assert words.elapsed(duration_s) == text
+
+
+@pytest.mark.parametrize(
+    ("num_bytes", "text"),
+    [(0, "0 MB"), (26 << 20, "26 MB"), (8 << 30, "8 GB"), (3 << 29, "1.5 GB")],
+)
+def test_memory_is_counted_as_it_is_sold(num_bytes: int, text: str) -> None:
+    assert words.memory(num_bytes) == text

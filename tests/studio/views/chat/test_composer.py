@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
 
@@ -126,3 +126,28 @@ def test_tab_leaves_the_field(
     QTest.keyClick(field, Qt.Key.Key_Tab)
     assert button.hasFocus()
     assert composer.text() == "x"
+
+
+class _Paints(QObject):
+    """Counts how often a widget is painted."""
+
+    def __init__(self, watched: QWidget) -> None:
+        super().__init__(watched)
+        self.num = 0
+        watched.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        self.num += event.type() == QEvent.Type.Paint
+        return False
+
+
+def test_other_words_in_the_empty_field_are_painted_at_once(
+    composer: Composer, field: QPlainTextEdit, qtbot: Any
+) -> None:
+    composer.set_prompt("Message Write a long story")
+    qtbot.wait(1)
+    paints = _Paints(field.viewport())
+    qtbot.wait(1)
+    assert paints.num == 0
+    composer.set_prompt("Write a message")
+    qtbot.waitUntil(lambda: paints.num > 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from PySide6.QtGui import QGuiApplication
@@ -10,6 +11,7 @@ from PySide6.QtWidgets import QLabel, QWidget
 from studio.models.chat import Message, MessageStatus, ReplyStats, Role
 from studio.views.chat.message_view import PromptView, ReplyView, make_message_view
 from studio.views.icon_button import IconButton
+from studio.views.state_mark import StateMark
 from studio.views.theme import Theme
 
 
@@ -42,8 +44,9 @@ def test_a_reply_says_how_it_stands_without_changing_its_height(
     message = Message(1, 1, Role.ASSISTANT, "Text.", 0.0, MessageStatus.QUEUED)
     view = put(message, theme, page)
     assert isinstance(view, ReplyView)
-    label = next(label for label in view.findChildren(QLabel) if label.text())
-    heights, said = set(), []
+    label = view.findChild(QLabel)
+    mark = view.findChild(StateMark)
+    heights, marks, said = set(), [], []
     for status in (
         MessageStatus.QUEUED,
         MessageStatus.READING,
@@ -52,9 +55,12 @@ def test_a_reply_says_how_it_stands_without_changing_its_height(
     ):
         message.status = status
         view.redraw()
-        said.append(label.text())
+        marks.append(mark.grab().toImage())
+        said.append(mark.toolTip())
+        assert label.text() == ""
         heights.add(view.heightForWidth(700))
-    assert said == ["Queued", "Reading the prompt", "Writing", "Waiting for room"]
+    assert said == ["Queued", "Reading the prompt", "Writing", "Parked"]
+    assert all(one != other for one, other in itertools.combinations(marks, 2))
     message.status = MessageStatus.DONE
     message.stats = ReplyStats(completion_tokens=3, tokens_per_s=11.8, first_token_s=0.9)
     view.redraw()

@@ -38,7 +38,7 @@ def test_the_pool_in_words() -> None:
             EngineSnapshot(running=2, waiting=1, tokens_per_s=84.2),
             "2 running · 1 queued · 84 tok/s",
         ),
-        (EngineSnapshot(parked=1, tokens_per_s=84.2), "1 waiting for room"),
+        (EngineSnapshot(parked=1, tokens_per_s=84.2), "1 parked"),
     ],
 )
 def test_the_work_in_words(snapshot: EngineSnapshot, text: str) -> None:
@@ -73,7 +73,7 @@ def test_the_line_follows_the_snapshot_only_while_it_is_seen(play: Play, tmp_pat
             stage.engine._snapshot = replace(snapshot, running=3)
             labels = line.findChildren(QLabel)
             await until(lambda: any("3 running" in label.text() for label in labels))
-            timer = line.findChild(QTimer)
+            timer = stage.window.context.watch.findChild(QTimer)
             assert timer.interval() >= 250
             stage.window.hide()
             assert not timer.isActive()
@@ -87,7 +87,7 @@ def test_the_server_is_switched_from_its_button(play: Play, tmp_path: Path) -> N
     async def story() -> None:
         async with open_stage(tmp_path) as stage:
             line = stage.window.findChild(StatusLine)
-            button = line.findChild(QPushButton)
+            button = line.findChildren(QPushButton)[-1]
             assert button.text() == "Server off"
             button.click()
             line.server_menu.actions()[0].trigger()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
-from engine.errors import ContextLengthExceeded, ModelNotFound, ModelUnavailable
+from engine.errors import ContextLengthExceeded, ModelNotFound, ModelUnavailable, PoolFull
 from studio.models.notices import Notice, NoticeAction, NoticeLevel
 from studio.services.notice_service import NoticeService
 from studio.views.icon_button import IconButton
@@ -39,9 +39,9 @@ def test_the_newest_notice_is_shown_and_the_older_one_comes_back(
     service.report(ModelNotFound("there is no model called x"))
     service.report(ModelUnavailable("load one first"))
     assert bar.isVisible()
-    assert texts(bar) == ["No model is loaded. Load one first"]
+    assert texts(bar) == ["No model is ready: load one first"]
     bar.findChild(IconButton).click()
-    assert texts(bar) == ["There is no such model. There is no model called x"]
+    assert texts(bar) == ["There is no such model: there is no model called x"]
     bar.findChild(IconButton).click()
     assert not bar.isVisible()
 
@@ -64,9 +64,16 @@ def test_a_notice_without_an_action_has_no_button(bar: NoticeBar, service: Notic
     assert action_words(NoticeAction.NONE) == ""
 
 
+def test_a_notice_that_suggests_the_settings_has_their_button(
+    bar: NoticeBar, service: NoticeService
+) -> None:
+    service.report(PoolFull("2,049 of 2,048", needed_tokens=2049, limit_tokens=2048))
+    assert bar.findChild(QPushButton).text() == "Open settings"
+
+
 def test_markup_in_a_notice_is_text(bar: NoticeBar, service: NoticeService) -> None:
     service.show(Notice(code="x", level=NoticeLevel.ERROR, text="<b>x</b>", detail="<img src=y>"))
-    assert texts(bar) == ["<b>x</b>. <img src=y>"]
+    assert texts(bar) == ["<b>x</b>: <img src=y>"]
 
 
 def test_a_closed_bar_hears_nothing(bar: NoticeBar, service: NoticeService) -> None:

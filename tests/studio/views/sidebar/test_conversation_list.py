@@ -7,13 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QAbstractItemModel, Qt
+from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtTest import QAbstractItemModelTester, QTest
-from PySide6.QtWidgets import QLineEdit, QListView, QMessageBox
+from PySide6.QtWidgets import QApplication, QLineEdit, QListView, QMessageBox
 
-from engine.api import Parked, PromptProgress
+from engine.api import PromptProgress
 from engine.errors import DeviceFailure
+from engine.runs import RunState
 from fakes.fake_window import Stage, open_stage, until
+from fakes.runs import make_run, make_wait
 from studio.views.actions import CommandId
+from studio.views.sidebar.chat_menu import ChatMenu
 from studio.views.sidebar.conversation_list import Sidebar
 from studio.views.sidebar.conversation_model import ConversationModel
 
@@ -46,17 +50,43 @@ def test_rows_tell_the_state_in_words(play: Play, tmp_path: Path) -> None:
             for title in "CDE":
                 stage.engine.start(ids[title])
             stage.engine.say(ids["C"], "x")
-            stage.engine.emit(Parked(request_id=ids["C"], held_tokens=9, place=2, reason="full"))
+            stage.engine.park(ids["C"])
+            stage.engine.publish(
+                make_run(ids["A"], RunState.QUEUED, wait=make_wait(place=3)),
+                make_run(
+                    ids["C"],
+                    RunState.PARKED,
+                    wait=make_wait(place=2),
+                    expected_wait_s=(6.0, 10.0),
+                ),
+            )
             stage.engine.fail(ids["D"], DeviceFailure("row 3"))
             stage.engine.finish(ids["E"])
-            await until(lambda: "E, Done" in said(stage))
+            await until(lambda: {"E, Done", "A, Queued, 3rd"} <= set(said(stage)))
             assert sorted(said(stage)) == [
-                "A, Queued",
+                "A, Queued, 3rd",
                 "B, Reading 1,200 of 3,400 tokens",
-                "C, Waiting for room · 2nd in line",
+                "C, Parked, 2nd · back in 6 to 10 s",
                 "D, Failed · row 3",
                 "E, Done",
             ]
+
+    play(story())
+
+
+def test_chats_that_are_not_opened_yet_tell_what_ended_badly(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("D", "C", "B", "A")) as stage:
+            ids = {chat.title: await stage.ask(chat, "Hello?") for chat in list(stage.chats.chats)}
+            stage.engine.fail(ids["B"], DeviceFailure("row 3"))
+            stage.engine.finish(ids["C"])
+            await until(lambda: {"B, Failed · row 3", "C, Done"} <= set(said(stage)))
+        async with open_stage(tmp_path) as stage:
+            assert sum(chat.is_loaded for chat in stage.chats.chats) <= 1
+            words = dict(line.split(", ", 1) for line in said(stage))
+            assert words["A"] == words["D"] == "Interrupted when Layby closed"
+            assert words["B"].startswith("Failed")
+            assert words["C"] == "Done"
 
     play(story())
 
@@ -107,6 +137,70 @@ def test_a_click_and_enter_pick_a_chat(play: Play, tmp_path: Path) -> None:
             QTest.keyClick(rows, Qt.Key.Key_Down)
             QTest.keyClick(rows, Qt.Key.Key_Return)
             await until(lambda: stage.window.panes.active.chat is stage.chats.chats[2])
+
+    play(story())
+
+
+def test_from_the_search_down_leads_into_the_list_and_enter_opens_the_first_hit(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("Lisbon trip", "Recipes", "Mail")) as stage:
+            rows, lisbon = list_of(stage), stage.chats.chats[2]
+            stage.window.commands[CommandId.SEARCH].trigger()
+            field = stage.window.findChild(Sidebar).findChild(QLineEdit)
+            QTest.keyClicks(field, "lis")
+            QTest.keyClick(field, Qt.Key.Key_Return)
+            await until(lambda: stage.window.panes.active.chat is lisbon)
+            field.clear()
+            field.setFocus()
+            QTest.keyClick(field, Qt.Key.Key_Down)
+            await until(rows.hasFocus)
+            assert rows.currentIndex().row() == 0
+
+    play(story())
+
+
+def test_the_list_shows_that_tab_has_reached_it(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=tuple(f"Chat {n}" for n in range(40))) as stage:
+            rows, last = list_of(stage), stage.chats.chats[-1]
+            await stage.window.panes.show_chat(last)
+            rows.verticalScrollBar().setValue(0)
+            rows.setFocus(Qt.FocusReason.TabFocusReason)
+            await until(rows.hasFocus)
+            row = rows.visualRect(rows.currentIndex())
+            assert rows.viewport().rect().contains(row)
+            image, accent = rows.grab().toImage(), stage.window.context.theme.colors.accent
+            column = [
+                image.pixelColor(row.center().x(), y) for y in range(row.top(), row.top() + 4)
+            ]
+            assert accent in column
+
+    play(story())
+
+
+def test_a_right_click_opens_the_menu_of_a_chat(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A", "B", "C")) as stage:
+            rows, middle = list_of(stage), stage.chats.chats[1]
+            spot = rows.visualRect(rows.model().index(1, 0)).center()
+            reason = QContextMenuEvent.Reason.Mouse
+            event = QContextMenuEvent(reason, spot, rows.viewport().mapToGlobal(spot))
+            QApplication.sendEvent(rows.viewport(), event)
+            actions = {a.text(): a for a in stage.window.findChild(ChatMenu).actions() if a.text()}
+            assert list(actions) == ["Rename", "Split", "Delete…"]
+            actions["Split"].trigger()
+            await until(lambda: stage.window.panes.pane_of(middle) is not None)
+            assert len(stage.window.panes.panes) == 2
+            actions["Rename"].trigger()
+            editor = rows.viewport().findChild(QLineEdit)
+            assert editor.text() == "B"
+            QTest.keyClick(editor, Qt.Key.Key_Escape)
+            actions["Delete…"].trigger()
+            box = stage.window.findChild(QMessageBox)
+            assert "B" in box.text()
+            box.reject()
 
     play(story())
 

@@ -1,0 +1,80 @@
+"""How a model is loaded: size of the pool, device, parking, and what tests may twist.
+
+Part of the engine's door beside `engine.api`, which re-exports it. Standard library only; immutable.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from engine.checks import check_name, check_range
+from engine.runs import POLICY_NAMES, RESUME_NAMES
+
+
+class Device(Enum):
+    """Where the tensors live; AUTO picks the fastest that is there and supported."""
+
+    AUTO = "auto"
+    CPU = "cpu"
+    CUDA = "cuda"
+    MPS = "mps"
+
+
+class KvType(Enum):
+    """How keys and values are stored in the pool."""
+
+    F16 = "f16"
+    F32 = "f32"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadOptions:
+    """How a model is loaded. Raises InvalidRequest, naming the field, when a value is out of bounds."""
+
+    pool_tokens: int = 0
+    """Size of the KV pool, shared by all requests; 0: what memory allows, at most the model's window x parallel."""
+    parallel: int = 4
+    """Most requests that run at once; further ones wait in line."""
+    batch_tokens: int = 256
+    """Most tokens computed in one step; long prompts are read in chunks of this."""
+    threads: int = 0
+    """CPU threads for the kernels; 0: one per physical core."""
+    device: Device = Device.AUTO
+    cpu_variant: str = "torch"
+    """What computes on the CPU: torch (float32); native, the native kernels at their best (several times faster, with
+    rows of int8); or one of their instruction sets, like avx2."""
+    kv_type: KvType = KvType.F16
+    seed: int | None = None
+    """Seed for requests that name none; None draws one for each."""
+    preempt_ram_mib: int = 8192
+    """Most MiB that parked requests hold, at most half of the memory free once the model is loaded. 0: nobody is
+    parked; -1: no limit."""
+    preempt_policy: str = "fcfs"
+    """Who is parked and in which order they return: one of `engine.runs.POLICY_NAMES`."""
+    preempt_async: bool = True
+    """Where parked state is copied, copy beside the steps."""
+    context_shift: bool = False
+    """A reply that fills the window goes on: the oldest half of what it has is forgotten."""
+    test_preempt_every: int = 0
+    """Park every reply each time it has so many tokens more; 0: never."""
+    test_preempt_planner: bool = True
+    """Off: nobody is parked ahead of a step that finds no page, only then."""
+    test_preempt_fail_save: int = 0
+    """The so-manieth park that would keep its state finds no memory for it; 0: none."""
+    test_preempt_granularity: int = 0
+    """Plan as if pages had so many tokens; 0: as many as they have."""
+    test_preempt_resume: str = "head"
+    """Whether somebody may pass the head of the line: one of `engine.runs.RESUME_NAMES`."""
+    test_preempt_copy: bool = False
+    """Copy parked state even where the pool is host memory."""
+
+    def __post_init__(self) -> None:
+        for name, low, high in (
+            ("pool_tokens", 0, 1 << 31), ("parallel", 1, 256), ("batch_tokens", 16, 8192), ("threads", 0, 1024),
+            ("preempt_ram_mib", -1, 1 << 30), ("test_preempt_every", 0, 1 << 31),
+            ("test_preempt_fail_save", 0, 1 << 31), ("test_preempt_granularity", 0, 1 << 31),
+        ):  # fmt: skip
+            check_range(name, getattr(self, name), low, high)
+        check_name("preempt_policy", self.preempt_policy, POLICY_NAMES)
+        check_name("test_preempt_resume", self.test_preempt_resume, RESUME_NAMES)

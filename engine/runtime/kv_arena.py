@@ -1,0 +1,91 @@
+"""The memory behind page ids. Engine thread.
+
+A page is `page_bytes` opaque bytes that hold PAGE_TOKENS positions of every layer; what lies where is the back end's
+own affair. So a page may be copied as bytes, to another place or out and back. It starts as zeros.
+
+On the CPU the arena is address space for the pool and for what is parked in place. The system puts memory behind a page
+when it is first written, and takes it back after `give_back`.
+"""
+
+from __future__ import annotations
+
+import mmap
+import sys
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import torch
+
+from kernels.host_memory import reserve
+
+_KEPT_FREE_BYTES = 64 << 20
+"""Left to the system when memory is put behind pages."""
+
+
+class KvArena:
+    """All pages as `pages` [num_pages, page_bytes]. Without `mapping` their memory is there from the beginning on."""
+
+    def __init__(self, pages: torch.Tensor, mapping: mmap.mmap | None) -> None:
+        self.pages = pages
+        self._mapping = mapping
+        self._page_bytes = pages.shape[1]
+        self._is_committed = np.full(len(pages), mapping is None)
+
+    @staticmethod
+    def allocate(num_pages: int, page_bytes: int, device: torch.device) -> KvArena:
+        """Zeroed pages; on the CPU address space for them.
+
+        Raises MemoryError, OSError or RuntimeError when there is not enough.
+        """
+        if device.type != "cpu":
+            zeros = torch.zeros((num_pages, page_bytes), dtype=torch.uint8, device=device)
+            return KvArena(zeros, None)
+        mapping = reserve(num_pages * page_bytes)
+        memory = np.frombuffer(mapping, np.uint8).reshape(num_pages, page_bytes)
+        return KvArena(torch.from_numpy(memory), mapping)
+
+    def commit(self, pages: Iterable[int], free_bytes: Callable[[], int]) -> None:
+        """See to it that memory can be put behind `pages`, which are about to be written.
+
+        `free_bytes` tells what the system has left, and is only asked where new memory is needed.
+        Raises MemoryError, and nothing has changed, when the system has too little left. Systems that promise more
+        than they have would end the whole process at the first write instead.
+        """
+        new = [page for page in pages if not self._is_committed[page]]
+        if not new:
+            return
+        free = free_bytes()
+        if len(new) * self._page_bytes + _KEPT_FREE_BYTES > free:
+            raise MemoryError(
+                f"{len(new)} pages of {self._page_bytes:,} bytes, {free:,} bytes are free"
+            )
+        self._is_committed[new] = True
+
+    def give_back(self, pages: Iterable[int]) -> None:
+        """Return the memory of pages whose content is worthless, in as few calls as there are stretches of them."""
+        advice = _give_back_advice()
+        if self._mapping is None or advice is None:
+            return
+        for first, last in _stretches(sorted(pages)):
+            self._is_committed[first:last] = False
+            start = -(-first * self._page_bytes // mmap.PAGESIZE) * mmap.PAGESIZE
+            end = last * self._page_bytes // mmap.PAGESIZE * mmap.PAGESIZE
+            if start < end:
+                self._mapping.madvise(advice, start, end - start)
+
+
+def _give_back_advice() -> int | None:
+    """How the system is told that memory is not needed: on macOS MADV_DONTNEED keeps it; Windows has no such call."""
+    name = "MADV_FREE" if sys.platform == "darwin" else "MADV_DONTNEED"
+    return getattr(mmap, name, None)
+
+
+def _stretches(pages: list[int]) -> list[tuple[int, int]]:
+    """Half-open ranges of pages that lie side by side, given in ascending order."""
+    ranges: list[tuple[int, int]] = []
+    for page in pages:
+        if ranges and ranges[-1][1] == page:
+            ranges[-1] = (ranges[-1][0], page + 1)
+        else:
+            ranges.append((page, page + 1))
+    return ranges

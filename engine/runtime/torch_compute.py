@@ -1,0 +1,65 @@
+"""Steps on torch, float32 on dequantised weights: for GPUs, and for CPUs without native kernels. Engine thread.
+
+A page of its pool holds [layers, 2, page_tokens, kv_heads, head_dim], float16 or float32: keys (after rotation), then
+values, layer by layer. All that is ever in a page is finite: it starts as zeros and only finite numbers are written.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from engine.api import KvType
+from engine.core.config import PAGE_TOKENS
+from engine.runtime.compute import Limits, OnProgress, RecordedModel
+from engine.runtime.weight_reader import WeightReader
+from kernels.api import StepInputs
+from kernels.torch_backend import TorchExecutable, compile_program, packing_bytes, weight_bytes
+from kernels.torch_self_test import find_inexact_ops
+from kernels.torch_step import Limits as TorchLimits
+
+_TYPES = {KvType.F16: torch.float16, KvType.F32: torch.float32}
+
+
+class TorchBackend:
+    """Implements `compute.Backend`."""
+
+    def __init__(self, model: RecordedModel, kv_type: KvType, device: torch.device) -> None:
+        spec = model.spec
+        self.device = device
+        self._model = model
+        self._type = _TYPES[kv_type]
+        self._page_shape = (spec.layers, 2, PAGE_TOKENS, spec.kv_heads, spec.head_dim)
+        self.page_bytes = int(np.prod(self._page_shape)) * self._type.itemsize
+        self.weight_bytes = weight_bytes(model.program) + packing_bytes(model.program)
+
+    def compile(self, pages: torch.Tensor, limits: Limits, on_progress: OnProgress) -> TorchCompute:
+        """See `compute.Backend`."""
+        model = self._model
+        weights = WeightReader(model.checkpoint, model.sources, self.device, on_progress)
+        pool = pages.view(self._type).view(len(pages), *self._page_shape)
+        sizes = TorchLimits(
+            max_rows=limits.rows, max_outputs=limits.outputs, max_positions=limits.positions
+        )
+        return TorchCompute(compile_program(model.program, weights, pool, sizes))
+
+
+class TorchCompute:
+    """Implements `compute.Compute`."""
+
+    def __init__(self, executable: TorchExecutable) -> None:
+        self._executable: TorchExecutable | None = executable
+        self.inexact_ops = find_inexact_ops(executable)
+
+    def run(self, inputs: StepInputs) -> np.ndarray:
+        """See `compute.Compute`."""
+        assert self._executable is not None
+        return self._executable.run(inputs).cpu().numpy()
+
+    def set_threads(self, threads: int) -> None:
+        """See `compute.Compute`."""
+        torch.set_num_threads(threads)
+
+    def close(self) -> None:
+        """Free the weights. Idempotent."""
+        self._executable = None

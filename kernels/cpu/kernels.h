@@ -1,0 +1,180 @@
+// What the common code and the kernels of each variant share: plain structs and one table of functions.
+//
+// Common code (program, phases, packing) is compiled once for the oldest CPU; the kernels (variant_*.cpp) once for
+// each instruction set. Views point into memory that the program owns; a kernel never allocates.
+#pragma once
+
+#include <cstdint>
+
+namespace layby {
+
+constexpr int GROUP_OUTPUTS = 16;  // outputs of a linear layer that are interleaved
+constexpr int TILE_ROWS = 8;       // rows that share a load of weights
+constexpr int QUANT_BLOCK = 32;    // activations that share a scale
+constexpr int PAGE_TOKENS = 32;    // positions in a page of the pool
+constexpr int MAX_HEAD_DIM = 512;
+constexpr int MAX_TILE_QUERIES = 64;  // queries of an attention tile: its rows times the heads that share a key head
+constexpr int PIECE_TOKENS = 256;  // positions that attention reduces before joining them to what went before
+
+// How a weight lies in memory: groups of 16 outputs, block after block along the inputs. Described in forms.h.
+enum class Form : int32_t {
+  F32, F16, BF16,
+  Q4_0, Q4_1, Q5_0, Q5_1, Q8_0,
+  Q2_K, Q3_K, Q4_K, Q5_K, Q6_K,
+  IQ4_NL, IQ4_XS, MXFP4,
+  COUNT,
+};
+
+inline bool is_float(Form form) { return form <= Form::BF16; }
+
+enum class Activation : int32_t { SILU, GELU_TANH };
+
+struct Range {
+  int64_t begin, end;
+};
+
+struct PackedWeight {
+  Form form;
+  int64_t outputs, inputs;
+  int64_t group_bytes;
+  const uint8_t* data;
+};
+
+// Float rows [rows, width]. The stride is a multiple of 16 and what lies behind the width is zero.
+struct Rows {
+  float* data;
+  int64_t stride;
+  float* row(int64_t r) const { return data + r * stride; }
+};
+
+// Rows prepared to be multiplied: tiles of up to 8 rows, interleaved, so that what one weight meets lies together.
+// In a tile of n rows that starts at row t, value k of row t + i is x[t * columns + k * n + i]. Quantised rows hold
+// 4 values a word: word k / 4 of row t + i is q[t * columns / 4 + (k / 4) * n + i]; the numbers of a block of 32 lie
+// likewise. A row's numbers depend on that row alone; only their places depend on the rows beside it.
+struct Operand {
+  int64_t rows, columns;
+  float* x;                // set for float rows, the others for quantised ones
+  int32_t* q;              // round(value / scale), in [-127, 127]
+  float* scale;            // largest magnitude of the block / 127
+  float* sum;              // scale * sum of q, for weights with a minimum
+  float* half_sum;         // the same for each half of a block: [block][half][row]
+  int32_t* minus_128_sum;  // -128 * sum of q, for signed weights on unsigned hardware
+
+  static int64_t tile_start(int64_t row) { return row / TILE_ROWS * TILE_ROWS; }
+  int64_t tile_rows(int64_t start) const { return rows - start < TILE_ROWS ? rows - start : TILE_ROWS; }
+};
+
+// Where a kernel leaves finished rows: as floats, or prepared for the next product.
+struct Sink {
+  Rows rows;        // used if rows.data is set
+  Operand operand;  // else this
+};
+
+// out = x · weightᵀ + bias + residual, in this order; bias and residual may be absent.
+struct LinearPart {
+  PackedWeight weight;
+  const float* bias;
+  Rows residual;
+  Rows out;
+};
+
+struct GatedPart {
+  LinearPart gate, up;  // without residual or out
+  Activation activation;
+  Sink out;
+};
+
+// Root mean square norm of each `group` values of a row; weight absent: no norm.
+struct Norm {
+  const float* weight;
+  float epsilon;
+  int64_t group;
+};
+
+struct Source {
+  Rows rows;
+  const int32_t* index;  // row r is rows.row(index[r]); absent: rows.row(r)
+  Norm norm;             // over whole rows
+  int64_t columns;
+  const float* row(int64_t r) const { return rows.row(index ? index[r] : r); }
+};
+
+enum class KvType : int32_t { F16, F32 };
+
+// One layer's part of the pool. In a page, the key tile of a head is [head_dim][32 positions], so that one load
+// meets 16 positions; the value tile is [32 positions][value_stride].
+struct KvLayer {
+  uint8_t* pool;
+  int64_t page_bytes;
+  int64_t key_offset, value_offset;  // bytes from the start of a page
+  KvType type;
+  int32_t kv_heads, head_dim, value_stride;
+};
+
+struct StepRows {
+  const int32_t* positions;
+  const int32_t* sequences;
+  const int32_t* page_tables;  // [sequences, table_stride]
+  int64_t table_stride;
+  const int32_t* pages(int64_t row) const { return page_tables + sequences[row] * table_stride; }
+};
+
+enum class HeadSink : int32_t { ROWS, KEY, VALUE };
+
+// Heads of a row, one by one: norm, then rotation by the row's angles, then to rows or into the pool; all optional.
+struct HeadStream {
+  Rows x, out;
+  int64_t heads, head_dim;
+  Norm norm;
+  const float* cosines;  // [rows, rotary_dim / 2]; absent: no rotation
+  const float* sines;
+  int64_t rotary_dim;
+  HeadSink sink;
+  KvLayer kv;
+};
+
+struct Attention {
+  Rows query;
+  Sink out;
+  KvLayer kv;
+  int64_t heads;
+  float scale;
+  int64_t window;  // 0: none
+};
+
+// Rows of one sequence that stand together, for one key head.
+struct AttentionTile {
+  int64_t row;
+  int64_t rows;
+  int64_t kv_head;
+};
+
+// A piece of a row's sequence for one key head that is likely to be attended to next; row -1: none.
+struct NextPiece {
+  int64_t row, kv_head, piece;
+};
+
+// What a query has gathered so far: the largest score, the sum of weights, and the weighted values.
+struct AttentionState {
+  static constexpr int64_t HEADER = 16;  // floats
+  static int64_t floats(int64_t value_stride) { return HEADER + value_stride; }
+};
+
+struct KernelTable {
+  const char* name;
+  void (*prepare)(const Source&, const Operand& out, Range rows);
+  void (*normalize)(const Source&, const Rows& out, Range rows);
+  void (*linear)(const LinearPart&, const Operand& x, Range groups, Range rows);
+  void (*gated_linear)(const GatedPart&, const Operand& x, Range blocks, Range rows);
+  void (*gated)(const Rows& gate, const Rows& up, Activation, const Sink& out, Range rows, int64_t columns);
+  void (*heads)(const HeadStream&, const StepRows&, Range rows);
+  // Joins pieces [pieces.begin, pieces.end) of a tile's queries to their states, in order. A state starts as zeros;
+  // `next` is what this thread is likely to do afterwards.
+  void (*attend)(const Attention&, const StepRows&, const AttentionTile&, Range pieces, const NextPiece& next,
+                 float* states, float* scratch);
+  // Joins one query's state of a piece to what it has gathered from the pieces before.
+  void (*join)(float* state, const float* piece, int64_t value_stride);
+  void (*finish)(const Attention&, int64_t row, int64_t head, float* state);
+};
+
+}  // namespace layby

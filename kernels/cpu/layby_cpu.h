@@ -1,0 +1,128 @@
+// The C interface of the native kernels; kernels/cpu/library.py declares the same for ctypes.
+//
+// A program is built once: buffers, then phases in the order in which they run, each reading and writing buffers by
+// index. `layby_program_run` then computes one step. Functions that can fail return a negative number or a null
+// pointer, and `layby_error` says why (of the calling thread's latest failure). Nothing here is called by two threads
+// at once for the same object, and a team serves one run at a time.
+#pragma once
+
+#include <stdint.h>
+
+#if defined(_WIN32)
+#define LAYBY_API __declspec(dllexport)
+#else
+#define LAYBY_API __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { LAYBY_ABI = 1 };
+enum { LAYBY_ROWS = 0, LAYBY_FLOAT_OPERAND = 1, LAYBY_QUANTIZED_OPERAND = 2 };  // kinds of buffers
+enum { LAYBY_TOKENS = 0, LAYBY_OUTPUTS = 1 };                                   // what their number of rows follows
+enum { LAYBY_NONE = -1 };                                                       // no such buffer
+
+typedef struct LaybyTeam LaybyTeam;
+typedef struct LaybyWeight LaybyWeight;
+typedef struct LaybyProgram LaybyProgram;
+
+// What a linear layer reads: a buffer of rows, normalised first where norm_weight is set and then put into `operand`;
+// or an operand that an earlier phase has written (operand = LAYBY_NONE).
+typedef struct {
+  int32_t buffer, operand;
+  int32_t gathers;  // 1: the rows whose logits are wanted, of a buffer of all tokens
+  float epsilon;
+  const float* norm_weight;
+} LaybyInput;
+
+typedef struct {
+  const LaybyWeight* weight;
+  const float* bias;  // null: none; read up to a multiple of 16
+  int32_t residual, out;
+} LaybyLinear;
+
+enum { LAYBY_TO_ROWS = 0, LAYBY_TO_KEYS = 1, LAYBY_TO_VALUES = 2 };
+
+typedef struct {
+  int32_t x, out;  // out: only LAYBY_TO_ROWS
+  int32_t heads, head_dim;
+  const float* norm_weight;  // null: no norm
+  float epsilon;
+  int32_t rotary;  // index from layby_program_add_rotary
+  int32_t sink;
+  int32_t layer;  // index from layby_program_add_kv_layer
+} LaybyHeads;
+
+typedef struct {
+  int64_t key_offset, value_offset;  // bytes in a page
+  int32_t kv_heads, head_dim, value_stride;
+} LaybyKvLayer;
+
+typedef struct {
+  int32_t query, out;
+  int32_t heads, layer;
+  float scale;
+  int32_t window;
+} LaybyAttention;
+
+typedef struct {
+  int32_t rows, outputs, sequences, table_stride;
+  const int32_t* tokens;
+  const int32_t* positions;
+  const int32_t* row_sequences;
+  const int32_t* page_tables;  // [sequences, table_stride]
+  const int32_t* output_rows;
+} LaybyStep;
+
+LAYBY_API int32_t layby_abi(void);
+LAYBY_API const char* layby_error(void);
+
+// Names of the variants that this library holds, best first, null at the end; and whether this CPU can run one.
+LAYBY_API const char* layby_variant(int32_t index);
+LAYBY_API int32_t layby_variant_runs_here(const char* name);
+
+LAYBY_API LaybyTeam* layby_team_new(int32_t threads);
+LAYBY_API void layby_team_free(LaybyTeam* team);
+
+// `storage` is a name such as "Q4_1"; `file` holds the tensor as the file does and is not kept.
+LAYBY_API LaybyWeight* layby_weight_new(const char* storage, const uint8_t* file, int64_t outputs, int64_t inputs,
+                                        LaybyTeam* team);
+LAYBY_API int64_t layby_weight_bytes(const LaybyWeight* weight);
+LAYBY_API int32_t layby_weight_row(const LaybyWeight* weight, int64_t output, float* values);
+LAYBY_API void layby_weight_free(LaybyWeight* weight);
+
+LAYBY_API LaybyProgram* layby_program_new(const char* variant, int32_t max_rows, int32_t max_outputs);
+LAYBY_API void layby_program_free(LaybyProgram* program);
+LAYBY_API int32_t layby_program_set_pool(LaybyProgram* program, uint8_t* pool, int64_t page_bytes, int32_t pages,
+                                         int32_t is_float32);
+LAYBY_API int32_t layby_program_add_buffer(LaybyProgram* program, int32_t kind, int64_t width, int32_t extent);
+LAYBY_API int32_t layby_program_add_kv_layer(LaybyProgram* program, const LaybyKvLayer* layer);
+LAYBY_API int32_t layby_program_add_rotary(LaybyProgram* program, const float* frequencies, int32_t count,
+                                           float magnitude);
+LAYBY_API int32_t layby_program_add_embedding(LaybyProgram* program, const LaybyWeight* table, float scale,
+                                              int32_t out);
+LAYBY_API int32_t layby_program_add_norm(LaybyProgram* program, int32_t x, int32_t out, const float* weight,
+                                         float epsilon, int32_t group);
+LAYBY_API int32_t layby_program_add_linear(LaybyProgram* program, const LaybyInput* input, const LaybyLinear* parts,
+                                           int32_t count);
+LAYBY_API int32_t layby_program_add_gated_linear(LaybyProgram* program, const LaybyInput* input,
+                                                 const LaybyLinear* gate_and_up, int32_t activation, int32_t out);
+LAYBY_API int32_t layby_program_add_gated(LaybyProgram* program, int32_t gate, int32_t up, int32_t activation,
+                                          int32_t out);
+LAYBY_API int32_t layby_program_add_heads(LaybyProgram* program, const LaybyHeads* streams, int32_t count);
+LAYBY_API int32_t layby_program_add_attention(LaybyProgram* program, const LaybyAttention* attention);
+LAYBY_API int32_t layby_program_add_take(LaybyProgram* program, int32_t x, int32_t out);
+
+// The rows of a buffer and how many floats lie between them; valid as long as the program.
+LAYBY_API float* layby_program_rows(LaybyProgram* program, int32_t buffer, int64_t* stride);
+
+LAYBY_API int32_t layby_program_run(LaybyProgram* program, LaybyTeam* team, const LaybyStep* step);
+
+// Nanoseconds of each phase in the latest run; returns how many phases there are. For measuring.
+LAYBY_API int32_t layby_program_phases(const LaybyProgram* program);
+LAYBY_API int32_t layby_program_profile(LaybyProgram* program, int32_t is_on, int64_t* nanoseconds);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,76 @@
+// Puts rows into the shape that products read (see Operand): quantised by blocks of 32, or plain floats.
+//
+// Compiled for each variant. A block's scale and codes depend on its own 32 values and nothing else.
+#pragma once
+
+#include <math.h>
+
+#include "kernels.h"
+#include "simd/simd.h"
+
+namespace layby {
+namespace {
+
+using simd::F;
+using simd::LANES;
+using simd::SUBS;
+using simd::WIDTH;
+
+constexpr int BLOCK_VECTORS = QUANT_BLOCK / LANES;
+
+// Quantises 32 values to 8 words of 4 codes, rounding to nearest; returns the scale. A block with a value that is not
+// a number gets a scale that is none either, so that the row shows it.
+inline float quantize_block(const float* values, int32_t* words, int32_t* half_totals) {
+  F x[BLOCK_VECTORS], largest[SUBS];
+  bool broken = false;
+  for (int i = 0; i < BLOCK_VECTORS; ++i) x[i] = simd::load(values + i * LANES);
+  for (int s = 0; s < SUBS; ++s) {
+    largest[s] = simd::max(simd::abs(x[s]), simd::abs(x[s + SUBS]));
+    broken = broken || simd::any_nan(x[s], x[s + SUBS]);
+  }
+  const float top = simd::max16(largest);
+  const float scale = broken ? NAN : top / 127.0f;
+  // Below this 127 / top is infinite; such a block is as good as zero.
+  const F inverse = simd::set1(top > 1e-36f && !broken ? 127.0f / top : 0.0f);
+  simd::I total[2][SUBS];
+  for (int half = 0; half < 2; ++half)
+    for (int s = 0; s < SUBS; ++s) {
+      const simd::I code = simd::to_int(simd::mul(x[half * SUBS + s], inverse));
+      simd::store_bytes((int8_t*)words + half * WIDTH + s * LANES, code);
+      total[half][s] = code;
+    }
+  for (int half = 0; half < 2; ++half) half_totals[half] = simd::total16(total[half]);
+  return scale;
+}
+
+// Block `block` of row `row` becomes these 32 values.
+inline void put_block(const Operand& o, int64_t row, int64_t block, const float* values) {
+  const int64_t start = Operand::tile_start(row), n = o.tile_rows(start), i = row - start;
+  if (o.x) {
+    float* at = o.x + start * o.columns + block * QUANT_BLOCK * n + i;
+    for (int64_t k = 0; k < QUANT_BLOCK && block * QUANT_BLOCK + k < o.columns; ++k) at[k * n] = values[k];
+    return;
+  }
+  alignas(64) int32_t words[QUANT_BLOCK / 4];
+  int32_t half_totals[2];
+  const float scale = quantize_block(values, words, half_totals);
+  const int64_t blocks = o.columns / QUANT_BLOCK, at = start * blocks + block * n + i;
+  int32_t* q = o.q + start * (o.columns / 4) + block * (QUANT_BLOCK / 4) * n + i;
+  for (int k = 0; k < QUANT_BLOCK / 4; ++k) q[k * n] = words[k];
+  float* halves = o.half_sum + 2 * (start * blocks + block * n) + i;
+  halves[0] = scale * (float)half_totals[0];
+  halves[n] = scale * (float)half_totals[1];
+  o.scale[at] = scale;
+  o.sum[at] = scale * (float)(half_totals[0] + half_totals[1]);
+  o.minus_128_sum[at] = -128 * (half_totals[0] + half_totals[1]);
+}
+
+// 32 values that start at column 32 * block, to floats or to the next product.
+inline void put(const Sink& sink, int64_t row, int64_t block, const float* values) {
+  if (!sink.rows.data) return put_block(sink.operand, row, block, values);
+  float* out = sink.rows.row(row) + block * QUANT_BLOCK;
+  for (int i = 0; i < BLOCK_VECTORS; ++i) simd::store(out + i * LANES, simd::load(values + i * LANES));
+}
+
+}  // namespace
+}  // namespace layby

@@ -1,0 +1,156 @@
+"""The CPU back end: a recorded program compiled for the native kernels, each step one native call.
+
+A `NativeBackend` holds the library and the team of threads; `compile` packs the weights and builds the native program.
+All of it belongs to one thread (the engine's). While a step runs the interpreter lock is free. No torch.
+
+Exact: a row's logits are a function of its own sequence's tokens and the weights, whatever else the step holds, on
+however many threads. Between variants (AVX-512 and others) they may differ.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from array import array
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernels.api import Program, StepInputs
+from kernels.cpu.declarations import StepStruct
+from kernels.cpu.library import NativeLibrary, ThreadTeam
+from kernels.kv_layout import KvPool, KvType, PageLayout, page_layout
+from kernels.native_build import NativeWeights, ProgramBuilder, float_weight_names
+from kernels.weight_store import WeightStore
+
+
+@dataclass(frozen=True, slots=True)
+class StepLimits:
+    """The largest step that a program is compiled for."""
+
+    rows: int
+    outputs: int
+
+
+class NativeProgram:
+    """A compiled program; an `Executable`. Made by `NativeBackend.compile`."""
+
+    def __init__(self, library: NativeLibrary, team: ThreadTeam, pool: KvPool) -> None:
+        self._library = library
+        self.team = team
+        self._pool = pool
+        self._weights: NativeWeights | None = None
+        self._native = 0
+        self._logits = np.empty((0, 0), np.float32)
+        self._phase_names: list[str] = []
+
+    def build(self, program: Program, source: WeightStore, limits: StepLimits) -> None:
+        """Pack the weights and add the phases; see `NativeBackend.compile`."""
+        functions = self._library.functions
+        self._weights = NativeWeights(self._library, self.team, source)
+        self._native = self._library.check(
+            functions.layby_program_new(self._library.variant.encode(), limits.rows, limits.outputs)
+        )
+        builder = ProgramBuilder(self._library, self._native, self._weights)
+        names = float_weight_names(program, source)
+        self._phase_names = builder.add(program, self._pool, names)
+        self._logits = builder.rows(program.logits, limits.outputs)
+
+    @property
+    def weight_bytes(self) -> int:
+        """Memory of the packed weights."""
+        return self._weights.num_bytes if self._weights else 0
+
+    def run(self, inputs: StepInputs) -> NDArray[np.float32]:
+        """Run one step; the logits [len(inputs.outputs), vocabulary] are valid until the next run.
+
+        Raises NativeError, before anything is computed, for a step that is too large, a token outside the vocabulary
+        or a page outside the pool.
+        """
+        tables = inputs.page_tables
+        stride = max(map(len, tables), default=0)
+        flat = array("i")
+        for table in tables:
+            flat.extend(table)
+            flat.extend([-1] * (stride - len(table)))
+        arrays = [
+            array("i", numbers)
+            for numbers in (inputs.token_ids, inputs.positions, inputs.sequences)
+        ] + [flat, array("i", inputs.outputs)]
+        if not len(inputs.token_ids) == len(inputs.positions) == len(inputs.sequences):
+            raise ValueError(
+                f"{len(inputs.token_ids)} tokens, {len(inputs.positions)} positions and "
+                f"{len(inputs.sequences)} sequences: a step has one of each a row"
+            )
+        step = StepStruct(
+            len(inputs.token_ids),
+            len(inputs.outputs),
+            len(tables),
+            stride,
+            *(numbers.buffer_info()[0] for numbers in arrays),
+        )
+        functions = self._library.functions
+        self._library.check(
+            functions.layby_program_run(self._native, self.team.handle, ctypes.byref(step))
+        )
+        return self._logits[: len(inputs.outputs)]
+
+    def profile(self, run: Callable[[], object]) -> list[tuple[str, float]]:
+        """Name and seconds of each phase of the last step that `run` runs."""
+        functions = self._library.functions
+        times = np.zeros(functions.layby_program_phases(self._native), np.int64)
+        functions.layby_program_profile(self._native, 1, times.ctypes.data)
+        run()
+        functions.layby_program_profile(self._native, 0, times.ctypes.data)
+        return [(name, time / 1e9) for name, time in zip(self._phase_names, times, strict=True)]
+
+    def close(self) -> None:
+        """Give the weights' memory back. Idempotent; the logits of the last run are gone too."""
+        if self._native:
+            self._library.functions.layby_program_free(self._native)
+        self._native = 0
+        self._logits = np.empty((0, 0), np.float32)
+        if self._weights:
+            self._weights.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class NativeBackend:
+    """Compiles programs for the native kernels and runs them on one team of threads."""
+
+    def __init__(self, library: NativeLibrary, threads: int) -> None:
+        """ValueError for less than one thread."""
+        self._library = library
+        self.team = ThreadTeam(library, threads)
+
+    @property
+    def variant(self) -> str:
+        """The instruction set in use."""
+        return self._library.variant
+
+    def page_layout(self, program: Program, kv_type: KvType = KvType.F16) -> PageLayout:
+        """What a page of this back end holds for that program."""
+        return page_layout(program, kv_type)
+
+    def compile(
+        self, program: Program, weights: WeightStore, pool: KvPool, limits: StepLimits
+    ) -> NativeProgram:
+        """Pack the weights and build the program.
+
+        Raises KeyError for a weight that is not there, ValueError for one of another shape, NativeError for a
+        storage or a shape that no kernel takes, MemoryError.
+        """
+        compiled = NativeProgram(self._library, self.team, pool)
+        try:
+            compiled.build(program, weights, limits)
+        except BaseException:
+            compiled.close()
+            raise
+        return compiled
+
+    def close(self) -> None:
+        """Stop the threads. Idempotent."""
+        self.team.close()

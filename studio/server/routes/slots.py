@@ -1,0 +1,92 @@
+"""GET /slots and GET /props: seats and abilities of the server, in the form that tools for llama.cpp read.
+
+Server thread. A parked request is listed too, though its seat is somebody else's: there may be more entries than seats.
+"""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from starlette.responses import JSONResponse
+
+from engine.api import EngineSnapshot
+from engine.options import LoadOptions
+from engine.runs import Run, RunState
+from studio.server.context import ServerContext
+from studio.server.park_state import budget_mib, can_park, is_in_transfer, is_preempted
+from studio.server.replies import Json
+from studio.server.translate import served_model
+
+_IDLE: Json = {
+    "is_processing": False,
+    "is_preempted": False,
+    "is_transferring": False,
+    "n_preempt": 0,
+    "n_recompute": 0,
+}
+
+
+def slots_router(context: ServerContext) -> APIRouter:
+    router = APIRouter()
+
+    @router.get("/slots")
+    async def slots() -> JSONResponse:
+        return JSONResponse(_slots(context.client.snapshot()))
+
+    @router.get("/props")
+    async def props() -> JSONResponse:
+        return JSONResponse(_props(context.client.snapshot()))
+
+    return router
+
+
+def _slots(snapshot: EngineSnapshot) -> list[Json]:
+    """One entry for each request that is in or parked, and one for each seat left."""
+    served_model(snapshot, None)
+    seats = _options(snapshot).parallel
+    runs = [run for run in snapshot.runs if run.state is not RunState.QUEUED]
+    num_seated = sum(not is_preempted(run) for run in runs)
+    entries = [_slot(run) for run in runs] + [_IDLE] * (seats - num_seated)
+    return [
+        {"id": number, "n_ctx": snapshot.window_tokens, **entry}
+        for number, entry in enumerate(entries)
+    ]
+
+
+def _slot(run: Run) -> Json:
+    return {
+        "id_task": run.request_id,
+        "is_processing": True,
+        "is_preempted": is_preempted(run),
+        "is_transferring": is_in_transfer(run),
+        "n_preempt": run.num_parks,
+        "n_recompute": run.num_recomputes,
+        "n_prompt_tokens": run.prompt_tokens,
+        "n_decoded": run.completion_tokens,
+        "n_held": run.held_tokens,
+        "state": run.state.value,
+    }
+
+
+def _props(snapshot: EngineSnapshot) -> Json:
+    model, options = served_model(snapshot, None), _options(snapshot)
+    return {
+        "default_generation_settings": {"n_ctx": snapshot.window_tokens},
+        "total_slots": options.parallel,
+        "model_alias": model.name,
+        "model_path": str(model.path),
+        "exact_concurrency": not snapshot.inexact_ops,
+        "inexact_ops": list(snapshot.inexact_ops),
+        "preempt": {
+            "enabled": can_park(snapshot),
+            "ram_mib": budget_mib(snapshot),
+            "async": options.preempt_async,
+            "notices": True,
+            "recurrent": False,
+            "granularity": options.test_preempt_granularity or snapshot.pool.page_tokens,
+            "policy": options.preempt_policy,
+        },
+    }
+
+
+def _options(snapshot: EngineSnapshot) -> LoadOptions:
+    return snapshot.options or LoadOptions()

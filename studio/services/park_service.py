@@ -1,0 +1,74 @@
+"""Makes changed settings of parking hold at once, and tells when memory allows less than they say.
+
+GUI thread, no Qt. A model that is loaded later brings the settings with it; this is for the one that is loaded now.
+"""
+
+from __future__ import annotations
+
+from engine.api import EngineState, ModelChanged
+from engine.client import EngineClient
+from engine.runs import SetParkBudget, SetVictimPolicy
+from studio.models.notices import Notice, NoticeAction, NoticeLevel
+from studio.models.settings import Settings
+from studio.services.notice_service import NoticeService
+from studio.services.settings_service import SettingsService
+
+_MIB = 1 << 20
+BUDGET_LOWERED = "park_budget_lowered"
+"""Code of the notice; it stands as long as the model that has the lower budget."""
+
+
+class ParkService:
+    """Listens until it is closed."""
+
+    def __init__(
+        self, client: EngineClient, settings: SettingsService, notices: NoticeService
+    ) -> None:
+        self._client = client
+        self._settings = settings
+        self._notices = notices
+        self._sent = settings.settings.park
+        self._disconnects = (
+            settings.changed.connect(self._on_settings),
+            client.on_model_changed(self._on_model),
+        )
+
+    def close(self) -> None:
+        """Listen no more."""
+        for disconnect in self._disconnects:
+            disconnect()
+
+    def _on_settings(self, settings: Settings) -> None:
+        before, self._sent = self._sent, settings.park
+        if before.ram_mib != settings.park.ram_mib:
+            self._client.control(SetParkBudget(budget_bytes=_bytes(settings.park.ram_mib)))
+            self._notices.resolve(BUDGET_LOWERED)
+        if before.policy is not settings.park.policy:
+            self._client.control(SetVictimPolicy(name=settings.park.policy.value))
+
+    def _on_model(self, event: ModelChanged) -> None:
+        self._notices.resolve(BUDGET_LOWERED)
+        if event.state is not EngineState.READY:
+            return
+        wanted = self._settings.settings.park.ram_mib
+        budget = self._client.snapshot().parks.budget_bytes
+        if wanted > 0 and 0 <= budget < _bytes(wanted):
+            self._notices.show(_lowered(wanted, budget // _MIB))
+
+
+def _bytes(mib: int) -> int:
+    """A budget of the settings as the engine takes it; -1 stays no limit."""
+    return mib * _MIB if mib > 0 else mib
+
+
+def _lowered(wanted_mib: int, given_mib: int) -> Notice:
+    return Notice(
+        code=BUDGET_LOWERED,
+        level=NoticeLevel.INFO,
+        text="Parked chats may hold less memory than set",
+        detail=(
+            f"{given_mib:,} MiB instead of {wanted_mib:,} MiB: half of what was free once the model was loaded. "
+            "What no longer fits is read again when its chat returns."
+        ),
+        action=NoticeAction.OPEN_SETTINGS,
+    )

@@ -1,0 +1,80 @@
+"""Every request in flight, the chats' and those of programs: what it is called, and what may be done about it.
+
+GUI thread, no Qt. Reads the engine's published state and sends it commands; their outcome shows in that state, and as
+events where a chat's reply is concerned.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+
+from engine.api import EngineSnapshot
+from engine.client import EngineClient
+from engine.runs import ParkNow, Pin, ResumeNext, Run
+from studio.models.chat import Conversation
+from studio.services.chat_service import ChatService
+
+_SHORT_ID = re.compile(r"[^-_]*[-_]?(.{0,6})")
+"""Six characters of an id after its kind: 3f2a1b of chatcmpl-3f2a1b9c."""
+
+
+class Steer(Enum):
+    """What can be done about a request in flight."""
+
+    GO_FIRST = "go_first"
+    """Head of the line; also brings back what was parked by hand."""
+    PARK = "park"
+    PIN = "pin"
+    """Never park it while anybody else can be parked."""
+    UNPIN = "unpin"
+    STOP = "stop"
+
+
+class RunService:
+    """Asked anew for each picture: it keeps nothing of what it has read."""
+
+    def __init__(self, client: EngineClient, chats: ChatService) -> None:
+        self._client = client
+        self._chats = chats
+
+    def snapshot(self) -> EngineSnapshot:
+        """The engine's last published state; returns at once."""
+        return self._client.snapshot()
+
+    def chat_of(self, request_id: str) -> Conversation | None:
+        """The chat whose running reply this is; None for a program's request and for a reply that has ended."""
+        return next((chat for chat in self._chats.chats if chat.request_id == request_id), None)
+
+    def names(self, runs: tuple[Run, ...]) -> dict[str, str]:
+        """What each request is called, by its id: its chat's title, or the short id of a program's request."""
+        titles = {chat.request_id: chat.title for chat in self._chats.chats}
+        return {
+            run.request_id: titles.get(run.request_id) or _api_name(run.request_id) for run in runs
+        }
+
+    def steer_chat(self, chat: Conversation, steer: Steer) -> None:
+        """Do it to the chat's running reply; nothing if none is running."""
+        if (request_id := chat.request_id) is not None:
+            self.steer(request_id, steer)
+
+    def steer(self, request_id: str, steer: Steer) -> None:
+        """Do it to a request; one that has ended meanwhile is left alone."""
+        match steer:
+            case Steer.GO_FIRST:
+                self._client.control(ResumeNext(request_id=request_id))
+            case Steer.PARK:
+                self._client.control(ParkNow(request_id=request_id))
+            case Steer.PIN:
+                self._client.control(Pin(request_id=request_id))
+            case Steer.UNPIN:
+                self._client.control(Pin(request_id=request_id, is_pinned=False))
+            case Steer.STOP if (chat := self.chat_of(request_id)) is not None:
+                self._chats.stop(chat)
+            case Steer.STOP:
+                self._client.abort(request_id)
+
+
+def _api_name(request_id: str) -> str:
+    found = _SHORT_ID.match(request_id)
+    return f"API request {found.group(1) if found else request_id}".rstrip()

@@ -1,0 +1,129 @@
+"""The slim strip above the composer: how the chat's reply stands, why it waits, and what can be done. GUI thread.
+
+Its one line keeps its place while there is nothing to say, so that nothing jumps when a reply begins or ends; the
+sentence with the reason is there only while the reply is outside the pool. It only says what is wanted.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRectF, Qt, Signal
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from engine.runs import Run
+from studio.models.chat import Message
+from studio.services.run_service import Steer
+from studio.views.run_sentences import Others, describe_strip, reason_sentence
+from studio.views.state_mark import StateMark
+from studio.views.status_words import Mark, StatusWords, Tone
+from studio.views.steer_menu import SteerButton, first_words, is_outside
+from studio.views.theme import Theme
+from studio.views.words import tr
+
+_LINE_PX = 28
+_EDGE_PX = 3
+_EDGE_GAP_PX = 9
+_NOTHING = StatusWords(Mark.NONE, "")
+
+
+class StatusStrip(QWidget):
+    """`steer_wanted` carries the Steer."""
+
+    steer_wanted = Signal(object)
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._hue: int | None = None
+        self._words = _NOTHING
+        self._mark = StateMark(theme, self)
+        self._text = _line(self)
+        self._text.setMinimumHeight(_LINE_PX)
+        self._reason = _line(self)
+        self.first_button = QPushButton(self)
+        self.first_button.setObjectName("steer")
+        self.first_button.clicked.connect(lambda: self.steer_wanted.emit(Steer.GO_FIRST))
+        self.more_button = SteerButton(tr("More for this reply"), self)
+        self.more_button.setFixedHeight(_LINE_PX)
+        self.more_button.wanted.connect(self.steer_wanted)
+        line = QHBoxLayout()
+        line.setSpacing(8)
+        line.addWidget(self._mark)
+        line.addWidget(self._text, 1)
+        line.addWidget(self.more_button)
+        below = QHBoxLayout()
+        below.setSpacing(8)
+        below.addWidget(self._reason, 1)
+        below.addWidget(self.first_button, 0, Qt.AlignmentFlag.AlignBottom)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(_EDGE_PX + _EDGE_GAP_PX, 0, 4, 6)
+        layout.setSpacing(0)
+        layout.addLayout(line)
+        layout.addLayout(below)
+        self._mark.hide()
+        self.show_nothing()
+
+    def show_nothing(self) -> None:
+        """No reply is alive."""
+        self._show_words(_NOTHING, "")
+        self._show_hue(None)
+        self.first_button.hide()
+        self.more_button.hide()
+
+    def show_reply(self, reply: Message, run: Run | None, others: Others, now_s: float) -> None:
+        """Say how a reply that is alive stands."""
+        words = describe_strip(reply, run, now_s)
+        self._announce(words)
+        self._show_words(words, reason_sentence(reply, run, others))
+        self._show_hue(others.hue(run))
+        self.first_button.setVisible(run is not None and is_outside(run))
+        self.more_button.setVisible(run is not None)
+        if run is not None:
+            self.first_button.setText(first_words(run))
+            self.more_button.show_run(run, can_park=others.can_park)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self._hue is None:
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(self._theme.hues[self._hue])
+        edge = QRectF(0, 5, _EDGE_PX, self.height() - 14)
+        painter.drawRoundedRect(edge, _EDGE_PX / 2, _EDGE_PX / 2)
+        painter.end()
+
+    def _announce(self, words: StatusWords) -> None:
+        """Tell a screen reader once that the reply was parked or came back, not how the seconds pass."""
+        was_waiting, is_waiting = self._words.tone is Tone.WAITING, words.tone is Tone.WAITING
+        if was_waiting != is_waiting and self._words is not _NOTHING:
+            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, words.text))
+
+    def _show_hue(self, hue: int | None) -> None:
+        if hue != self._hue:
+            self._hue = hue
+            self.update()
+
+    def _show_words(self, words: StatusWords, reason: str) -> None:
+        if words != self._words:
+            self._words = words
+            self._mark.show_state(words)
+            self._text.setText(words.text)
+            self._dress("waiting" if words.tone is Tone.WAITING else "secondary")
+        if self._reason.text() != reason:
+            self._reason.setText(reason)
+        self._reason.setVisible(bool(reason))
+
+    def _dress(self, name: str) -> None:
+        if self._text.objectName() != name:
+            self._text.setObjectName(name)
+            self._text.style().unpolish(self._text)
+            self._text.style().polish(self._text)
+
+
+def _line(parent: QWidget) -> QLabel:
+    label = QLabel(parent)
+    label.setObjectName("secondary")
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setWordWrap(True)
+    return label

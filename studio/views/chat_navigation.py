@@ -1,0 +1,68 @@
+"""Which chat is shown where, when the user asks for another one: new, beside, next, first. GUI thread."""
+
+from __future__ import annotations
+
+from studio.models.chat import NEW_CHAT_TITLE, Conversation
+from studio.views.context import Context
+from studio.views.panes import PaneArea
+
+
+class ChatNavigation:
+    """Returns at once; chats are read from the disk meanwhile."""
+
+    def __init__(self, context: Context, panes: PaneArea) -> None:
+        self._tasks = context.tasks
+        self._service = context.services.chats
+        self._panes = panes
+
+    def show(self, chat: Conversation) -> None:
+        """Go to the pane that shows the chat, or show it in the active one."""
+        self._tasks.start(self._panes.show_chat(chat))
+
+    def show_new(self) -> None:
+        """Show an empty chat."""
+        self._tasks.start(self._show_new())
+
+    def show_first(self) -> None:
+        """Show the chat used last in the active pane, or a new one where there is none."""
+        self._tasks.start(self._show_first())
+
+    def split(self) -> None:
+        """Show a chat that is on no pane yet in a new one; nothing if there is no room."""
+        if self._panes.can_split:
+            self._tasks.start(self._split())
+
+    def show_beside(self, chat: Conversation) -> None:
+        """Go to the pane that shows the chat, or show it in a new one; nothing if there is no room."""
+        pane = self._panes.pane_of(chat)
+        if pane is not None:
+            self._panes.activate(pane)
+        elif self._panes.can_split:
+            self._tasks.start(self._panes.split(chat))
+
+    def step(self, places: int) -> None:
+        """Show the chat so many places further down the list, skipping what stands in other panes."""
+        active = self._panes.active
+        free = [chat for chat in self._service.chats if self._panes.pane_of(chat) in (None, active)]
+        if active.chat in free and len(free) > 1:
+            self.show(free[(free.index(active.chat) + places) % len(free)])
+
+    async def _show_new(self) -> None:
+        await self._panes.show_chat(await self._empty_chat())
+
+    async def _show_first(self) -> None:
+        chats = self._service.chats
+        await self._panes.active.show_chat(chats[0] if chats else await self._service.new_chat())
+        self._panes.activate(self._panes.active)
+
+    async def _split(self) -> None:
+        hidden = [chat for chat in self._service.chats if self._panes.pane_of(chat) is None]
+        await self._panes.split(hidden[0] if hidden else await self._service.new_chat())
+
+    async def _empty_chat(self) -> Conversation:
+        """A chat to begin with: one that nothing was done with yet, where there is one."""
+        for chat in self._service.chats:
+            is_untouched = chat.is_loaded and not chat.messages and not chat.draft
+            if is_untouched and chat.title == NEW_CHAT_TITLE:
+                return chat
+        return await self._service.new_chat()

@@ -1,0 +1,16 @@
+"""Why Layby does not start, for somebody who has no terminal to read it in. GUI thread; before there is any loop."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QMessageBox
+
+from studio.models.notices import Notice
+from studio.views.icons import app_icon
+
+
+def show_refusal(notice: Notice) -> None:
+    """Say it in a window of its own; returns once that has been closed."""
+    box = QMessageBox(QMessageBox.Icon.Warning, "Layby", notice.text)
+    box.setInformativeText(notice.detail)
+    box.setWindowIcon(app_icon())
+    box.exec()

@@ -1,0 +1,112 @@
+"""One request in flight in the pool panel: its name, how it stands, why it waits, what can be done. GUI thread."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRectF, Qt, Signal
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from engine.runs import Run
+from studio.services.run_service import Steer
+from studio.views.elided_label import ElidedLabel
+from studio.views.run_sentences import Others, describe_run, reason_sentence
+from studio.views.state_mark import StateMark
+from studio.views.status_words import StatusWords, Tone, joined
+from studio.views.steer_menu import SteerButton, first_words, is_outside
+from studio.views.theme import Theme
+from studio.views.words import tokens, tr
+
+_EDGE_PX = 3
+
+
+class RunRow(QFrame):
+    """`steer_wanted` carries the request's id and the Steer."""
+
+    steer_wanted = Signal(str, object)
+
+    def __init__(self, request_id: str, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._id = request_id
+        self._theme = theme
+        self._hue = 0
+        self._title = ElidedLabel(self)
+        self._title.setObjectName("title")
+        self._held = QLabel(self)
+        self._held.setObjectName("secondary")
+        self._mark = StateMark(theme, self)
+        self._state = _line(self)
+        self._reason = _line(self)
+        self.first_button = QPushButton(self)
+        self.first_button.setObjectName("steer")
+        self.first_button.clicked.connect(lambda: self._steer(Steer.GO_FIRST))
+        self.more_button = SteerButton("", self)
+        self.more_button.wanted.connect(self._steer)
+        self._lay_out()
+
+    def show_run(self, run: Run, others: Others) -> None:
+        """Show how the request stands now."""
+        name, words = others.names[run.request_id], describe_run(run)
+        self._title.set_text(name)
+        self._held.setText(tokens(run.held_tokens))
+        self._mark.show_state(words)
+        self._show_state(words, run)
+        reason = reason_sentence(None, run, others)
+        self._reason.setText(reason)
+        self._reason.setVisible(bool(reason))
+        self.first_button.setVisible(is_outside(run))
+        self.first_button.setText(first_words(run))
+        self.first_button.setAccessibleName(f"{first_words(run)}: {name}")
+        self.more_button.set_label(tr("More for {name}").format(name=name))
+        self.more_button.show_run(run, can_park=others.can_park)
+        self.setAccessibleName(f"{name}: {joined(words.text, reason)}")
+        if (hue := others.hue(run)) is not None and hue != self._hue:
+            self._hue = hue
+            self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(self._theme.hues[self._hue])
+        edge = QRectF(0, 6, _EDGE_PX, self.height() - 12)
+        painter.drawRoundedRect(edge, _EDGE_PX / 2, _EDGE_PX / 2)
+        painter.end()
+
+    def _lay_out(self) -> None:
+        head = QHBoxLayout()
+        head.setSpacing(8)
+        head.addWidget(self._title, 1)
+        head.addWidget(self._held)
+        head.addWidget(self.more_button)
+        state = QHBoxLayout()
+        state.setSpacing(6)
+        state.addWidget(self._mark, 0, Qt.AlignmentFlag.AlignTop)
+        state.addWidget(self._state, 1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(12, 4, 0, 8)
+        layout.setSpacing(2)
+        layout.addLayout(head)
+        layout.addLayout(state)
+        layout.addWidget(self._reason)
+        layout.addSpacing(2)
+        layout.addWidget(self.first_button, 0, Qt.AlignmentFlag.AlignLeft)
+
+    def _show_state(self, words: StatusWords, run: Run) -> None:
+        pinned = tr("never parked") if run.is_pinned else ""
+        self._state.setText(joined(words.text, pinned))
+        name = "waiting" if words.tone is Tone.WAITING else "secondary"
+        if self._state.objectName() != name:
+            self._state.setObjectName(name)
+            self._state.style().unpolish(self._state)
+            self._state.style().polish(self._state)
+
+    def _steer(self, steer: Steer) -> None:
+        self.steer_wanted.emit(self._id, steer)
+
+
+def _line(parent: QWidget) -> QLabel:
+    label = QLabel(parent)
+    label.setObjectName("secondary")
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setWordWrap(True)
+    return label

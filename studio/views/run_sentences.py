@@ -1,0 +1,150 @@
+"""Where a request stands, and why it waits, in words that name the others. Pure functions on the GUI thread.
+
+The plain reasons are `studio.models.run_words`; here they get names and tokens. A park is nothing that went wrong:
+no sentence speaks of stalls or failures. Must not import services or widgets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from engine.runs import Holder, Run, RunState, WaitKind, WaitReason
+from studio.models.chat import Message, MessageStatus
+from studio.models.run_words import expected_wait_words, reason_words, state_words
+from studio.views.status_words import Mark, StatusWords, Tone, describe_reply, joined
+from studio.views.words import count, elapsed, ordinal, shortened, tokens, tr
+
+_SPOKEN_CHARS = 32
+_WAITING_ITS_TURN = frozenset({WaitKind.BEHIND_OTHERS, WaitKind.NO_ROOM, WaitKind.WOULD_NOT_LAST})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Others:
+    """All requests in flight, as far as one of them is told about the others."""
+
+    names: Mapping[str, str] = field(default_factory=dict)
+    """What each is called, by its id."""
+    titles: frozenset[str] = frozenset()
+    """Ids of those whose name is a chat's title."""
+    hues: Mapping[str, int] = field(default_factory=dict)
+    """The number of each one's hue."""
+    page_tokens: int = 0
+    can_park: bool = True
+    """Whether anybody is ever parked."""
+
+    def hue(self, run: Run | None) -> int | None:
+        """None for a request that is not in flight."""
+        return self.hues.get(run.request_id) if run is not None else None
+
+    def spoken(self, request_id: str) -> str:
+        """Its name within a sentence: a title of several words is shortened and stands in quotation marks."""
+        name = self.names.get(request_id, tr("another request"))
+        if request_id not in self.titles or " " not in name:
+            return shortened(name, _SPOKEN_CHARS)
+        return tr("“{title}”").format(title=shortened(name, _SPOKEN_CHARS))
+
+
+def describe_run(run: Run) -> StatusWords:
+    """What stands beside a request in the list of all: "Parked · 2nd in line · back in 6 to 10 s"."""
+    head = tr(state_words(run.state))
+    match run.state:
+        case RunState.QUEUED | RunState.PARKED:
+            return _waiting(run, head, _in_line(run))
+        case RunState.BEING_PARKED:
+            return StatusWords(Mark.BARS, head, Tone.WAITING)
+        case RunState.BEING_RESTORED:
+            return StatusWords(Mark.TURN, head, Tone.ACTIVE)
+        case RunState.READING:
+            return StatusWords(Mark.PIE, head, Tone.ACTIVE, 0.5)
+        case RunState.WRITING:
+            return StatusWords(Mark.DOT, head, Tone.ACTIVE)
+    assert_never(run.state)
+
+
+def describe_strip(reply: Message, run: Run | None, now_s: float) -> StatusWords:
+    """What stands above the composer: "Parked for 8 s · 2nd in line · back in 6 to 10 s", or as in the row."""
+    if reply.park is None or _is_coming_back(run):
+        return describe_row(reply, run)
+    since = tr("Parked for {time}").format(time=elapsed(now_s - reply.park.since_s))
+    if run is None:
+        return StatusWords(Mark.BARS, since, Tone.WAITING)
+    return _waiting(run, since, _in_line(run))
+
+
+def describe_row(reply: Message, run: Run | None) -> StatusWords:
+    """What stands under a chat's title while its reply is alive: "Queued, 3rd · starts in about 20 s"."""
+    if run is not None and reply.park is not None and _is_coming_back(run):
+        return StatusWords(Mark.TURN, tr("Coming back"), Tone.ACTIVE)
+    is_waiting = reply.status in (MessageStatus.QUEUED, MessageStatus.PARKED)
+    if run is None or run.wait is None or not is_waiting:
+        return describe_reply(reply)
+    head = tr("Parked") if reply.park is not None else tr("Queued")
+    if run.wait.place:
+        head = tr("{state}, {place}").format(state=head, place=ordinal(run.wait.place))
+    return _waiting(run, head)
+
+
+def reason_sentence(reply: Message | None, run: Run | None, others: Others) -> str:
+    """Why it is outside the pool, naming who has the room; empty if it is not."""
+    if run is None:
+        park = reply.park if reply is not None else None
+        return tr(reason_words(park.reason)) if park is not None else ""
+    wait = run.wait
+    if wait is None or run.state is RunState.BEING_RESTORED:
+        return ""
+    if wait.kind in _WAITING_ITS_TURN and (wait.holders or wait.ahead_ids):
+        return _turn_sentence(wait, others)
+    return tr(reason_words(wait))
+
+
+def _is_coming_back(run: Run | None) -> bool:
+    return run is not None and run.state is RunState.BEING_RESTORED
+
+
+def _in_line(run: Run) -> str:
+    place = run.wait.place if run.wait is not None else 0
+    return tr("{place} in line").format(place=ordinal(place)) if place else ""
+
+
+def _waiting(run: Run, *parts: str) -> StatusWords:
+    is_queued = run.state is RunState.QUEUED
+    expected = ""
+    if run.expected_wait_s is not None:
+        what = "starts" if is_queued else "back"
+        expected = tr(expected_wait_words(run.expected_wait_s, what=what))
+    return StatusWords(
+        Mark.DOTS if is_queued else Mark.BARS, joined(*parts, expected), Tone.WAITING
+    )
+
+
+def _turn_sentence(wait: WaitReason, others: Others) -> str:
+    parts = []
+    if wait.kind is WaitKind.BEHIND_OTHERS and wait.ahead_ids:
+        parts.append(_ahead(wait.ahead_ids, others))
+    elif wait.kind is WaitKind.NO_ROOM:
+        needed = tokens(wait.pages_needed * others.page_tokens)
+        parts.append(tr("Needs room for {needed}").format(needed=needed))
+    elif wait.kind is WaitKind.WOULD_NOT_LAST:
+        parts.append(tr("There is room now, but the others will soon grow into it"))
+    if wait.holders:
+        parts.append(_holder(wait.holders, others))
+    return "; ".join(parts)
+
+
+def _ahead(ids: tuple[str, ...], others: Others) -> str:
+    first = others.spoken(ids[0])
+    if len(ids) == 1:
+        return tr("{first} goes first").format(first=first)
+    if len(ids) == 2:
+        return tr("{first} and {second} go first").format(first=first, second=others.spoken(ids[1]))
+    return tr("{first} and {count} more go first").format(first=first, count=count(len(ids) - 1))
+
+
+def _holder(holders: tuple[Holder, ...], others: Others) -> str:
+    largest = holders[0]
+    text = tr("{name} holds {held}")
+    if len(holders) > 1 and largest.held_tokens == max(one.held_tokens for one in holders):
+        text = tr("{name} holds {held} and is furthest along")
+    return text.format(name=others.spoken(largest.request_id), held=tokens(largest.held_tokens))

@@ -1,0 +1,35 @@
+"""Opens the settings, at most once at a time, beside the window. GUI thread."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QWidget
+
+from studio.services.notice_service import NoticeService
+from studio.services.settings_service import SettingsService
+from studio.views.settings.dialog import SettingsDialog
+
+
+class SettingsWindow:
+    """`dialog` is the open one, or None."""
+
+    def __init__(self, settings: SettingsService, notices: NoticeService, parent: QWidget) -> None:
+        self.dialog: SettingsDialog | None = None
+        self._settings = settings
+        self._notices = notices
+        self._parent = parent
+
+    def open(self) -> None:
+        """Show the settings, or bring them to the front."""
+        if self.dialog is None:
+            self.dialog = SettingsDialog(self._settings, self._notices, self._parent)
+            self.dialog.finished.connect(self._on_finished)
+        self.dialog.show()
+        self.dialog.activateWindow()
+
+    def close(self) -> None:
+        """Close the settings if they are open."""
+        if self.dialog is not None:
+            self.dialog.close()
+
+    def _on_finished(self) -> None:
+        self.dialog = None

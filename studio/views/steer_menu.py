@@ -1,0 +1,65 @@
+"""What can be done about one request in flight, and when: the buttons' words and the menu behind the dots. GUI thread.
+
+The same for the strip above a composer and for a row of the pool panel. It only says what is wanted.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPoint, Signal
+from PySide6.QtWidgets import QMenu, QWidget
+
+from engine.runs import Run, RunState, WaitKind
+from studio.services.run_service import Steer
+from studio.views.icon_button import IconButton
+from studio.views.words import tr
+
+_OUTSIDE = frozenset({RunState.QUEUED, RunState.PARKED})
+
+
+class SteerButton(IconButton):
+    """Three dots with a menu: park now, never park, stop. `wanted` carries the Steer."""
+
+    wanted = Signal(object)
+
+    def __init__(self, label: str, parent: QWidget) -> None:
+        super().__init__("more", label, parent)
+        self.setObjectName("small")
+        self.menu_of_run = menu = QMenu(self)
+        self._park = menu.addAction(tr("Park now"))
+        self._park.triggered.connect(lambda: self.wanted.emit(Steer.PARK))
+        self._pin = menu.addAction(tr("Never park"))
+        self._pin.setCheckable(True)
+        self._pin.triggered.connect(self._on_pin)
+        menu.addSeparator()
+        stop = menu.addAction(tr("Stop"))
+        stop.triggered.connect(lambda: self.wanted.emit(Steer.STOP))
+        self.clicked.connect(self._open)
+
+    def show_run(self, run: Run, *, can_park: bool) -> None:
+        """Offer what the request's state allows; `can_park` tells whether anybody is ever parked."""
+        self._park.setEnabled(can_park and not is_held(run))
+        self._pin.setEnabled(can_park)
+        self._pin.setChecked(run.is_pinned)
+
+    def _on_pin(self, is_on: bool) -> None:
+        self.wanted.emit(Steer.PIN if is_on else Steer.UNPIN)
+
+    def _open(self) -> None:
+        size = self.menu_of_run.sizeHint()
+        corner = QPoint(self.width() - size.width(), -size.height() - 2)
+        self.menu_of_run.popup(self.mapToGlobal(corner))
+
+
+def is_outside(run: Run) -> bool:
+    """Whether it waits outside the pool, and so could be let in first."""
+    return run.state in _OUTSIDE
+
+
+def is_held(run: Run) -> bool:
+    """Whether it was parked by hand."""
+    return run.wait is not None and run.wait.kind is WaitKind.HELD_BY_USER
+
+
+def first_words(run: Run) -> str:
+    """What the button says that lets a request go first: one parked by hand is brought back with it."""
+    return tr("Bring it back") if is_held(run) else tr("Let it go first")

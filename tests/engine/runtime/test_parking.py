@@ -1,0 +1,269 @@
+"""The real engine on a tiny model, its pool too small for what it is asked: each reply is as alone."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.api import Failed, Finished, Parked, Restored
+from engine.core.parked import CopyWay
+from engine.errors import ContextLengthExceeded, PoolFull
+from engine.factory import create_engine
+from engine.runs import POLICY_NAMES, ParkCause, SetParkBudget
+from engine.runtime import model_runner, page_copier
+from engine.runtime.engine import Engine
+from fakes.listening import Ear, run_all
+from fakes.parking_rig import (
+    REPLY_TOKENS,
+    ask,
+    assert_nothing_is_held,
+    four,
+    inside,
+    load,
+    parks_of,
+    tokens_alone,
+)
+from fakes.tiny_files import write_tiny_gguf
+
+COPIED: dict[str, object] = {"test_preempt_copy": True}
+SMALL_BUDGET = 10_000
+"""Bytes: more than a page, less than any state of several."""
+
+
+@pytest.fixture(scope="module")
+def model_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_gguf(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture(scope="module")
+def alone(model_path: Path) -> dict[str, list[int]]:
+    engine = create_engine()
+    try:
+        load(engine, model_path, pool_tokens=2048)
+        return tokens_alone(engine, four())
+    finally:
+        engine.shutdown()
+
+
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    engine = create_engine()
+    assert isinstance(engine, Engine)
+    yield engine
+    engine.shutdown()
+
+
+def assert_all_as_alone(ear: Ear, alone: dict[str, list[int]]) -> None:
+    """All finished with the tokens they have alone, and every park was told, closed and counted."""
+    for request_id, tokens in alone.items():
+        end = ear.wait_end(request_id)
+        assert isinstance(end, Finished), end
+        assert ear.tokens(request_id) == tokens
+        parks = parks_of(ear, request_id)
+        returns = [event for event in ear.of(request_id) if isinstance(event, Restored)]
+        assert len(parks) == len(returns) == end.usage.num_parks
+        assert bool(parks) == (end.usage.parked_s > 0)
+        read_again = [event for event in returns if event.recomputed_tokens]
+        assert len(read_again) <= end.usage.num_recomputes <= end.usage.num_parks
+
+
+WAYS: dict[str, dict[str, object]] = {
+    "in place": {},
+    "copied within the step": {**COPIED, "preempt_async": False},
+    "copied beside the steps": COPIED,
+    "every eight tokens": {"test_preempt_every": 8},
+    "every eight tokens, copied": {"test_preempt_every": 8, **COPIED},
+    "planner off": {"test_preempt_planner": False},
+    "planner off, copied": {"test_preempt_planner": False, **COPIED},
+    "a save that fails": {"test_preempt_fail_save": 1},
+    "planned in blocks": {"test_preempt_granularity": 64},
+    "anybody may pass": {"test_preempt_resume": "pass"},
+    "no limit": {"preempt_ram_mib": -1},
+    **{f"policy {name}": {"preempt_policy": name} for name in POLICY_NAMES},
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_four_that_overflow_the_pool_all_finish_and_say_what_they_say_alone(
+    engine: Engine, model_path: Path, alone: dict[str, list[int]], way: str
+) -> None:
+    load(engine, model_path, **WAYS[way])
+    ear = run_all(engine, four())
+    assert any(isinstance(event, Parked) for event in ear.events)
+    assert_all_as_alone(ear, alone)
+    assert_nothing_is_held(engine)
+
+
+@pytest.mark.parametrize("options", [{}, COPIED], ids=["in place", "copied"])
+def test_a_state_larger_than_the_budget_is_computed_again(
+    engine: Engine, model_path: Path, alone: dict[str, list[int]], options: dict[str, object]
+) -> None:
+    load(engine, model_path, **options)
+    engine.control(SetParkBudget(budget_bytes=SMALL_BUDGET))
+    ear = run_all(engine, four())
+    assert_all_as_alone(ear, alone)
+    returns = [event for event in ear.events if isinstance(event, Restored)]
+    assert any(event.recomputed_tokens > 1 for event in returns)
+    ends = [ear.wait_end(request_id) for request_id in alone]
+    assert sum(end.usage.num_recomputes for end in ends if isinstance(end, Finished)) > 0
+    assert_nothing_is_held(engine)
+
+
+def test_with_parking_off_only_the_newest_that_does_not_fit_ends(
+    engine: Engine, model_path: Path, alone: dict[str, list[int]]
+) -> None:
+    load(engine, model_path, preempt_ram_mib=0)
+    ear = run_all(engine, four())
+    ends = {request_id: ear.wait_end(request_id) for request_id in alone}
+    failed = [end for end in ends.values() if isinstance(end, Failed)]
+    assert [end.request_id for end in failed] == ["r2", "r3"], "r0 and r1 fit together"
+    for end in failed:
+        assert isinstance(end.error, PoolFull)
+        assert isinstance(end.error, ContextLengthExceeded)
+        assert "Context size has been exceeded." in str(end.error)
+        assert end.partial
+        said = ear.tokens(end.request_id)
+        assert said == alone[end.request_id][: len(said)]
+    for request_id in ("r0", "r1"):
+        assert ear.tokens(request_id) == alone[request_id]
+    assert not any(isinstance(event, Parked) for event in ear.events)
+    assert_nothing_is_held(engine)
+
+
+@pytest.mark.parametrize("options", [{}, COPIED], ids=["in place", "copied"])
+def test_replies_longer_than_the_window_go_on_and_are_as_alone(
+    engine: Engine, model_path: Path, options: dict[str, object]
+) -> None:
+    load(engine, model_path, context_shift=True, **options)
+    requests = four(max_tokens=300)[:3]
+    alone = tokens_alone(engine, requests)
+    ear = run_all(engine, requests)
+    assert {len(tokens) for tokens in alone.values()} == {300}
+    assert any(isinstance(event, Parked) for event in ear.events)
+    assert_all_as_alone(ear, alone)
+    assert_nothing_is_held(engine)
+
+
+def test_without_context_shift_a_reply_ends_where_the_window_does(
+    engine: Engine, model_path: Path
+) -> None:
+    load(engine, model_path)
+    ear = run_all(engine, [ask("long", max_tokens=450)])
+    end = ear.wait_end("long")
+    assert isinstance(end, Finished)
+    assert end.usage.prompt_tokens + end.usage.completion_tokens == 256
+
+
+def test_a_host_without_memory_for_a_state_makes_it_be_computed_again(
+    engine: Engine,
+    model_path: Path,
+    alone: dict[str, list[int]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def no_memory(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(page_copier.PageCopier, "_provide", no_memory)
+    load(engine, model_path, **COPIED)
+    ear = run_all(engine, four())
+    assert_all_as_alone(ear, alone)
+    assert engine.snapshot().parks.num_recomputes == engine.snapshot().parks.num_parks > 0
+    assert_nothing_is_held(engine)
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+def test_a_restore_that_fails_is_tried_again_shortly(
+    engine: Engine,
+    model_path: Path,
+    alone: dict[str, list[int]],
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    is_async: bool,
+) -> None:
+    copy = page_copier._copy_on_host
+    tries = iter(range(1000))
+
+    def fail_first(way: CopyWay, pool: object, part: object) -> None:
+        if way is CopyWay.IN and next(tries) == 0:
+            raise MemoryError
+        copy(way, pool, part)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(page_copier, "_copy_on_host", fail_first)
+    load(engine, model_path, preempt_async=is_async, **COPIED)
+    ear = run_all(engine, four())
+    assert next(tries) > 1
+    assert_all_as_alone(ear, alone)
+    assert_nothing_is_held(engine)
+
+
+def test_a_step_that_finds_no_memory_parks_somebody_and_goes_on(
+    engine: Engine,
+    model_path: Path,
+    alone: dict[str, list[int]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    load(engine, model_path, pool_tokens=1024)
+    free = model_runner.free_bytes
+    is_scarce = [True]
+    monkeypatch.setattr(
+        model_runner,
+        "free_bytes",
+        lambda device: 0 if is_scarce[0] and len(ear.tokens("r3")) > 30 else free(device),
+    )
+    ear = Ear(engine)
+
+    def relieve(events: tuple[object, ...]) -> None:
+        if any(isinstance(event, Parked) for event in events):
+            is_scarce[0] = False
+
+    stop = engine.subscribe(relieve)
+    for request in four():
+        engine.submit(request)
+    assert_all_as_alone(ear, alone)
+    stop()
+    causes = {event.reason.cause for event in ear.events if isinstance(event, Parked)}
+    assert causes == {ParkCause.LAST_RESORT}
+    assert engine.snapshot().parks.num_last_resorts == 1
+    assert_nothing_is_held(engine)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks the system as Linux is asked")
+def test_memory_of_parked_states_is_given_back_to_the_system(
+    engine: Engine, model_path: Path
+) -> None:
+    load(engine, model_path)
+    pool = inside(engine).runner.pool
+    pool_bytes = inside(engine).runner.num_pages * inside(engine).runner.page_bytes
+    most = [0]
+
+    def look(events: tuple[object, ...]) -> None:
+        if any(isinstance(event, Parked) for event in events):
+            most[0] = max(most[0], _resident_bytes(pool))
+
+    stop = engine.subscribe(look)
+    run_all(engine, four())
+    stop()
+    assert_nothing_is_held(engine)
+    assert most[0] > pool_bytes, "what is parked lies beside the pool"
+    assert 0 < _resident_bytes(pool) <= pool_bytes
+
+
+def _resident_bytes(pool: torch.Tensor) -> int:
+    """Physical memory behind the pool's tensor."""
+    start = pool.data_ptr() // mmap.PAGESIZE * mmap.PAGESIZE
+    pages = -(-(pool.data_ptr() + pool.nbytes - start) // mmap.PAGESIZE)
+    answer = (ctypes.c_ubyte * pages)()
+    libc = ctypes.CDLL(None, use_errno=True)
+    failed = libc.mincore(ctypes.c_void_p(start), ctypes.c_size_t(pages * mmap.PAGESIZE), answer)
+    assert not failed, ctypes.get_errno()
+    return sum(one & 1 for one in answer) * mmap.PAGESIZE
+
+
+def test_the_tokens_asked_for_are_those_of_the_rig(alone: dict[str, list[int]]) -> None:
+    assert {len(tokens) for tokens in alone.values()} == {REPLY_TOKENS}

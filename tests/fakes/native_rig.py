@@ -1,0 +1,167 @@
+"""Programs and weights for tests of the native kernels, and a way to run them that closes what it opens."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import gguf
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from fakes.numpy_reference import NumpyProgram
+from kernels.api import Buffer, Program, Recorder, StepInputs, WeightRef
+from kernels.cpu.library import NativeUnavailable, load_library
+from kernels.host_memory import reserve
+from kernels.kv_layout import KvPool, KvType
+from kernels.native_backend import NativeBackend, NativeProgram, StepLimits
+from kernels.quant import BLOCK_FORMATS, dequantize
+from kernels.weight_store import StoredWeight
+
+STORAGES = tuple(BLOCK_FORMATS)
+FLOATS = ("F32", "F16", "BF16")
+QUANTIZED = tuple(name for name in STORAGES if name not in FLOATS)
+ROW_COUNTS = (1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 64, 300)
+
+
+def variants_here() -> tuple[str, ...]:
+    """The variants this machine can run; none where the kernels are not built."""
+    try:
+        return load_library().variants
+    except NativeUnavailable:
+        return ()
+
+
+VARIANTS = variants_here()
+needs_kernels = pytest.mark.skipif(not VARIANTS, reason="the native kernels are not built")
+
+
+def encode(values: NDArray[np.float32], storage: str) -> NDArray[np.uint8]:
+    """Bytes of a tensor in that storage, near the values where gguf can quantise, random otherwise."""
+    kind = gguf.GGMLQuantizationType[storage]
+    try:
+        return np.ascontiguousarray(gguf.quantize(values, kind)).view(np.uint8).reshape(-1)
+    except NotImplementedError:
+        return random_blocks(storage, values.shape, seed=values.shape[0])
+
+
+SCALE_PLACES = {
+    "Q2_K": (80, 82),
+    "Q3_K": (108,),
+    "Q4_K": (0, 2),
+    "Q5_K": (0, 2),
+    "Q6_K": (208,),
+    "IQ4_NL": (0,),
+    "IQ4_XS": (0,),
+}
+
+
+def random_blocks(storage: str, shape: tuple[int, ...], seed: int) -> NDArray[np.uint8]:
+    """Any bits for codes and small scales; values about as large as `ModelWeights` makes them."""
+    rng = np.random.default_rng(seed)
+    form = BLOCK_FORMATS[storage]
+    count = form.num_bytes(shape) // form.block_bytes
+    blocks = rng.integers(0, 256, (count, form.block_bytes), np.uint8)
+    if storage == "MXFP4":
+        blocks[:, 0] = rng.integers(118, 122, count)
+    scales = rng.uniform(0.5, 1, count)
+    for _ in range(2):  # once to see how large the values are, then so that they are as wanted
+        for at in SCALE_PLACES.get(storage, ()):
+            blocks[:, at : at + 2] = scales.astype(np.float16).view(np.uint8).reshape(-1, 2)
+        values = dequantize(blocks.reshape(-1), storage, shape)
+        scales *= 1 / np.sqrt(shape[-1]) / values.std()
+    return blocks.reshape(-1)
+
+
+@dataclass
+class Weights:
+    """A weight source over named tensors."""
+
+    tensors: Mapping[str, StoredWeight]
+
+    def storage(self, name: str) -> str:
+        return self.tensors[name].storage
+
+    def stored(self, name: str) -> StoredWeight:
+        return self.tensors[name]
+
+    def values(self) -> dict[str, NDArray[np.float32]]:
+        return {
+            name: dequantize(np.frombuffer(w.data, np.uint8), w.storage, w.shape)
+            for name, w in self.tensors.items()
+        }
+
+
+class ModelWeights:
+    """Names weights as a model records them and makes up their values."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self._rng = np.random.default_rng(seed)
+        self.tensors: dict[str, StoredWeight] = {}
+
+    def add(self, name: str, shape: tuple[int, ...], storage: str = "F32") -> WeightRef:
+        """A matrix of outputs about as large as its inputs, or a vector around one."""
+        if len(shape) == 1:
+            values = self._rng.uniform(0.5, 1.5, shape)
+        else:
+            values = self._rng.standard_normal(shape) / np.sqrt(shape[-1])
+        return self.put(name, values.astype(np.float32), storage)
+
+    def put(self, name: str, values: NDArray[np.float32], storage: str = "F32") -> WeightRef:
+        self.tensors[name] = StoredWeight(storage, encode(values, storage), values.shape)
+        return WeightRef(name, values.shape)
+
+    def source(self) -> Weights:
+        return Weights(self.tensors)
+
+
+@contextlib.contextmanager
+def compiled(
+    program: Program,
+    weights: Weights,
+    *,
+    variant: str | None = None,
+    threads: int = 2,
+    pages: int = 8,
+    rows: int = 300,
+    kv_type: KvType = KvType.F16,
+) -> Iterator[NativeProgram]:
+    """The program on the native kernels, with a pool of its own."""
+    backend = NativeBackend(load_library(variant), threads)
+    layout = backend.page_layout(program, kv_type)
+    memory = np.frombuffer(reserve(pages * layout.page_bytes), np.uint8)
+    pool = KvPool(layout, memory.reshape(pages, layout.page_bytes))
+    pool.pages[...] = 0xFF  # not numbers: what lies where nobody wrote must not matter
+    native = backend.compile(program, weights, pool, StepLimits(rows, rows))
+    try:
+        yield native
+    finally:
+        native.close()
+        backend.close()
+
+
+def reference(program: Program, weights: Weights) -> NumpyProgram:
+    return NumpyProgram(program, weights.values())
+
+
+def rows_program(weights: ModelWeights, inputs: NDArray[np.float32]) -> tuple[Recorder, Buffer]:
+    """A recorder whose first value holds row `token` of `inputs` for each token."""
+    recorder = Recorder()
+    return recorder, recorder.embedding(weights.put("rows", inputs))
+
+
+def all_outputs(tokens: Sequence[int]) -> StepInputs:
+    """A step of one sequence from position 0, with every row wanted."""
+    count = len(tokens)
+    pages = list(range(-(-count // 32)))
+    return StepInputs(list(tokens), list(range(count)), [0] * count, [pages], list(range(count)))
+
+
+def one_page_each(tokens: Sequence[int]) -> StepInputs:
+    """A step of as many sequences as rows, each at position 0 of page 0: for programs without attention."""
+    count = len(tokens)
+    return StepInputs(
+        list(tokens), [0] * count, list(range(count)), [[0]] * count, list(range(count))
+    )

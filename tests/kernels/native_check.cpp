@@ -1,0 +1,273 @@
+// Checks the variants of one build against its portable one, for machines that the Python tests cannot run on.
+//
+// A two-layer model with every op is run for each storage: near the portable variant's logits (which the Python tests
+// hold to the reference), and the same bits for chunks, neighbours, single steps and teams of one and two threads.
+// Prints a line for each failure; the exit status is their number.
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "layby_cpu.h"
+
+namespace {
+
+constexpr int HIDDEN = 256, FFN = 256, HEADS = 6, KV_HEADS = 3, HEAD_DIM = 64, VOCABULARY = 50, LAYERS = 2;
+constexpr int ROWS = 300, PAGES = 24, PAGE = 32;
+constexpr int SHORT = 21;  // tokens of a sequence; a long one, of ROWS, crosses a piece of attention
+constexpr int KEY_BYTES = KV_HEADS * HEAD_DIM * PAGE * 2, LAYER_BYTES = 2 * KEY_BYTES;
+
+int failures = 0;
+
+void require(bool holds, const std::string& what) {
+  if (holds) return;
+  ++failures;
+  std::printf("FAILED %s: %s\n", what.c_str(), layby_error());
+}
+
+// A storage, its block, and where its half-precision scales lie.
+struct Storage {
+  const char* name;
+  int values, bytes;
+  std::vector<int> scales;
+};
+const std::vector<Storage> STORAGES = {
+    {"F32", 1, 4, {}},        {"F16", 1, 2, {0}},       {"BF16", 1, 2, {}},        {"Q4_0", 32, 18, {0}},
+    {"Q4_1", 32, 20, {0, 2}}, {"Q5_0", 32, 22, {0}},    {"Q5_1", 32, 24, {0, 2}},  {"Q8_0", 32, 34, {0}},
+    {"Q2_K", 256, 84, {80, 82}}, {"Q3_K", 256, 110, {108}}, {"Q4_K", 256, 144, {0, 2}}, {"Q5_K", 256, 176, {0, 2}},
+    {"Q6_K", 256, 210, {208}}, {"IQ4_NL", 32, 18, {0}}, {"IQ4_XS", 256, 136, {0}}, {"MXFP4", 32, 17, {}},
+};
+
+std::mt19937 dice(7);
+
+// Random codes, and scales around 2^-9 (times the small scales and codes of super-blocks: values well below 1).
+std::vector<uint8_t> random_tensor(const Storage& storage, int outputs, int inputs) {
+  std::vector<uint8_t> raw(static_cast<size_t>(outputs) * inputs / storage.values * storage.bytes);
+  for (uint8_t& byte : raw) byte = static_cast<uint8_t>(dice());
+  for (size_t at = 0; at < raw.size(); at += storage.bytes) {
+    if (!std::strcmp(storage.name, "F32") || !std::strcmp(storage.name, "BF16")) {
+      const float value = std::normal_distribution<float>(0, 0.06f)(dice);
+      uint32_t bits;
+      std::memcpy(&bits, &value, 4);
+      std::memcpy(&raw[at], reinterpret_cast<uint8_t*>(&bits) + 4 - storage.bytes, storage.bytes);
+    }
+    for (const int scale : storage.scales) {
+      const int exponent = storage.values == 256 ? 2 : storage.values == 32 ? 7 : 10;
+      const uint16_t half = static_cast<uint16_t>(exponent << 10 | (dice() & 0x3ff));
+      std::memcpy(&raw[at + scale], &half, 2);
+    }
+    if (!std::strcmp(storage.name, "MXFP4")) raw[at] = static_cast<uint8_t>(120 + dice() % 3);
+  }
+  return raw;
+}
+
+struct Model {
+  std::vector<LaybyWeight*> weights;
+  std::vector<float> norm = std::vector<float>(HIDDEN), head_norm = std::vector<float>(HEAD_DIM);
+  std::vector<float> bias = std::vector<float>(HEADS * HEAD_DIM);  // as long as the longest that has one
+  LaybyTeam* team = layby_team_new(1);
+  bool is_float;
+
+  explicit Model(const Storage& storage) : is_float(storage.values == 1) {
+    for (auto* vector : {&norm, &head_norm, &bias})
+      for (float& x : *vector) x = 0.5f + static_cast<float>(dice() % 1000) / 1000;
+    const Storage& table = STORAGES[0];
+    add(table, VOCABULARY, HIDDEN);
+    for (int layer = 0; layer < LAYERS; ++layer) {
+      add(storage, HEADS * HEAD_DIM, HIDDEN);
+      add(storage, KV_HEADS * HEAD_DIM, HIDDEN);
+      add(storage, KV_HEADS * HEAD_DIM, HIDDEN);
+      add(storage.values == 256 ? STORAGES[7] : storage, HIDDEN, HEADS * HEAD_DIM);
+      add(storage, FFN, HIDDEN);
+      add(storage, FFN, HIDDEN);
+      add(storage, HIDDEN, FFN);
+    }
+  }
+  ~Model() {
+    for (LaybyWeight* weight : weights) layby_weight_free(weight);
+    layby_team_free(team);
+  }
+  void add(const Storage& storage, int outputs, int inputs) {
+    const auto raw = random_tensor(storage, outputs, inputs);
+    weights.push_back(layby_weight_new(storage.name, raw.data(), outputs, inputs, team));
+    require(weights.back(), std::string("pack ") + storage.name);
+  }
+};
+
+class Runner {
+ public:
+  Runner(const Model& model, const char* variant, int threads, bool is_float32)
+      : team_(layby_team_new(threads)), program_(layby_program_new(variant, ROWS, ROWS)),
+        pool_(static_cast<size_t>(PAGES) * LAYERS * LAYER_BYTES * 2, 0xff) {
+    require(program_, std::string("program for ") + variant);
+    const int size = is_float32 ? 2 : 1;
+    layby_program_set_pool(program_, pool_.data(), LAYERS * LAYER_BYTES * size, PAGES, is_float32);
+    for (int layer = 0; layer < LAYERS; ++layer) {
+      const LaybyKvLayer kv = {layer * LAYER_BYTES * size, (layer * LAYER_BYTES + KEY_BYTES) * size, KV_HEADS, HEAD_DIM,
+                               HEAD_DIM};
+      layby_program_add_kv_layer(program_, &kv);
+    }
+    record(model);
+  }
+  ~Runner() {
+    layby_program_free(program_);
+    layby_team_free(team_);
+  }
+
+  // Logits of all rows, [rows][VOCABULARY].
+  std::vector<float> run(const std::vector<int32_t>& tokens, const std::vector<int32_t>& positions,
+                         const std::vector<int32_t>& sequences, const std::vector<int32_t>& tables, int stride) {
+    std::vector<int32_t> outputs(tokens.size());
+    for (size_t r = 0; r < outputs.size(); ++r) outputs[r] = static_cast<int32_t>(r);
+    const int32_t n = static_cast<int32_t>(tokens.size()), count = static_cast<int32_t>(tables.size()) / stride;
+    const LaybyStep step = {n, n, count, stride, tokens.data(), positions.data(), sequences.data(), tables.data(),
+                            outputs.data()};
+    require(layby_program_run(program_, team_, &step) == 0, "run");
+    int64_t pitch = 0;
+    const float* rows = layby_program_rows(program_, logits_, &pitch);
+    std::vector<float> result;
+    for (int32_t r = 0; r < n; ++r) result.insert(result.end(), rows + r * pitch, rows + r * pitch + VOCABULARY);
+    return result;
+  }
+
+  // A sequence in chunks of this size.
+  std::vector<float> prefill(const std::vector<int32_t>& tokens, const std::vector<int32_t>& table, int chunk) {
+    std::vector<float> result;
+    for (size_t at = 0; at < tokens.size(); at += chunk) {
+      const size_t end = std::min(tokens.size(), at + chunk);
+      std::vector<int32_t> positions;
+      for (size_t p = at; p < end; ++p) positions.push_back(static_cast<int32_t>(p));
+      const std::vector<int32_t> part(tokens.begin() + at, tokens.begin() + end);
+      const auto rows = run(part, positions, std::vector<int32_t>(part.size(), 0), table, static_cast<int>(table.size()));
+      result.insert(result.end(), rows.begin(), rows.end());
+    }
+    return result;
+  }
+
+ private:
+  int rows(int width, int extent = LAYBY_TOKENS) {
+    return layby_program_add_buffer(program_, LAYBY_ROWS, width, extent);
+  }
+  int operand(bool is_float, int width, int extent = LAYBY_TOKENS) {
+    return layby_program_add_buffer(program_, is_float ? LAYBY_FLOAT_OPERAND : LAYBY_QUANTIZED_OPERAND, width, extent);
+  }
+
+  void record(const Model& m) {
+    std::vector<float> frequencies(HEAD_DIM / 2);
+    for (int i = 0; i < HEAD_DIM / 2; ++i) frequencies[i] = std::pow(1e4f, -2.0f * i / HEAD_DIM);
+    const int rotary = layby_program_add_rotary(program_, frequencies.data(), HEAD_DIM / 2, 1.0f);
+    const bool o_float = m.is_float;
+    const int x = rows(HIDDEN), q = rows(HEADS * HEAD_DIM), k = rows(KV_HEADS * HEAD_DIM), v = rows(KV_HEADS * HEAD_DIM);
+    const int in = operand(m.is_float, HIDDEN), attended = operand(o_float, HEADS * HEAD_DIM);
+    const int gated = operand(m.is_float, FFN), gate = rows(FFN), up = rows(FFN), plain = rows(FFN);
+    layby_program_add_embedding(program_, m.weights[0], 1.0f, x);
+    for (int layer = 0; layer < LAYERS; ++layer) {
+      LaybyWeight* const* w = &m.weights[1 + layer * 7];
+      const LaybyInput input = {x, in, 0, 1e-5f, m.norm.data()};
+      const LaybyLinear qkv[] = {{w[0], m.bias.data(), LAYBY_NONE, q}, {w[1], nullptr, LAYBY_NONE, k},
+                                 {w[2], nullptr, LAYBY_NONE, v}};
+      require(layby_program_add_linear(program_, &input, qkv, 3) == 0, "qkv");
+      const LaybyHeads heads[] = {
+          {q, q, HEADS, HEAD_DIM, m.head_norm.data(), 1e-5f, rotary, LAYBY_TO_ROWS, LAYBY_NONE},
+          {k, LAYBY_NONE, KV_HEADS, HEAD_DIM, nullptr, 0, rotary, LAYBY_TO_KEYS, layer},
+          {v, LAYBY_NONE, KV_HEADS, HEAD_DIM, nullptr, 0, LAYBY_NONE, LAYBY_TO_VALUES, layer}};
+      require(layby_program_add_heads(program_, heads, 3) == 0, "heads");
+      const LaybyAttention attention = {q, attended, HEADS, layer, 0.125f, layer ? 100 : 0};
+      require(layby_program_add_attention(program_, &attention) == 0, "attention");
+      const LaybyInput given = {attended, LAYBY_NONE, 0, 0, nullptr};
+      const LaybyLinear o = {w[3], nullptr, x, x};
+      require(layby_program_add_linear(program_, &given, &o, 1) == 0, "o");
+      const LaybyLinear gate_up[] = {{w[4], m.bias.data(), LAYBY_NONE, LAYBY_NONE}, {w[5], nullptr, LAYBY_NONE, LAYBY_NONE}};
+      if (layer == 0) {  // fused, then the same in single ops
+        require(layby_program_add_gated_linear(program_, &input, gate_up, 0, gated) == 0, "gated linear");
+        const LaybyInput down_in = {gated, LAYBY_NONE, 0, 0, nullptr};
+        const LaybyLinear down = {w[6], nullptr, x, x};
+        require(layby_program_add_linear(program_, &down_in, &down, 1) == 0, "down");
+        continue;
+      }
+      const LaybyLinear halves[] = {{w[4], nullptr, LAYBY_NONE, gate}, {w[5], nullptr, LAYBY_NONE, up}};
+      require(layby_program_add_linear(program_, &input, halves, 2) == 0, "halves");
+      require(layby_program_add_gated(program_, gate, up, 1, plain) == 0, "gated");
+      const int down_operand = operand(m.is_float, FFN);
+      const LaybyInput down_in = {plain, down_operand, 0, 0, nullptr};
+      const LaybyLinear down = {w[6], nullptr, x, x};
+      require(layby_program_add_linear(program_, &down_in, &down, 1) == 0, "down");
+    }
+    const int normed = rows(HIDDEN), taken = rows(HIDDEN, LAYBY_OUTPUTS);
+    require(layby_program_add_norm(program_, x, normed, m.norm.data(), 1e-5f, HIDDEN) == 0, "norm");
+    require(layby_program_add_take(program_, normed, taken) == 0, "take");
+    logits_ = rows(VOCABULARY, LAYBY_OUTPUTS);
+    const LaybyInput head_in = {taken, operand(true, HIDDEN, LAYBY_OUTPUTS), 0, 0, nullptr};
+    const LaybyLinear head = {m.weights[0], nullptr, LAYBY_NONE, logits_};
+    require(layby_program_add_linear(program_, &head_in, &head, 1) == 0, "head");
+  }
+
+  LaybyTeam* team_;
+  LaybyProgram* program_;
+  std::vector<uint8_t> pool_;
+  int logits_ = 0;
+};
+
+std::vector<int32_t> counting(int begin, int end, int step = 1) {
+  std::vector<int32_t> numbers;
+  for (int i = begin; i != end; i += step) numbers.push_back(i);
+  return numbers;
+}
+
+// Random weights amplify rounding: up to 6 % were seen between variants; a wrong op gives more than half.
+void check_near(const std::vector<float>& got, const std::vector<float>& expected, const std::string& what) {
+  double off = 0, size = 0;
+  bool finite = true;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    off += (got[i] - expected[i]) * (got[i] - expected[i]);
+    size += expected[i] * expected[i];
+    finite = finite && std::isfinite(got[i]) && std::isfinite(expected[i]);
+  }
+  require(finite && size > 0 && std::sqrt(off / size) < 0.15, what + " is far from the portable variant");
+}
+
+void check(const Storage& storage, const char* variant, int length, bool is_float32) {
+  const std::string name = std::string(variant) + " " + storage.name + (is_float32 ? " f32 pool" : " f16 pool");
+  const Model model(storage);
+  std::vector<int32_t> tokens;
+  for (int i = 0; i < length; ++i) tokens.push_back(static_cast<int32_t>(dice() % VOCABULARY));
+  const auto table = counting(0, 10);
+  Runner first(model, variant, 1, is_float32), portable(model, "portable", 2, is_float32);
+  const auto whole = first.prefill(tokens, table, length);
+  check_near(whole, portable.prefill(tokens, table, length), name);
+  Runner second(model, variant, 2, is_float32);
+  const int chunk = length / 3 + 1;
+  require(second.prefill(tokens, counting(9, -1, -1), chunk) == whole, name + ": other chunks, pages and threads");
+  for (int count : {1, 2, 3, 5, 8, 9}) {
+    std::vector<int32_t> some, positions, sequences, tables;
+    for (int s = 0; s < count; ++s) {  // the last token of the sequence, at the last place, beside fresh sequences
+      const bool is_last = s == count - 1;
+      some.push_back(is_last ? tokens.back() : tokens[s]);
+      positions.push_back(is_last ? length - 1 : 0);
+      sequences.push_back(s);
+      for (int p = 0; p < 10; ++p) tables.push_back(is_last ? 9 - p : 10 + s);
+    }
+    const auto rows = second.run(some, positions, sequences, tables, 10);
+    require(std::equal(rows.end() - VOCABULARY, rows.end(), whole.end() - VOCABULARY),
+            name + ": beside " + std::to_string(count - 1) + " others");
+  }
+}
+
+}  // namespace
+
+// With an argument: only a few storages, one for each kind of product.
+int main(int arguments, char**) {
+  const std::vector<int> chosen = arguments > 1 ? std::vector<int>{2, 4, 7, 12} : std::vector<int>{};
+  for (int i = 0; layby_variant(i); ++i) {
+    if (!layby_variant_runs_here(layby_variant(i))) continue;
+    if (chosen.empty())
+      for (const Storage& storage : STORAGES) check(storage, layby_variant(i), SHORT, false);
+    for (const int index : chosen) check(STORAGES[index], layby_variant(i), SHORT, false);
+    check(STORAGES[4], layby_variant(i), ROWS, false);
+    if (chosen.empty()) check(STORAGES[4], layby_variant(i), ROWS, true);
+    std::printf("checked %s\n", layby_variant(i));
+  }
+  return failures;
+}

@@ -1,0 +1,215 @@
+"""Linear layers on the native kernels: near the dequantised product, and the same bits for a row in any company."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from fakes.native_rig import (
+    FLOATS,
+    QUANTIZED,
+    ROW_COUNTS,
+    STORAGES,
+    VARIANTS,
+    ModelWeights,
+    compiled,
+    needs_kernels,
+    one_page_each,
+    reference,
+    rows_program,
+)
+from kernels.api import Activation, Program
+
+pytestmark = needs_kernels
+
+INPUTS, OUTPUTS, NUM_ROWS = 512, 80, 300
+QUANTIZED_ERROR = (
+    0.02  # of the norm of a row's outputs; int8 activations in blocks of 32 give under 1 %
+)
+FLOAT_ERROR = 1e-5
+
+
+def odd_rows(width: int, seed: int = 1) -> NDArray[np.float32]:
+    """Rows of ordinary size, among them zeros, tiny, huge and lopsided ones."""
+    rows = np.random.default_rng(seed).standard_normal((NUM_ROWS, width)).astype(np.float32)
+    rows[3] = 0
+    rows[5] *= 1e-30
+    rows[7::10] *= 1000
+    rows[8::10, :40] *= 500
+    return rows
+
+
+def linear_program(
+    storage: str, width: int = INPUTS, outputs: int = OUTPUTS
+) -> tuple[Program, ModelWeights]:
+    weights = ModelWeights()
+    recorder, x = rows_program(weights, odd_rows(width))
+    out = recorder.linear(x, weights.add("w", (outputs, width), storage))
+    return recorder.finish(recorder.take_outputs(out)), weights
+
+
+def gated_program(storage: str) -> tuple[Program, ModelWeights]:
+    """Norm, gate and up, activation and down with residual: every fused step around products."""
+    weights = ModelWeights()
+    recorder, x = rows_program(weights, odd_rows(INPUTS))
+    h = recorder.rms_norm(x, weights.add("norm", (INPUTS,)), epsilon=1e-5)
+    gate = recorder.linear(h, weights.add("gate", (256, INPUTS), storage))
+    up = recorder.linear(h, weights.add("up", (256, INPUTS), storage))
+    h = recorder.gated_activation(gate, up, Activation.SILU)
+    out = recorder.linear(h, weights.add("down", (INPUTS, 256), storage), residual=x)
+    return recorder.finish(recorder.take_outputs(out)), weights
+
+
+def assert_near(got: NDArray[np.float32], expected: NDArray[np.float64], error: float) -> None:
+    off = np.linalg.norm(got - expected, axis=1)
+    assert (off <= error * np.linalg.norm(expected, axis=1) + 1e-30).all(), off.max()
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_product_is_near_that_of_the_dequantised_weights(storage: str, variant: str) -> None:
+    program, weights = linear_program(storage)
+    step = one_page_each(range(NUM_ROWS))
+    with compiled(program, weights.source(), variant=variant) as native:
+        got = native.run(step)
+        expected = reference(program, weights.source()).run(step)
+        assert_near(got, expected, FLOAT_ERROR if storage in FLOATS else QUANTIZED_ERROR)
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("make", [linear_program, gated_program])
+def test_a_row_has_the_same_bits_at_every_place_in_every_company(
+    storage: str, variant: str, make: type
+) -> None:
+    program, weights = make(storage)
+    rng = np.random.default_rng(2)
+    with compiled(program, weights.source(), variant=variant) as native:
+        alone = np.concatenate([native.run(one_page_each([row])).copy() for row in range(NUM_ROWS)])
+        for count in ROW_COUNTS:
+            tokens = rng.permutation(NUM_ROWS)[:count]
+            for turn in range(min(count, 4)):
+                turned = np.roll(tokens, turn).tolist()
+                got = native.run(one_page_each(turned))
+                np.testing.assert_array_equal(got, alone[turned])
+
+
+@pytest.mark.parametrize("storage", ["Q4_1", "Q8_0", "Q6_K", "BF16"])
+@pytest.mark.parametrize("make", [linear_program, gated_program])
+def test_the_number_of_threads_changes_no_bit(storage: str, make: type) -> None:
+    program, weights = make(storage)
+    steps = [one_page_each(range(count)) for count in (1, 5, 9, 70, 300)]
+    results = []
+    for threads in (1, 2, 3, 7):
+        with compiled(program, weights.source(), threads=threads) as native:
+            results.append(np.concatenate([native.run(step).copy() for step in steps]))
+    for other in results[1:]:
+        np.testing.assert_array_equal(other, results[0])
+
+
+@pytest.mark.parametrize("storage", ["Q4_0", "F32"])
+@pytest.mark.parametrize("outputs", [1, 15, 17, 33])
+def test_outputs_need_be_no_multiple_of_anything(storage: str, outputs: int) -> None:
+    program, weights = linear_program(storage, 64, outputs)
+    step = one_page_each(range(20))
+    with compiled(program, weights.source()) as native:
+        got, expected = native.run(step), reference(program, weights.source()).run(step)
+        assert_near(got.reshape(1, -1), expected.reshape(1, -1), QUANTIZED_ERROR)
+
+
+@pytest.mark.parametrize("width", [1, 31, 50, 100])
+def test_float_weights_take_rows_of_any_width(width: int) -> None:
+    program, weights = linear_program("F32", width)
+    step = one_page_each(range(20))
+    with compiled(program, weights.source()) as native:
+        assert_near(native.run(step), reference(program, weights.source()).run(step), FLOAT_ERROR)
+
+
+def test_bias_and_residual_are_added() -> None:
+    weights = ModelWeights()
+    recorder, x = rows_program(weights, odd_rows(64))
+    bias = weights.put("b", np.arange(64, dtype=np.float32))
+    w = weights.add("w", (64, 64), "F32")
+    out = recorder.linear(x, w, bias=bias, residual=x)
+    program = recorder.finish(recorder.take_outputs(out))
+    step = one_page_each(range(30))
+    with compiled(program, weights.source()) as native:
+        assert_near(native.run(step), reference(program, weights.source()).run(step), FLOAT_ERROR)
+
+
+def test_a_bias_of_another_length_is_refused() -> None:
+    weights = ModelWeights()
+    recorder, x = rows_program(weights, odd_rows(64))
+    out = recorder.linear(x, weights.add("w", (64, 64)), bias=weights.add("b", (48,)))
+    program = recorder.finish(recorder.take_outputs(out))
+    with (
+        pytest.raises(ValueError, match=r"b is \(48,\), there are 64 outputs"),
+        compiled(program, weights.source()),
+    ):
+        pass
+
+
+def test_tiny_numbers_are_kept_whatever_the_float_mode_of_the_caller() -> None:
+    weights = ModelWeights()
+    recorder, x = rows_program(weights, np.full((NUM_ROWS, 32), 1e-20, np.float32))
+    out = recorder.linear(x, weights.put("w", np.full((64, 32), 1e-20, np.float32)))
+    program = recorder.finish(recorder.take_outputs(out))
+    step = one_page_each(range(300))
+    with compiled(program, weights.source()) as native:
+        expected = native.run(step).copy()
+        assert (expected > 0).all()
+        torch.set_flush_denormal(True)
+        try:
+            got = native.run(step).copy()
+        finally:
+            torch.set_flush_denormal(False)
+        np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("storage", ["Q4_1", "F32"])
+@pytest.mark.parametrize("place", [0, 17, 40, 63])
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_row_that_is_not_finite_shows_it_and_harms_no_other(
+    storage: str, place: int, bad: float
+) -> None:
+    weights = ModelWeights()
+    rows = odd_rows(64)
+    rows[2, place] = bad
+    recorder, x = rows_program(weights, rows)
+    out = recorder.linear(x, weights.add("w", (32, 64), storage))
+    program = recorder.finish(recorder.take_outputs(out))
+    with compiled(program, weights.source()) as native:
+        got = native.run(one_page_each([0, 1, 2, 4])).copy()
+        others = native.run(one_page_each([0, 1, 4]))
+        assert not np.isfinite(got[2]).any()
+        np.testing.assert_array_equal(got[[0, 1, 3]], others)
+
+
+@pytest.mark.parametrize("storage", QUANTIZED)
+def test_products_of_the_extreme_codes_do_not_overflow(storage: str) -> None:
+    """All bits set in the codes, largest activations: what saturating arithmetic would get wrong."""
+    weights = ModelWeights()
+    rows = np.full((NUM_ROWS, 256), 3.0, np.float32)
+    rows[1] = -3.0
+    recorder, x = rows_program(weights, rows)
+    w = weights.add("w", (16, 256), storage)
+    stored = weights.tensors["w"]
+    codes = np.frombuffer(stored.data, np.uint8)
+    form_bytes = {"Q8_0": 34, "Q4_0": 18, "Q4_1": 20, "Q6_K": 210}.get(storage)
+    if form_bytes:
+        blocks = codes.reshape(-1, form_bytes)
+        if storage == "Q8_0":
+            blocks[::2, 2:] = 0x80
+            blocks[1::2, 2:] = 0x7F
+        elif storage == "Q6_K":
+            blocks[:, :192] = 0xFF
+        else:
+            blocks[:, form_bytes - 16 :] = 0xFF
+    program = recorder.finish(recorder.take_outputs(recorder.linear(x, w)))
+    step = one_page_each(range(3))
+    for variant in VARIANTS:
+        with compiled(program, weights.source(), variant=variant) as native:
+            expected = reference(program, weights.source()).run(step)
+            assert_near(native.run(step), expected, 1e-5)

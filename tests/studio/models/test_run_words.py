@@ -1,0 +1,58 @@
+"""Every reason there is has a sentence of its own, and none speaks of failure."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from engine.runs import ParkCause, ParkReason, RunState, WaitKind, WaitReason
+from studio.models.run_words import expected_wait_words, reason_words, state_words
+
+REASONS = [WaitReason(kind=kind, place=1) for kind in WaitKind] + [
+    ParkReason(cause=cause) for cause in ParkCause
+]
+
+
+@pytest.mark.parametrize("reason", REASONS, ids=repr)
+def test_every_reason_is_a_sentence_without_words_of_failure(
+    reason: WaitReason | ParkReason,
+) -> None:
+    words = reason_words(reason)
+    assert words[0].isupper()
+    assert not words.endswith(".")
+    assert not re.search(r"stall|fail|error|stuck|hang|crash", words, re.IGNORECASE)
+
+
+def test_kinds_of_waiting_can_be_told_apart() -> None:
+    sentences = [reason_words(WaitReason(kind=kind, place=1)) for kind in WaitKind]
+    assert len(set(sentences)) == len(WaitKind)
+
+
+def test_figures_are_in_the_sentence() -> None:
+    room = WaitReason(kind=WaitKind.NO_ROOM, place=1, pages_needed=12, pages_spare=3)
+    assert reason_words(room) == "Waiting for room: it needs 12 pages and 3 are spare"
+    line = WaitReason(kind=WaitKind.BEHIND_OTHERS, place=2, ahead_ids=("a",))
+    assert reason_words(line) == "Waiting in line behind 1 other request"
+    park = ParkReason(cause=ParkCause.PAGES_SHORT, for_ids=("a", "b"))
+    assert reason_words(park) == "Parked to make room for 2 other requests"
+
+
+def test_every_state_has_words() -> None:
+    assert len({state_words(state) for state in RunState}) == len(RunState)
+
+
+@pytest.mark.parametrize(
+    ("expected", "words"),
+    [
+        ((0.0, 0.0), "back at any moment"),
+        ((0.0, None), "back at any moment"),
+        ((4.0, None), "back in 4 s or later"),
+        ((4.2, 20.4), "back in 4 to 20 s"),
+        ((4.2, 4.4), "back in about 4 s"),
+        ((4.2, 185.0), "back in 4 s to 3 min"),
+        ((120.0, None), "back in 2 min or later"),
+    ],
+)
+def test_an_expected_wait_is_a_range(expected: tuple[float, float | None], words: str) -> None:
+    assert expected_wait_words(expected) == words

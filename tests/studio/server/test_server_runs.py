@@ -1,0 +1,163 @@
+"""/v1/runs lists every request in flight and steers it by name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from engine.api import Priority
+from engine.runs import (
+    ParkNow,
+    Pin,
+    ResumeNext,
+    Run,
+    RunState,
+    SetPriority,
+    WaitKind,
+    WaitReason,
+)
+from fakes.fake_engine import FakeEngine
+from fakes.http_driver import assert_error, on_a_loop, open_client
+from fakes.runs import make_run
+from studio.models.server_settings import ServerSettings
+
+WAIT = WaitReason(kind=WaitKind.NO_ROOM, place=1, pages_needed=4, pages_spare=1)
+
+
+def an_engine(*runs: Run) -> FakeEngine:
+    engine = FakeEngine(auto=False)
+    engine.publish(*runs)
+    return engine
+
+
+@on_a_loop
+async def test_runs_of_the_window_and_of_programs_are_listed_with_all_their_facts() -> None:
+    parked = replace(
+        make_run("chat-1-2", RunState.PARKED, wait=WAIT, expected_wait_s=(4.04, 20.0)),
+        priority=Priority.INTERACTIVE,
+        num_parks=2,
+        num_recomputes=1,
+        waited_s=1.23456,
+    )
+    async with open_client(an_engine(parked, make_run("r1"))) as client:
+        listed = (await client.get("/v1/runs")).json()
+        one = (await client.get("/v1/runs/chat-1-2")).json()
+    assert listed["object"] == "list"
+    assert [run["id"] for run in listed["data"]] == ["chat-1-2", "r1"]
+    assert listed["data"][0] == one
+    assert one == {
+        "id": "chat-1-2",
+        "object": "run",
+        "origin": "gui",
+        "priority": "interactive",
+        "state": "parked",
+        "state_in_words": "Parked",
+        "prompt_tokens": 300,
+        "completion_tokens": 340,
+        "held_tokens": 640,
+        "pinned": False,
+        "parks": 2,
+        "recomputes": 1,
+        "waited_s": 1.235,
+        "place": 1,
+        "reason": "no_room",
+        "reason_in_words": "Waiting for room: it needs 4 pages and 1 are spare",
+        "ahead": [],
+        "expected_wait_s": [4.0, 20.0],
+    }
+    running = listed["data"][1]
+    assert set(running) == set(one)
+    assert [running[key] for key in ("place", "reason", "reason_in_words", "expected_wait_s")] == [
+        None
+    ] * 4
+
+
+@on_a_loop
+async def test_an_unbounded_wait_has_no_latest_end() -> None:
+    async with open_client(
+        an_engine(make_run("r1", wait=WAIT, expected_wait_s=(2.0, None)))
+    ) as client:
+        run = (await client.get("/v1/runs/r1")).json()
+    assert run["expected_wait_s"] == [2.0, None]
+
+
+@on_a_loop
+async def test_without_requests_or_a_model_the_list_is_empty() -> None:
+    async with open_client(FakeEngine(ready=False)) as client:
+        assert (await client.get("/v1/runs")).json() == {"object": "list", "data": []}
+
+
+@pytest.mark.parametrize(
+    ("action", "body", "command"),
+    [
+        ("park", None, ParkNow(request_id="r1")),
+        ("resume", None, ResumeNext(request_id="r1")),
+        ("pin", None, Pin(request_id="r1")),
+        ("unpin", None, Pin(request_id="r1", is_pinned=False)),
+        (
+            "priority",
+            {"priority": "background"},
+            SetPriority(request_id="r1", priority=Priority.BACKGROUND),
+        ),
+    ],
+)
+@on_a_loop
+async def test_steering_becomes_a_command_and_answers_with_the_run(
+    action: str, body: dict[str, str] | None, command: object
+) -> None:
+    engine = an_engine(make_run("r1"))
+    async with open_client(engine) as client:
+        answer = await client.post(f"/v1/runs/r1/{action}", json=body)
+    assert (answer.status_code, answer.json()["id"]) == (202, "r1")
+    assert engine.commands == [command]
+
+
+@pytest.mark.parametrize("action", ["", "/park", "/resume", "/pin", "/unpin", "/priority"])
+@on_a_loop
+async def test_an_unknown_id_is_not_found_and_nothing_is_asked_of_the_engine(action: str) -> None:
+    engine = an_engine(make_run("r1"))
+    async with open_client(engine) as client:
+        if action:
+            answer = await client.post(f"/v1/runs/r2{action}", json={"priority": "normal"})
+        else:
+            answer = await client.get("/v1/runs/r2")
+    assert "'r2'" in assert_error(answer, 404, "run_not_found")
+    assert engine.commands == []
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        (b"", None),
+        (b"{", None),
+        (b"[]", None),
+        (b"{}", "priority"),
+        (b'{"priority": 1}', "priority"),
+        (b'{"priority": "urgent"}', "priority"),
+    ],
+)
+@on_a_loop
+async def test_a_body_that_is_no_priority_is_refused(body: bytes, param: str | None) -> None:
+    engine = an_engine(make_run("r1"))
+    async with open_client(engine) as client:
+        answer = await client.post("/v1/runs/r1/priority", content=body)
+    words = assert_error(answer, 400, "invalid_value", param)
+    if b"urgent" in body:
+        assert "interactive, normal, background" in words
+    assert engine.commands == []
+
+
+@on_a_loop
+async def test_an_action_nobody_knows_is_an_unknown_path() -> None:
+    async with open_client(an_engine(make_run("r1"))) as client:
+        assert_error(await client.post("/v1/runs/r1/kick"), 404, "unknown_path")
+
+
+@on_a_loop
+async def test_runs_need_the_key() -> None:
+    engine = an_engine(make_run("r1"))
+    async with open_client(engine, settings=ServerSettings(api_key="k")) as client:
+        assert_error(await client.get("/v1/runs"), 401, "invalid_api_key")
+        assert_error(await client.post("/v1/runs/r1/park"), 401, "invalid_api_key")
+    assert engine.commands == []

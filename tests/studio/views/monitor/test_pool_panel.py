@@ -1,0 +1,113 @@
+"""The pool panel: who holds what in hues, every request with its buttons, and no work while it is hidden."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtWidgets import QLabel
+
+from engine.api import EngineSnapshot, PoolUsage
+from engine.runs import ParkUsage, ResumeNext, RunState
+from fakes.fake_window import open_stage, until
+from fakes.runs import make_run, make_wait
+from studio.views.actions import CommandId
+from studio.views.monitor.pool_map import Piece, park_words, pieces_of
+from studio.views.monitor.run_row import RunRow
+from studio.views.run_sentences import Others
+from studio.views.theme import NUM_HUES
+
+Play = Callable[[Coroutine[Any, Any, None]], None]
+POOL = PoolUsage(total_pages=64, free_pages=8, reusable_pages=8, page_tokens=32, page_bytes=1)
+
+
+def said(row: RunRow) -> list[str]:
+    return [label.text() for label in row.findChildren(QLabel) if label.text()]
+
+
+def test_pieces_are_shares_of_the_pool_in_the_order_of_the_requests() -> None:
+    runs = (
+        make_run("a", held_tokens=32 * 32),
+        make_run("b", RunState.PARKED, held_tokens=640),
+        make_run("c", RunState.READING, held_tokens=16 * 32 - 5),
+    )
+    pieces = pieces_of(EngineSnapshot(pool=POOL, runs=runs), Others(hues={"a": 3, "c": 5}))
+    assert pieces == (Piece(0.5, 3), Piece(0.25, 5), Piece(0.125, None))
+
+
+def test_shared_pages_do_not_make_the_pieces_longer_than_what_is_used() -> None:
+    runs = tuple(make_run(id_, held_tokens=48 * 32) for id_ in "ab")
+    pieces = pieces_of(EngineSnapshot(pool=POOL, runs=runs), Others())
+    assert sum(piece.share for piece in pieces) == pytest.approx(56 / 64)
+    assert pieces_of(EngineSnapshot(runs=runs), Others()) == ()
+
+
+def test_the_budget_in_words() -> None:
+    used = ParkUsage(budget_bytes=8 << 30, used_bytes=26 << 20)
+    assert park_words(used) == "26 MB of 8 GB for parked chats"
+    assert park_words(replace(used, budget_bytes=-1)) == "26 MB for parked chats, no limit"
+    assert "off" in park_words(ParkUsage())
+
+
+def test_the_panel_lists_chats_and_programs_alike(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("Lisbon",)) as stage:
+            panel, engine = stage.window.pool_panel, stage.engine
+            lisbon = await stage.ask(stage.chats.chats[0], "Plan")
+            wait = make_wait(place=1, holders=((lisbon, 1420),))
+            program = make_run(
+                "chatcmpl-3f2a1b9c", RunState.QUEUED, wait=wait, expected_wait_s=(20.0, 20.0)
+            )
+            engine.publish(
+                make_run(lisbon, held_tokens=1420, is_pinned=True),
+                program,
+                parks=ParkUsage(budget_bytes=1 << 30),
+            )
+            stage.window.context.watch.look()
+            assert panel.rows == {}
+            stage.window.commands[CommandId.POOL].trigger()
+            assert said(panel.rows[lisbon]) == ["Lisbon", "1,420 tokens", "Writing · never parked"]
+            assert said(panel.rows["chatcmpl-3f2a1b9c"]) == [
+                "API request 3f2a1b",
+                "640 tokens",
+                "Queued · 1st in line · starts in about 20 s",
+                "Needs room for 1,280 tokens; Lisbon holds 1,420 tokens",
+            ]
+            row = panel.rows["chatcmpl-3f2a1b9c"]
+            row.first_button.click()
+            assert engine.commands == [ResumeNext(request_id="chatcmpl-3f2a1b9c")]
+            stop = row.more_button.menu_of_run.actions()[-1]
+            stop.trigger()
+            assert engine.aborted == ["chatcmpl-3f2a1b9c"]
+            engine.publish(make_run(lisbon))
+            await until(lambda: panel.rows.keys() == {lisbon})
+            stage.window.commands[CommandId.POOL].trigger()
+            assert panel.isHidden()
+            engine.publish()
+            stage.window.context.watch.look()
+            assert panel.rows.keys() == {lisbon}
+
+    play(story())
+
+
+def test_hues_stay_with_their_requests_and_differ(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path) as stage:
+            watch = stage.window.context.watch
+            stage.engine.publish(*(make_run(f"r{n}") for n in range(NUM_HUES)))
+            watch.look()
+            before = dict(watch.others.hues)
+            assert len(set(before.values())) == NUM_HUES
+            stage.engine.publish(*(make_run(f"r{n}") for n in (1, 2, 99)))
+            watch.look()
+            after = watch.others.hues
+            assert (after["r1"], after["r2"]) == (before["r1"], before["r2"])
+            assert len(set(after.values())) == 3
+            stage.engine.publish(*(make_run(f"x{n}") for n in range(3 * NUM_HUES)))
+            watch.look()
+            assert set(watch.others.hues.values()) == set(range(NUM_HUES))
+
+    play(story())

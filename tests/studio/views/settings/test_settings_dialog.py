@@ -1,0 +1,161 @@
+"""The settings: every one of them on a page, changed at once, fixed where a flag or variable says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QScrollArea,
+    QSpinBox,
+    QWidget,
+)
+
+from fakes.fake_window import open_stage, until
+from studio.models.notices import NoticeAction
+from studio.models.park_settings import ParkPolicy
+from studio.models.settings import all_settings
+from studio.services.notice_service import NoticeService
+from studio.services.settings_service import SettingsService
+from studio.views.actions import CommandId
+from studio.views.settings.dialog import SettingsDialog
+
+Play = Callable[[Coroutine[Any, Any, None]], None]
+MakeDialog = Callable[..., tuple[SettingsDialog, SettingsService]]
+
+
+@pytest.fixture
+def make_dialog(page: QWidget, tmp_path: Path) -> Iterator[MakeDialog]:
+    made: list[SettingsDialog] = []
+
+    def make(
+        *, environment: dict[str, str] | None = None, flags: dict[str, Any] | None = None
+    ) -> tuple[SettingsDialog, SettingsService]:
+        settings = SettingsService(
+            tmp_path / "settings.json", environment=environment or {}, flags=flags or {}
+        )
+        dialog = SettingsDialog(settings, NoticeService(), page)
+        dialog.show()
+        made.append(dialog)
+        return dialog, settings
+
+    yield make
+    for dialog in made:
+        dialog.close()
+
+
+def shown(dialog: SettingsDialog, key: str) -> str:
+    """Every sentence on screen in a setting's row."""
+    labels = dialog.rows[key].findChildren(QLabel)
+    return " ".join(label.text() for label in labels if not label.isHidden())
+
+
+def test_every_setting_but_those_for_tests_is_on_a_page(make_dialog: MakeDialog) -> None:
+    dialog, _ = make_dialog()
+    assert dialog.rows.keys() == {one.key for one in all_settings() if not one.info.is_hidden}
+
+
+def test_the_budget_and_the_policy_are_changed_at_once(make_dialog: MakeDialog) -> None:
+    dialog, settings = make_dialog()
+    seen: list[object] = []
+    settings.changed.connect(lambda now: seen.append((now.park.ram_mib, now.park.policy)))
+    number = dialog.rows["park.ram_mib"].findChild(QSpinBox)
+    assert number.minimum() == -1
+    number.setFocus()
+    number.selectAll()
+    QTest.keyClicks(number, "512")
+    assert seen == []
+    QTest.keyClick(number, Qt.Key.Key_Return)
+    choices = dialog.rows["park.policy"].findChild(QComboBox)
+    QTest.keyClick(choices, Qt.Key.Key_Down)
+    assert seen == [(512, ParkPolicy.FCFS), (512, ParkPolicy.COST)]
+
+
+def test_what_a_flag_or_a_variable_sets_is_fixed_and_says_so(make_dialog: MakeDialog) -> None:
+    dialog, _ = make_dialog(environment={"LAYBY_PARALLEL": "2"}, flags={"engine.ctx_size": 4096})
+    assert "--ctx-size" in shown(dialog, "engine.ctx_size")
+    assert "LAYBY_PARALLEL" in shown(dialog, "engine.parallel")
+    fixed = [dialog.rows[key].editor for key in ("engine.ctx_size", "engine.parallel")]
+    assert not any(editor.isEnabled() for editor in fixed)
+    assert dialog.rows["park.ram_mib"].editor.isEnabled()
+
+
+def test_what_needs_a_reload_says_so(make_dialog: MakeDialog) -> None:
+    dialog, _ = make_dialog()
+    assert "next time a model is loaded" in shown(dialog, "engine.ctx_size")
+    assert "next" not in shown(dialog, "park.ram_mib")
+
+
+def test_a_text_that_is_no_value_is_refused_in_place(make_dialog: MakeDialog) -> None:
+    dialog, settings = make_dialog()
+    field = dialog.rows["engine.seed"].findChild(QLineEdit)
+    field.setText("twelve")
+    QTest.keyClick(field, Qt.Key.Key_Return)
+    assert "whole number" in shown(dialog, "engine.seed")
+    assert field.text() == ""
+    field.setText("12")
+    QTest.keyClick(field, Qt.Key.Key_Return)
+    assert settings.settings.engine.seed == 12
+    assert "give" not in shown(dialog, "engine.seed")
+
+
+def test_a_page_goes_back_to_its_defaults_and_leaves_the_others(make_dialog: MakeDialog) -> None:
+    dialog, settings = make_dialog()
+    settings.change("park.ram_mib", 512)
+    settings.change("appearance.text_size", 18)
+    button = next(one for one in dialog.findChildren(QPushButton) if "defaults" in one.text())
+    button.click()
+    assert settings.settings.park.ram_mib == 8192
+    assert settings.settings.appearance.text_size == 18
+    assert dialog.rows["park.ram_mib"].findChild(QSpinBox).value() == 8192
+
+
+def test_a_switch_and_a_secret(make_dialog: MakeDialog) -> None:
+    dialog, settings = make_dialog()
+    dialog.pages.setCurrentRow(1)
+    dialog.rows["server.is_enabled"].findChild(QCheckBox).click()
+    assert settings.settings.server.is_enabled
+    field = dialog.rows["server.api_key"].findChild(QLineEdit)
+    assert field.echoMode() is not QLineEdit.EchoMode.Normal
+
+
+def test_numbers_have_room_to_be_read(make_dialog: MakeDialog) -> None:
+    dialog, _ = make_dialog()
+    number = dialog.rows["park.ram_mib"].findChild(QSpinBox)
+    field = number.findChild(QLineEdit)
+    assert field.width() > field.fontMetrics().horizontalAdvance("1,073,741,824") + 16
+
+
+def test_everything_has_a_name(make_dialog: MakeDialog) -> None:
+    dialog, _ = make_dialog()
+    kinds = (QSpinBox, QComboBox, QScrollArea)
+    controls = [one for kind in kinds for one in dialog.findChildren(kind)]
+    fields = [one for row in dialog.rows.values() for one in row.findChildren(QLineEdit)]
+    own = [one for one in fields if not one.objectName().startswith("qt_")]
+    assert all(one.accessibleName() for one in [*controls, *own])
+
+
+def test_the_window_opens_it_by_key_and_by_notice_and_closes_it(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path) as stage:
+            opener = stage.window.settings_window
+            stage.window.commands[CommandId.SETTINGS].trigger()
+            first = opener.dialog
+            assert first is not None
+            stage.window.commands[CommandId.SETTINGS].trigger()
+            assert opener.dialog is first
+            first.close()
+            await until(lambda: opener.dialog is None)
+            stage.window.notice_bar.action_wanted.emit(NoticeAction.OPEN_SETTINGS)
+            assert opener.dialog is not None
+
+    play(story())

@@ -1,0 +1,144 @@
+"""Where a request stands, in words that name the others; a park is never told as something that went wrong."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import pytest
+
+from engine.runs import ParkCause, ParkReason, Run, RunState, WaitKind
+from fakes.runs import make_run, make_wait
+from studio.models.chat import Message, MessageStatus, Park, ReplyStats, Role
+from studio.views.run_sentences import (
+    Others,
+    describe_row,
+    describe_run,
+    describe_strip,
+    reason_sentence,
+)
+from studio.views.status_words import Mark
+
+OTHERS = Others(names={"l": "Lisbon", "r": "Recipes", "m": "Mail"}, page_tokens=32)
+HOLDERS = (("l", 1420), ("r", 480))
+TROUBLE = re.compile(r"stall|stuck|fail|error|wrong|hang|frozen|lost|retry", re.IGNORECASE)
+
+
+def parked_reply(since_s: float = 100.0) -> Message:
+    park = Park(since_s=since_s, reason=ParkReason(cause=ParkCause.PAGES_SHORT))
+    return Message(2, 1, Role.ASSISTANT, "text", 0.0, MessageStatus.PARKED, park=park)
+
+
+def reply(status: MessageStatus) -> Message:
+    return Message(2, 1, Role.ASSISTANT, "text", 0.0, status, stats=ReplyStats(tokens_per_s=42.0))
+
+
+def outside(state: RunState, kind: WaitKind = WaitKind.NO_ROOM, place: int = 2) -> Run:
+    wait = make_wait(kind, place=place, ahead=("m",), pages_needed=36, holders=HOLDERS)
+    return make_run("c", state, wait=wait, expected_wait_s=(6.0, 10.0))
+
+
+def test_a_parked_chat_says_since_when_its_place_and_the_expected_wait() -> None:
+    message, run = parked_reply(), outside(RunState.PARKED)
+    strip = describe_strip(message, run, now_s=108.2)
+    assert strip.text == "Parked for 8 s · 2nd in line · back in 6 to 10 s"
+    assert describe_row(message, run).text == "Parked, 2nd · back in 6 to 10 s"
+    assert strip.mark is Mark.BARS
+    assert describe_strip(message, None, now_s=285.0).text == "Parked for 3 min 5 s"
+
+
+def test_a_queued_chat_says_its_place_and_when_it_starts() -> None:
+    run = outside(RunState.QUEUED, place=3)
+    words = describe_strip(reply(MessageStatus.QUEUED), run, now_s=0.0)
+    assert (words.mark, words.text) == (Mark.DOTS, "Queued, 3rd · starts in 6 to 10 s")
+    assert describe_row(reply(MessageStatus.QUEUED), None).text == "Queued"
+
+
+def test_a_chat_in_the_pool_says_what_it_does() -> None:
+    run = make_run("c")
+    assert describe_row(reply(MessageStatus.WRITING), run).text == "Writing · 42 tok/s"
+    again = reply(MessageStatus.READING)
+    again.reread_tokens = 900
+    assert describe_strip(again, run, now_s=0.0).text == "Re-reading 900 tokens"
+
+
+def test_a_chat_being_restored_is_coming_back() -> None:
+    run = make_run("c", RunState.BEING_RESTORED)
+    words = describe_strip(parked_reply(), run, now_s=108.0)
+    assert (words.mark, words.text) == (Mark.TURN, "Coming back")
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [
+        (
+            WaitKind.NO_ROOM,
+            "Needs room for 1,152 tokens; Lisbon holds 1,420 tokens and is furthest along",
+        ),
+        (
+            WaitKind.BEHIND_OTHERS,
+            "Mail goes first; Lisbon holds 1,420 tokens and is furthest along",
+        ),
+        (
+            WaitKind.WOULD_NOT_LAST,
+            "There is room now, but the others will soon grow into it; "
+            "Lisbon holds 1,420 tokens and is furthest along",
+        ),
+    ],
+)
+def test_the_reason_names_who_has_the_room(kind: WaitKind, sentence: str) -> None:
+    assert reason_sentence(parked_reply(), outside(RunState.PARKED, kind), OTHERS) == sentence
+
+
+def test_the_only_holder_is_not_compared_and_an_unknown_one_is_another_request() -> None:
+    run = make_run("c", RunState.PARKED, wait=make_wait(holders=(("gone", 1),)))
+    text = reason_sentence(None, run, OTHERS)
+    assert text == "Needs room for 1,280 tokens; another request holds 1 token"
+
+
+@pytest.mark.parametrize(
+    ("title", "said"),
+    [
+        ("Lisbon", "Lisbon"),
+        ("Write a story.", "“Write a story.”"),
+        ("word " * 40, "“word word word word word word w…”"),
+        ("x" * 200, "x" * 31 + "…"),
+    ],
+)
+def test_titles_in_sentences_are_short_and_set_apart(title: str, said: str) -> None:
+    others = Others(names={"a": title}, titles=frozenset({"a"}), page_tokens=32)
+    assert others.spoken("a") == said
+
+
+@pytest.mark.parametrize(
+    ("ahead", "text"),
+    [
+        (("m",), "Mail goes first"),
+        (("m", "r"), "Mail and Recipes go first"),
+        (("m", "r", "l"), "Mail and 2 more go first"),
+    ],
+)
+def test_those_ahead_are_named(ahead: tuple[str, ...], text: str) -> None:
+    run = make_run("c", RunState.PARKED, wait=make_wait(WaitKind.BEHIND_OTHERS, ahead=ahead))
+    assert reason_sentence(None, run, OTHERS) == text
+
+
+def test_before_the_first_snapshot_the_event_has_the_reason() -> None:
+    assert reason_sentence(parked_reply(), None, OTHERS) == "Parked to make room for other requests"
+    assert reason_sentence(reply(MessageStatus.WRITING), make_run("c"), OTHERS) == ""
+
+
+def test_no_words_of_trouble_for_any_state_reason_or_wait() -> None:
+    waits: list[tuple[float, float | None] | None] = [None, (0.0, 0.0), (6.0, 10.0), (400.0, None)]
+    for state, kind, expected in itertools.product(RunState, WaitKind, waits):
+        wait = make_wait(kind, ahead=("m",), holders=HOLDERS)
+        run = make_run("c", state, wait=wait, expected_wait_s=expected)
+        for message in (parked_reply(), reply(MessageStatus.QUEUED)):
+            said = (
+                describe_row(message, run).text,
+                describe_strip(message, run, 1e6).text,
+                describe_run(run).text,
+                reason_sentence(message, run, OTHERS),
+            )
+            assert not [text for text in said if TROUBLE.search(text)]
+            assert all(said[:3])
