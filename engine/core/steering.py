@@ -29,7 +29,7 @@ class Steering:
         self._parking = parking
 
     def apply(self, command: SteeringCommand) -> bool:
-        """Carry out a command. False, and nothing changed, for a request that is not alive or a park while it is off."""
+        """Carry out a command. False, and nothing changed, for nobody alive or a park while parking is off."""
         match command:
             case ParkNow(request_id=request_id):
                 return self._park_now(self._party(request_id))
