@@ -223,6 +223,10 @@ def the_leader_goes_first(
     return next((c for c in candidates[:2] if len(candidates) > 1), None)
 
 
+def nobody_ever_gives_way(*_: object) -> None:
+    return None
+
+
 def the_impatient_end_a_second_early(patience: Patience, seq: Sequence) -> float:
     return DEADLINE(patience, seq) - 1.0
 
@@ -261,6 +265,7 @@ MISTAKES: list[tuple[type | ModuleType, str, Callable[..., object]]] = [
     (Sequence, "party", property(parties_are_sequences)),
     (Lines, "head", the_last_in_line_is_the_head),
     (entrance, "may_hold", everybody_fits),
+    (entrance, "choose_rotation", nobody_ever_gives_way),
     (pressure, "choose_victim", the_leader_goes_first),
     (Patience, "_deadline_s", the_impatient_end_a_second_early),
 ]
