@@ -81,10 +81,12 @@ class ParkConfig:
         ):  # fmt: skip
             if getattr(self, name) < least:
                 raise ValueError(f"{name} is {getattr(self, name)}, the least is {least}")
-        if (
-            self.memory is ParkMemory.IN_PLACE
-            and self.budget_bytes == NO_LIMIT == ~self.arena_pages
-        ):
+        if self.is_async and self.memory is not ParkMemory.COPIED:
+            raise ValueError(
+                f"is_async is on and memory is {self.memory.value}: only copies run beside the steps"
+            )
+        is_unlimited = self.budget_bytes == NO_LIMIT and not self.arena_pages
+        if self.memory is ParkMemory.IN_PLACE and is_unlimited:
             raise ValueError(
                 "budget_bytes is -1, no limit: parking in place needs arena_pages, "
                 "the page numbers there is address space for"

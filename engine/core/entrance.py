@@ -8,6 +8,7 @@ waiting any more. Part of the Scheduler (engine thread); imports no tensor libra
 from __future__ import annotations
 
 from collections.abc import Sequence as Seq
+from dataclasses import replace
 
 from engine.core.admission import Admission, may_hold, may_sit
 from engine.core.budget import tokens_for_entrant
@@ -31,10 +32,18 @@ class Entrance:
         self.admission: Admission | None = None
 
     def let_in(self) -> None:
-        """Let parties enter, head after head, until one has to wait."""
-        yard = self._yard
-        while (head := yard.lines.head(yard.rank)) is not None:
-            if not self._let_in(head) and not self._let_pass():
+        """Let parties enter, head after head, until one has to wait.
+
+        Somebody whose own siblings run stands aside where they leave him no room: they never give
+        way to him, and others need not wait for that.
+        """
+        yard, aside = self._yard, frozenset[Sequence]()
+        while (head := yard.lines.head(replace(yard.rank, aside=aside))) is not None:
+            if self._let_in(head):
+                continue
+            if head.parked is None and head.family is not None and head.family.is_running:
+                aside |= {head}
+            elif not self._let_pass():
                 return
 
     def judge(self, party: Party) -> Admission:
@@ -71,7 +80,7 @@ class Entrance:
             if lacks_room and self._yard.is_pool_empty:
                 family = party[0].family
                 assert family is not None, f"{head.request_id} fits an empty pool: {self.admission}"
-                self._parking.end_all(_alive(family.members), EndReason.POOL_FULL)
+                self._parking.end_all(family.alive, EndReason.POOL_FULL)
                 return True
             if not self._rotate(party):
                 return False
@@ -136,6 +145,8 @@ class Entrance:
             for_ids=tuple(seq.request_id for seq in party),
             pages_short=max(short, 0),
         )
+        for seq in party:
+            seq.is_made_room_for = True
         yard.counts.rotations += 1
         self._parking.park(chosen.party, chosen.fate, reason)
         return not yard.keeper.pages_coming
@@ -178,7 +189,3 @@ class Entrance:
             return True
         room = spare(yard) + sum(one.gain for one in leaving)
         return need + margin(yard, residents + len(party)) <= room
-
-
-def _alive(members: Party) -> Party:
-    return tuple(seq for seq in members if not seq.has_ended)

@@ -11,7 +11,14 @@ from engine.core.entrance import Entrance
 from engine.core.room import final_tokens
 from engine.core.types import SeqStatus, Sequence
 from engine.core.yard import Yard
-from engine.runs import Holder, WaitKind, WaitReason
+from engine.runs import Holder, RunState, WaitKind, WaitReason
+
+_STATES = {
+    SeqStatus.WAITING: RunState.QUEUED,
+    SeqStatus.PARKING: RunState.BEING_PARKED,
+    SeqStatus.PARKED: RunState.PARKED,
+    SeqStatus.RESTORING: RunState.BEING_RESTORED,
+}
 
 _IN_TRANSFER = {
     SeqStatus.PARKING: WaitKind.BEING_SAVED,
@@ -26,6 +33,12 @@ class Explainer:
         self._yard = yard
         self._entrance = entrance
         self._outside = yard.lines.outside(yard.rank_at(yard.step + 1))
+
+    def state(self, seq: Sequence) -> RunState | None:
+        """Where it is, in a client's terms; None if it has ended."""
+        if seq.status is SeqStatus.RUNNING:
+            return RunState.WRITING if seq.is_generating else RunState.READING
+        return _STATES.get(seq.status)
 
     def place(self, seq: Sequence) -> int:
         """1 for the next to enter; 0 if it stands in no line: in the pool, ended, or held by hand."""

@@ -120,7 +120,10 @@ class Lines:
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """The order of those outside the pool at one moment: called by hand, then priority, the parked, the policy's order.
+    """The order of those outside the pool at one moment.
+
+    First who is called by hand, then for whom room is being made, then by priority, the parked
+    before those who wait, and in the policy's order.
 
     Waiting moves up: each `PRIORITY_STEP_S` is worth a class of priority, and of the same class,
     each `PATIENCE_STEP_S` is worth more than the policy's order. So nobody waits for ever, neither
@@ -133,10 +136,12 @@ class Rank:
     resume_order: ResumeOrder
     has_seat: bool
     """Whether a newcomer finds a seat; those of the parked are kept for them."""
+    aside: frozenset[Sequence] = frozenset()
+    """Those who let others pass in this step."""
 
     def may_enter(self, seq: Sequence) -> bool:
         """Not held by hand, not parked in this very step or to be tried later, not parted from parked siblings."""
-        if seq.is_held:
+        if seq.is_held or seq in self.aside:
             return False
         if seq.parked is not None:
             return seq.parked.step < self.step and seq.parked.retry_s <= self.now_s
@@ -149,7 +154,8 @@ class Rank:
     def key(self, seq: Sequence) -> tuple[float, ...]:
         """The smallest is the head; newcomers without a seat keep no parked one waiting."""
         is_seatless = seq.parked is None and not seq.call and not self.has_seat
-        front = (seq.call, is_seatless, self.priority(seq))
+        is_next = seq.is_made_room_for and not is_seatless
+        front = (seq.call, not is_next, is_seatless, self.priority(seq))
         if seq.parked is None:
             return (*front, 1, seq.arrival)
         if self.resume_order is ResumeOrder.PASS:

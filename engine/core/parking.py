@@ -43,6 +43,7 @@ class Parking:
         for seq in party:
             seq.parked = ParkedState(yard.now_s, yard.step, fate, reason, len(seq.token_ids))
             seq.num_parks += 1
+            seq.num_lost = 0
             seq.wants_park = False
         yard.moves.parked += party
         if fate is Fate.RECOMPUTE:
@@ -61,7 +62,7 @@ class Parking:
         for seq in party:
             assert seq.parked is not None
             seq.parked = replace(seq.parked, fate=Fate.RECOMPUTE)
-            seq.num_computed = seq.num_published = 0
+            self._forget_computed(seq)
         self._count_recompute(party)
 
     def reclaim(self, spared: Party = ()) -> bool:
@@ -121,13 +122,15 @@ class Parking:
     def _seat(self, seq: Sequence) -> None:
         """It takes part in steps from now on."""
         yard = self._yard
-        seq.call = 0
+        seq.call, seq.is_made_room_for = 0, False
         if seq.parked is None:
             seq.started_s = yard.now_s
             seq.num_cached = seq.num_computed
             yard.moves.started.append(seq)
             return
         self._close_park(seq)
+        seq.last_recomputed = max(seq.num_lost - seq.num_computed, 0)
+        seq.num_lost = 0
         seq.resumed_s = yard.now_s
         seq.num_generated_at_resume = seq.num_generated
         yard.counts.resumes += 1
@@ -169,7 +172,7 @@ class Parking:
         """Give all pages of a sequence in the pool back to it; what it computed stays reusable until it is taken."""
         self._yard.pool.release(seq.page_table)
         seq.page_table = []
-        seq.num_computed = seq.num_published = 0
+        self._forget_computed(seq)
 
     # --- copies
 
@@ -214,7 +217,7 @@ class Parking:
         for seq in party:
             assert seq.parked is not None
             seq.parked = replace(seq.parked, fate=Fate.RECOMPUTE)
-            seq.num_computed = seq.num_published = 0
+            self._forget_computed(seq)
         self._count_recompute(party)
         self._move(leaving, SeqStatus.PARKED)
 
@@ -234,10 +237,16 @@ class Parking:
         for seq in party:
             self._yard.lines.move(seq, status)
 
+    def _forget_computed(self, seq: Sequence) -> None:
+        seq.num_lost = seq.num_computed
+        seq.num_computed = seq.num_published = 0
+
     def _count_recompute(self, party: Party) -> None:
-        self._yard.counts.recomputes += len(party)
+        """Those who had computed something will have to do it again."""
         for seq in party:
-            seq.num_recomputes += 1
+            if seq.num_lost:
+                seq.num_recomputes += 1
+                self._yard.counts.recomputes += 1
 
     def _save_fails(self) -> bool:
         self._num_saves += 1

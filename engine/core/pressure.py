@@ -78,7 +78,9 @@ class Pressure:
 
     def _give_way(self, *, drop: bool) -> bool:
         """Park the next victim, `drop` its state or keep it; somebody alone ends. False if nobody can leave."""
-        victim = self._choose({}, 1) if self._yard.can_park else None
+        if not self._yard.can_park:
+            return self._end_newest()
+        victim = self._choose({}, 1)
         if victim is None:
             return self._end_alone()
         fate = Fate.RECOMPUTE if drop else victim.fate
@@ -86,15 +88,13 @@ class Pressure:
         return True
 
     def _end_alone(self) -> bool:
-        """End siblings who have the pool to themselves and do not fit it. False if that is not so."""
+        """End who has the pool to himself and does not fit it, siblings together. False if nobody has."""
         yard = self._yard
         parties = yard.running_parties()
         if len(parties) != 1 or yard.num_seated > len(parties[0]) or yard.keeper.holds_pages:
             return False
         family = parties[0][0].family
-        members = parties[0] if family is None else family.members
-        alive = tuple(seq for seq in members if not seq.has_ended)
-        self._parking.end_all(alive, EndReason.POOL_FULL)
+        self._parking.end_all(family.alive if family else parties[0], EndReason.POOL_FULL)
         return True
 
     def _share(self) -> tuple[StepRow, ...]:

@@ -96,6 +96,4 @@ def _has_elder(seq: Sequence, party: Party) -> bool:
     """Whether a sibling brings, or holds, the pages of the prompt."""
     if seq is not party[0]:
         return True
-    return seq.family is not None and any(
-        other.status is SeqStatus.RUNNING for other in seq.family.members
-    )
+    return seq.family is not None and seq.family.is_running

@@ -126,8 +126,7 @@ class Scheduler:
 
         Pages and buffers that a copy is using come free when it lands.
         """
-        self._yard.keeper.land_step()
-        self._yard.now_s = now_s
+        self._settle(now_s)
         seq = self._yard.lines.find(request_id)
         if seq is not None:
             self._parking.end(seq)
@@ -142,11 +141,8 @@ class Scheduler:
             self._parking.end(seq)
 
     def steer(self, command: SteeringCommand, now_s: float) -> bool:
-        """Carry out a command by hand, in effect from the next step; False if it concerns nobody alive.
-
-        Raises ValueError on a policy that does not exist or a budget below -1.
-        """
-        self._yard.now_s = now_s
+        """Carry out a command by hand, in effect from the next step; False if it concerns nobody alive."""
+        self._settle(now_s)
         return self._steering.apply(command)
 
     # --- a step
@@ -158,8 +154,7 @@ class Scheduler:
         """
         yard = self._yard
         yard.step += 1
-        yard.now_s = now_s
-        yard.keeper.land_step()
+        self._settle(now_s)
         self._parking.honour_budget()
         self._patience.end_impatient()
         if yard.lines.has_outside:
@@ -175,7 +170,7 @@ class Scheduler:
         parked, his state dropped if it is kept in the same memory; somebody alone ends. So every
         call frees something, as long as anybody is in the pool.
         """
-        self._yard.now_s = now_s
+        self._settle(now_s)
         return self._build(*self._pressure.last_resort(batch.rows))
 
     def update(self, batch: StepBatch, token_ids: Seq[int], now_s: float) -> tuple[SeqUpdate, ...]:
@@ -187,8 +182,7 @@ class Scheduler:
         num_sampling = len(batch.sampling_rows)
         if len(token_ids) != num_sampling:
             raise ValueError(f"{len(token_ids)} tokens for {num_sampling} sampling rows")
-        self._yard.keeper.land_step()
-        self._yard.now_s = now_s
+        self._settle(now_s)
         sampled = iter(token_ids)
         updates = []
         for row in batch.rows:
@@ -241,6 +235,11 @@ class Scheduler:
 
     # --- how
 
+    def _settle(self, now_s: float) -> None:
+        """It is `now_s`, and the copies of the last batch that had to land have been made."""
+        self._yard.now_s = now_s
+        self._yard.keeper.land_step()
+
     def _park_on_demand(self) -> None:
         """Park who is to be parked by hand, or by a test; whoever has just come back has a step first."""
         yard, every = self._yard, self.config.knobs.park_every_tokens
@@ -274,8 +273,14 @@ class Scheduler:
             restored=tuple(moves.restored),
             parked=tuple(moves.parked),
             awaits_copies=not rows and yard.keeper.holds_pages,
-            wake_s=None if rows else self._patience.wake_s(),
+            wake_s=self._wake_s(moves) if not rows else None,
         )
+
+    def _wake_s(self, moves: Moves) -> float | None:
+        """When to plan again after a step without rows: at once if it made room, else when time changes something."""
+        if moves.ended or moves.parked:
+            return self._yard.now_s
+        return self._patience.wake_s()
 
     def _advance(self, row: StepRow, token_id: int | None, now_s: float) -> SeqUpdate:
         """Enter one row's result: publish the pages it filled, append its token, end it if that was all."""

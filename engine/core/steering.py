@@ -29,10 +29,7 @@ class Steering:
         self._parking = parking
 
     def apply(self, command: SteeringCommand) -> bool:
-        """Carry out a command. False, and nothing changed, for a request that is not alive or a park while it is off.
-
-        Raises ValueError on a policy that does not exist or a budget below -1.
-        """
+        """Carry out a command. False, and nothing changed, for nobody alive or a park while parking is off."""
         match command:
             case ParkNow(request_id=request_id):
                 return self._park_now(self._party(request_id))
@@ -49,7 +46,8 @@ class Steering:
                     self._yard.lines.set_priority(seq, priority)
                 return bool(party)
             case SetVictimPolicy(name=name):
-                return self._set_policy(name)
+                self._yard.policy = VICTIM_POLICIES[name]
+                return True
             case SetParkBudget(budget_bytes=budget_bytes):
                 return self._set_budget(budget_bytes)
 
@@ -58,8 +56,7 @@ class Steering:
         seq = self._yard.lines.find(request_id)
         if seq is None:
             return ()
-        members = (seq,) if seq.family is None else seq.family.members
-        return tuple(one for one in members if not one.has_ended)
+        return (seq,) if seq.family is None else seq.family.alive
 
     def _park_now(self, party: Party) -> bool:
         """It leaves the pool, or does not enter it, until it is resumed by hand."""
@@ -80,16 +77,7 @@ class Steering:
                 self._yard.lines.call(seq)
         return bool(party)
 
-    def _set_policy(self, name: str) -> bool:
-        if name not in VICTIM_POLICIES:
-            known = ", ".join(sorted(VICTIM_POLICIES))
-            raise ValueError(f"victim_policy is {name!r}, allowed is {known}")
-        self._yard.policy = VICTIM_POLICIES[name]
-        return True
-
     def _set_budget(self, budget_bytes: int) -> bool:
-        if budget_bytes < -1:
-            raise ValueError(f"budget_bytes is {budget_bytes}, the least is -1, no limit")
         self._yard.budget_bytes = budget_bytes
         self._yard.keeper.set_budget(budget_bytes)
         self._parking.honour_budget()

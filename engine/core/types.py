@@ -89,6 +89,8 @@ class Sequence:
     """To be parked by hand before the next step."""
     call: int = 0
     """Below 0: called to the head of the line by hand, the latest call being the lowest number."""
+    is_made_room_for: bool = False
+    """Somebody has been parked so that it can enter: whose pages come free belongs to it, not to him."""
     parks_in_step: bool = False
     """Its host memory cannot be copied to beside a step: its parks must land before the next one."""
     num_parks: int = 0
@@ -99,6 +101,10 @@ class Sequence:
     """Seconds of the latest park that has ended."""
     started_s: float | None = None
     first_token_s: float | None = None
+    num_lost: int = 0
+    """Tokens that had been computed when a park dropped its state; while it is out."""
+    last_recomputed: int = 0
+    """Of these the ones that had to be computed again after the latest park that has ended."""
     resumed_s: float | None = None
     """When it last came back from a park."""
     num_generated_at_resume: int = 0
@@ -170,13 +176,21 @@ class Family:
         return family
 
     @property
+    def alive(self) -> Party:
+        return tuple(seq for seq in self.members if not seq.has_ended)
+
+    @property
+    def is_running(self) -> bool:
+        return any(seq.status is SeqStatus.RUNNING for seq in self.members)
+
+    @property
     def is_out(self) -> bool:
         """Whether somebody of it is parked, or on the way out or back; back is who has nothing saved any more."""
         return any(seq.status in IS_OUT or seq.saved for seq in self.members)
 
     @property
     def has_ended(self) -> bool:
-        return all(seq.has_ended for seq in self.members)
+        return not self.alive
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +245,7 @@ class StepBatch:
     awaits_copies: bool = False
     """Without rows: nothing moves before a copy has landed, except by a command."""
     wake_s: float | None = None
-    """Without rows: the moment at which time alone changes something."""
+    """Without rows: when to plan the next step though nothing happens; None: only when something does."""
 
     @property
     def is_empty(self) -> bool:

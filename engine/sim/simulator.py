@@ -118,9 +118,7 @@ class Simulator:
             assert chat.out_since_s is not None, f"{seq.request_id} came in twice"
             self._longest_wait_s = max(self._longest_wait_s, self._now_s - chat.out_since_s)
             chat.out_since_s = None
-        for seq in batch.restored:
-            if seq.num_uncomputed > 1:
-                self._tokens_recomputed += seq.num_uncomputed - 1
+        self._tokens_recomputed += sum(seq.last_recomputed for seq in batch.restored)
         for seq in batch.parked:
             self._chats[seq.request_id].out_since_s = self._now_s
         self._parks += len(batch.parked)

@@ -9,7 +9,7 @@ from engine.core.config import GUARD_S, ParkMemory, ResumeOrder
 from engine.core.parked import EndReason
 from engine.core.types import IS_OUT, LEGAL_MOVES, SeqEnd, SeqStatus, Sequence, StepBatch
 from engine.runs import ParkCause, WaitKind
-from fakes.worlds import Case, World
+from fakes.worlds import Case, Head, World
 
 HEAD_WAITS_S = 65.0
 """Longest wait of a head of the line with nobody pinned: two classes of priority up, and a rotation."""
@@ -165,61 +165,64 @@ def _reachable(status: SeqStatus) -> set[SeqStatus]:
 
 def _check_waits(world: World) -> None:
     """The head of the line does not wait for ever, whatever the others do."""
-    scheduler, told = world.scheduler, world.told
-    yard = scheduler._yard
+    yard = world.scheduler._yard
     line = yard.lines.outside(yard.rank_at(yard.step + 1))
+    line = [seq for seq in line if seq.family is None or not seq.family.is_running]
     head = line[0] if line else None
-    for case in world.cases.values():
-        if case.seq is not head:
-            case.head_since = None
-        elif case.head_since is None:
-            case.head_since = (world.now_s, told.steps)
-    if head is None or not _is_wait_bounded(world, head):
+    longest = _longest_wait(world, head) if head is not None else None
+    if head is None or longest is None:
+        world.head = None
         return
-    since_s, since_step = world.cases[head.request_id].head_since or (0.0, 0)
-    longest_s, longest_steps = _longest_wait(world, head)
-    if world.now_s - since_s > longest_s and told.steps - since_step > longest_steps:
+    if world.head is None or (world.head.seq, world.head.longest) != (head, longest):
+        world.head = Head(head, longest, world.now_s, world.told.steps)
+    waited = (world.now_s - world.head.since_s, world.told.steps - world.head.since_step)
+    if waited[0] > longest[0] and waited[1] > longest[1]:
         raise AssertionError(
-            f"{head.request_id} has been the head for {world.now_s - since_s:.1f} s and "
-            f"{told.steps - since_step} steps: {scheduler.admission}"
+            f"{head.request_id} has been the head for {waited[0]:.1f} s and {waited[1]} steps, "
+            f"longest is {longest}: {world.scheduler.admission}"
         )
 
 
-def _is_wait_bounded(world: World, head: Sequence) -> bool:
-    admission = world.scheduler.admission
-    is_queued = head.status is SeqStatus.WAITING and (
-        admission is None or admission.waits_for is WaitKind.NO_SEAT
-    )
-    return not (
-        is_queued
-        or world.budget_bytes == 0
-        or world.copy_fails
-        or world.config.park.resume_order is ResumeOrder.PASS
-        or any(seq.is_pinned for seq in world.scheduler.live)
-    )
-
-
-def _longest_wait(world: World, head: Sequence) -> tuple[float, int]:
-    """Seconds and steps after which the head must be in, where only room is lacking.
+def _longest_wait(world: World, head: Sequence) -> tuple[float, int] | None:
+    """Seconds and steps after which the head must be in as things are now; None where nothing bounds it.
 
     Where states can always be kept and nobody in the pool matters more it is the wait for a
-    rotation and the time that is left to those who have just come back; else also classes of
+    rotation and the time that is left to those who have just come back; else also the classes of
     priority that it has to climb, and the wait for a rotation by recompute. Prompts are read first.
     """
     config, scheduler = world.config, world.scheduler
-    reading = -(-config.sequence_tokens // config.step_tokens) * (config.seats + 1)
     admission, rank = scheduler.admission, scheduler._yard.rank
+    if (
+        world.budget_bytes == 0
+        or world.copy_fails
+        or config.park.resume_order is ResumeOrder.PASS
+        or any(seq.is_pinned for seq in scheduler.live)
+        or admission is None
+        or (head.status is SeqStatus.WAITING and admission.waits_for is WaitKind.NO_SEAT)
+    ):
+        return None
     is_easy = (
-        config.park.memory is ParkMemory.IN_PLACE
-        and config.budget_pages(world.budget_bytes) >= 2 * config.num_pages
+        _holds_everybody(world)
         and not config.knobs.granularity_tokens
-        and admission is not None
         and admission.waits_for is WaitKind.NO_ROOM
         and all(seq.priority >= rank.priority(head) for seq in scheduler.line(SeqStatus.RUNNING))
     )
-    if is_easy:
-        return config.park.rotate_after_s + 2 * GUARD_S + 2 * world.step_s, 8 + 2 * reading
-    return HEAD_WAITS_S, 200 + 4 * config.seats * config.sequence_tokens
+    if not is_easy:
+        return HEAD_WAITS_S, 200 + 4 * config.seats * config.sequence_tokens
+    reading = -(-config.sequence_tokens * config.seats // config.step_tokens)
+    copying = 30 * config.park.is_async
+    seconds = config.park.rotate_after_s + 2 * GUARD_S + (2 + copying) * world.step_s
+    return seconds, 10 + reading + copying
+
+
+def _holds_everybody(world: World) -> bool:
+    """Whether the budget never keeps anybody in the pool."""
+    config, budget = world.config, world.budget_bytes
+    if config.park.memory is ParkMemory.IN_PLACE:
+        return config.budget_pages(budget) >= 2 * config.num_pages
+    if config.park.memory is ParkMemory.COPIED:
+        return budget < 0 or budget >= 8 * config.num_pages * config.park.page_bytes
+    return False
 
 
 def check_reply(case: Case) -> None:

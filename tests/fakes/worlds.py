@@ -61,8 +61,16 @@ class Case:
     end: End | None = None
     is_broken: bool = False
     """Aborted, or lost in a failed step: its tokens must be a beginning of `expected`."""
-    head_since: tuple[float, int] | None = None
-    """Time and step at which it became the head of the line, while it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The head of the line, since when it is, and for how many seconds and steps it may be at most."""
+
+    seq: Sequence
+    longest: tuple[float, int]
+    since_s: float
+    since_step: int
 
 
 @dataclass(slots=True)
@@ -88,6 +96,7 @@ class World:
     to_come: int = 0
     arrivals: int = 0
     budget_bytes: int = 0
+    head: Head | None = None
     may_be_ended: bool = False
     """Whether parking has been off, or memory run out: then one that does not fit is ended."""
 

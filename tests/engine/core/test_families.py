@@ -87,6 +87,7 @@ def test_a_copy_of_a_family_saves_shared_pages_once() -> None:
     (order,) = batch.copies
     assert set(order.request_ids) == {"r0", "r1", "r2"}
     assert len(order.pages) == len(set(order.pages)) == 2 + 3 * 1
+    bench.scheduler.pool.purge()  # nothing is found in the pool: all is copied back
     bench.scheduler.steer(ResumeNext(request_id="r2"), bench.now_s)
     bench.step()
     assert statuses(family) == {SeqStatus.RUNNING}
@@ -166,6 +167,20 @@ def test_a_sibling_that_has_not_started_waits_while_the_others_are_parked() -> N
     bench.scheduler.steer(ResumeNext(request_id="r0"), bench.now_s)
     bench.run()
     assert_undisturbed(*family)
+
+
+def test_a_sibling_for_whom_the_others_leave_no_room_keeps_nobody_behind_it_waiting() -> None:
+    bench = bench_of(9, park=in_place())
+    family = make_family(2, 20, max_new=14)
+    other = make_sequence(4, arrival=9, max_new=4)
+    bench.add(*family, other)
+    bench.step()
+    assert (family[0].status, family[1].status) == (SeqStatus.RUNNING, SeqStatus.WAITING)
+    batch = bench.step_until(lambda batch: other in batch.started)
+    assert batch.parked == family[:1]
+    assert bench.now_s < 5.0
+    bench.run()
+    assert_undisturbed(*family, other)
 
 
 def test_a_cancelled_sibling_leaves_the_others_what_they_share() -> None:

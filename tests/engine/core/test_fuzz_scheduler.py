@@ -27,11 +27,12 @@ from engine.core.types import Party, SeqStatus, Sequence, StepBatch
 from engine.core.victim_policies import Candidate
 from fakes.workloads import play
 
-WORLDS = 60
+WORLDS = 50
 CHUNKS = 10
 FULL_WORLDS = 1000
 FULL_STEPS = 100_000
-MUTANT_WORLDS = 400
+MUTANT_SEEDS = range(540, 940)
+"""The first of these have residents that stay long, which few worlds have."""
 FAILURES = (AssertionError, ValueError, KeyError, IndexError)
 """What a broken core may end in: a broken promise, or one of its own checks."""
 
@@ -222,6 +223,10 @@ def the_leader_goes_first(
     return next((c for c in candidates[:2] if len(candidates) > 1), None)
 
 
+def nobody_ever_gives_way(*_: object) -> None:
+    return None
+
+
 def the_impatient_end_a_second_early(patience: Patience, seq: Sequence) -> float:
     return DEADLINE(patience, seq) - 1.0
 
@@ -260,12 +265,19 @@ MISTAKES: list[tuple[type | ModuleType, str, Callable[..., object]]] = [
     (Sequence, "party", property(parties_are_sequences)),
     (Lines, "head", the_last_in_line_is_the_head),
     (entrance, "may_hold", everybody_fits),
+    (entrance, "choose_rotation", nobody_ever_gives_way),
     (pressure, "choose_victim", the_leader_goes_first),
     (Patience, "_deadline_s", the_impatient_end_a_second_early),
 ]
 
 
-@pytest.mark.parametrize("checked", [True, False], ids=["recounting", "by its results alone"])
+@pytest.mark.parametrize(
+    "checked",
+    [
+        pytest.param(True, marks=pytest.mark.full, id="recounting"),
+        pytest.param(False, id="results"),
+    ],
+)
 @pytest.mark.parametrize(
     ("owner", "name", "mistake"),
     MISTAKES,
@@ -281,4 +293,4 @@ def test_the_fuzz_notices(
 ) -> None:
     monkeypatch.setattr(owner, name, mistake)
     with pytest.raises(FAILURES):
-        play_all(range(MUTANT_WORLDS), checked=checked)
+        play_all(MUTANT_SEEDS, checked=checked)

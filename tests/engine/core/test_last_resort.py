@@ -77,6 +77,16 @@ def test_one_alone_ends_and_everybody_in_line_goes_on() -> None:
     assert bench.run() == {"r1": FinishReason.LENGTH}
 
 
+def test_with_parking_off_the_newest_ends() -> None:
+    bench = Bench(make_scheduler(24, park=ParkConfig(budget_bytes=0)))
+    sequences = [make_sequence(8, arrival=i, max_new=20) for i in range(2)]
+    bench.add(*sequences)
+    bench.step()
+    batch = bench.scheduler.last_resort(bench.schedule(), bench.now_s)
+    assert [(end.seq, end.reason) for end in batch.ended] == [(sequences[1], EndReason.POOL_FULL)]
+    assert [row.seq for row in batch.rows] == sequences[:1]
+
+
 @pytest.mark.parametrize("park", PARKS)
 def test_last_resorts_at_any_moment_change_no_reply(park: ParkConfig) -> None:
     bench = Bench(make_scheduler(24, park=park))

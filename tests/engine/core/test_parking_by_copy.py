@@ -129,6 +129,28 @@ def test_pages_left_behind_are_copied_after_the_others_when_their_room_is_needed
     assert_undisturbed(second, large)
 
 
+def test_pages_left_behind_that_the_budget_does_not_hold_are_given_up_with_the_state() -> None:
+    bench = bench_of(copied(1), pages=12)
+    first = make_sequence(range(12), arrival=1, max_new=28)
+    second = make_sequence([*range(8), 99, 98, 97, 96], arrival=2, max_new=28)
+    bench.add(first)
+    bench.step()
+    bench.add(second)
+    bench.step()
+    park(bench, second)
+    bench.scheduler.abort("r1", bench.now_s)
+    large = make_sequence(range(100, 146), arrival=3, max_new=1)
+    bench.add(large)
+    assert bench.step()[0].copies == ()
+    assert second.parked is not None
+    assert second.parked.fate is Fate.RECOMPUTE
+    assert bench.scheduler.park_usage().used_bytes == 0
+    resume(bench, second)
+    bench.run()
+    assert second.num_recomputes == 1
+    assert_undisturbed(second, large)
+
+
 # --- beside steps
 
 

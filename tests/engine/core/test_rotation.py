@@ -241,17 +241,24 @@ def test_a_head_that_lacks_a_seat_gets_one() -> None:
     assert bench.scheduler.num_running == 2
 
 
-def test_where_passing_is_allowed_a_small_one_goes_before_a_large_head() -> None:
-    park = ParkConfig(resume_order=ResumeOrder.PASS)
-    scheduler = make_scheduler(16, page_tokens=4, park=park, policy="largest")
-    bench = Bench(scheduler, step_s=0.1)
-    stays = make_sequence(4, arrival=0, max_new=30)
-    large = make_sequence(24, arrival=1, max_new=10)
-    small = make_sequence(4, arrival=2, max_new=30)
-    bench.add(stays, large, small)
-    bench.step_until(lambda batch: large in batch.parked)
-    batch = bench.step_until(lambda batch: bool(batch.parked))
-    assert batch.parked == (small,)
-    batch = bench.step_until(lambda batch: bool(batch.restored))
+@pytest.mark.parametrize(("order", "passes"), [(ResumeOrder.HEAD, False), (ResumeOrder.PASS, True)])
+def test_where_passing_is_allowed_a_small_one_goes_before_a_large_head(
+    order: ResumeOrder, *, passes: bool
+) -> None:
+    park = ParkConfig(resume_order=order, rotate_after_s=1e9)
+    bench = Bench(make_scheduler(24, page_tokens=4, park=park))
+    stays, large, small = (
+        make_sequence(n, arrival=i, max_new=m)
+        for i, (n, m) in enumerate(((20, 40), (28, 40), (4, 6)))
+    )
+    bench.add(stays, small, large)
+    bench.steps(2)
+    for seq in (large, small):
+        bench.scheduler.steer(ParkNow(request_id=seq.request_id), bench.now_s)
+    bench.step_until(lambda batch: len(stays.token_ids) >= 50)
+    large.is_held = small.is_held = False
+    bench.step()
+    assert large.status is SeqStatus.PARKED
+    assert (small.status is SeqStatus.RUNNING) is passes
     bench.run()
     assert_undisturbed(stays, large, small)

@@ -32,6 +32,7 @@ def test_the_window_is_no_larger_than_the_pool(window: int) -> None:
             lambda: ParkConfig(memory=ParkMemory.IN_PLACE),
             "budget_bytes is -1, no limit: parking in place needs arena_pages",
         ),
+        (lambda: ParkConfig(is_async=True), "is_async is on and memory is none: only copies"),
         (lambda: Knobs(fail_save=-1), "fail_save is -1, the least is 0"),
         (lambda: Knobs(park_every_tokens=-1), "park_every_tokens is -1, the least is 0"),
         (

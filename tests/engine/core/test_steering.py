@@ -67,7 +67,8 @@ def test_while_all_are_held_the_step_is_empty_and_waits_for_a_command() -> None:
     bench = bench_of()
     running(bench, 1)
     steer(bench, ParkNow(request_id="r0"))
-    bench.step()
+    batch, _ = bench.step()
+    assert (batch.is_empty, batch.wake_s) == (True, bench.now_s)  # it made room: look again
     batch, _ = bench.step()
     assert batch.is_empty
     assert (batch.awaits_copies, batch.wake_s) == (False, None)

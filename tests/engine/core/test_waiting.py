@@ -16,6 +16,7 @@ from engine.runs import (
     ParkNow,
     ParkReason,
     ResumeNext,
+    RunState,
     WaitKind,
     WaitReason,
 )
@@ -83,6 +84,7 @@ def test_with_nothing_to_compute_the_batch_names_the_moment_of_the_next_deadline
     bench.add(make_sequence(8, max_new=40, max_wait_s=7.0))
     bench.step()
     bench.scheduler.steer(ParkNow(request_id="r0"), bench.now_s)
+    bench.step()
     batch, _ = bench.step()
     assert (batch.is_empty, batch.wake_s) == (True, 8.0)  # a second was spent in the queue
 
@@ -189,6 +191,43 @@ def test_transfers_are_told_as_such() -> None:
     ]
 
 
+def test_states_are_told_in_a_clients_terms() -> None:
+    scheduler = make_scheduler(24, step_tokens=4, max_running=1, park=copied(is_async=True))
+    bench = Bench(scheduler, copy_steps=10**6)
+    seq = make_sequence(8)
+
+    def state() -> RunState | None:
+        return scheduler.explain().state(seq)
+
+    bench.add(seq)
+    seen = [state()]
+    bench.step()
+    seen.append(state())
+    bench.steps(2)
+    seen.append(state())
+    bench.scheduler.steer(ParkNow(request_id="r0"), bench.now_s)
+    bench.step()
+    seen.append(state())
+    bench.land_all()
+    seen.append(state())
+    scheduler.pool.purge()
+    bench.scheduler.steer(ResumeNext(request_id="r0"), bench.now_s)
+    bench.step()
+    seen.append(state())
+    bench.copy_steps = 1
+    bench.run()
+    seen.append(state())
+    assert seen == [
+        RunState.QUEUED,
+        RunState.READING,
+        RunState.WRITING,
+        RunState.BEING_PARKED,
+        RunState.PARKED,
+        RunState.BEING_RESTORED,
+        None,
+    ]
+
+
 def test_nothing_is_told_of_those_who_run_or_have_ended() -> None:
     bench = bench_of()
     seq = make_sequence(8, max_new=2)
@@ -261,6 +300,14 @@ def test_thirty_seconds_are_worth_a_class_and_there_is_no_end_to_it() -> None:
 def test_two_seconds_more_of_waiting_come_before_the_policys_order() -> None:
     assert order_of([parked(1, 5.0), parked(2, 4.5)], rank(6.0)) == [1, 2]
     assert order_of([parked(1, 5.0), parked(2, 2.5)], rank(6.0)) == [2, 1]
+
+
+def test_one_for_whom_room_is_being_made_comes_before_who_makes_it() -> None:
+    waiting = make_sequence(arrival=9, arrival_s=5.0)
+    assert order_of([parked(1, 5.0), waiting], rank(6.0)) == [1, 9]
+    waiting = make_sequence(arrival=9, arrival_s=5.0)
+    waiting.is_made_room_for = True
+    assert order_of([parked(1, 5.0), waiting], rank(6.0)) == [9, 1]
 
 
 def test_where_passing_is_allowed_those_parked_most_often_come_first() -> None:
