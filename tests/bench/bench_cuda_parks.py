@@ -56,6 +56,7 @@ WINDOW_S = 0.3
 """What others notice of a park is looked for within so long after it was asked for."""
 GROWTH_TOKENS = 8192
 """More than anybody generates while this runs."""
+BATCHES = (1, 2, 3, 4, 8, 15, 17, 24, 48, 64, 96, 128)
 NEIGHBOURS = ("a", "b", "c")
 
 
@@ -67,6 +68,7 @@ def main() -> None:
     parser.add_argument("--cycles", type=int, default=10)
     arguments = parser.parse_args()
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}")
+    show_bits()
     bench_pinning()
     bench_copies()
     with tempfile.TemporaryDirectory() as name:
@@ -77,6 +79,37 @@ def main() -> None:
             context_tokens=arguments.context + GROWTH_TOKENS,
         )
         bench_engine(folder, arguments.context, arguments.cycles)
+
+
+# --- products
+
+
+def show_bits() -> None:
+    """For which sizes a product's first rows have other bits than at the sizes that the back end keeps to."""
+    random = torch.Generator(DEVICE).manual_seed(0)
+    for head_dim in (64, 128):
+        keys = torch.randn(128, 256, head_dim, generator=random, device=DEVICE).transpose(1, 2)
+        values = torch.randn(128, 256, head_dim, generator=random, device=DEVICE)
+        for name, b in (("scores", keys), ("means", values)):
+            a = torch.randn(128, 16, b.shape[1], generator=random, device=DEVICE)
+            usual = torch.bmm(a[:32], b[:32])[0]
+            others = [n for n in BATCHES if not torch.equal(torch.bmm(a[:n], b[:n])[0], usual)]
+            shared = torch.bmm(a[:32], b[:1].expand(32, -1, -1))[0]
+            same = "the same" if torch.equal(shared, usual) else "OTHERS"
+            print(
+                f"{name} of heads of {head_dim}: other bits than in batches of 32 in those of {others}; "
+                f"with one matrix for all of a batch {same}"
+            )
+    for num_in, num_out in ((576, 1536), (4096, 4096), (4096, 28672)):
+        weight = torch.randn(num_out, num_in, generator=random, device=DEVICE).t()
+        x = torch.randn(256, num_in, generator=random, device=DEVICE)
+        usual = torch.mm(x[:16], weight)
+        others = [n for n in BATCHES if not torch.equal(torch.mm(x[:n], weight)[:1], usual[:1])]
+        turned = torch.mm(x[:16].flip(0), weight).flip(0)
+        same = "the same" if torch.equal(turned, usual) else "OTHERS"
+        print(
+            f"linear {num_in} -> {num_out}: other bits than of 16 rows of {others}; turned round {same}"
+        )
 
 
 # --- copies alone

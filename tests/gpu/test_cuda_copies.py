@@ -81,7 +81,10 @@ def test_pages_come_back_as_they_were(
 
 def test_a_copy_out_takes_what_the_steps_before_it_have_written(beside: Rig) -> None:
     pages = list(range(100))
-    beside.copy(CopyWay.OUT, pages, 2, must_land=False)  # pinning memory may wait for the device
+    beside.pool[:100] = 3
+    beside.copy(
+        CopyWay.OUT, pages, 2, must_land=False
+    )  # to pin memory, and to load kernels, may wait for the device
     torch.cuda._sleep(LONG)
     beside.pool[:100] = 7
     written = torch.cuda.Event()
@@ -95,11 +98,13 @@ def test_a_copy_out_takes_what_the_steps_before_it_have_written(beside: Rig) -> 
 def test_a_step_does_not_wait_for_a_copy(beside: Rig) -> None:
     """Copies are held up on their own stream, and a later kernel of the steps is done before them."""
     beside.copy(CopyWay.OUT, list(range(100)), 1, must_land=False)
+    beside.copy(CopyWay.IN, list(range(100)), 1, must_land=False)
     copies = beside.copier._copies
     assert isinstance(copies, DeviceCopies)
     lane = copies._lane
     assert isinstance(lane, CudaLane)
     values = torch.zeros(1000, device="cuda")
+    values += 1
     lane.issue(lambda: torch.cuda._sleep(LONG))
     beside.start(CopyWay.IN, list(range(200, 300)), 1, must_land=False)
     values += 1
@@ -109,7 +114,7 @@ def test_a_step_does_not_wait_for_a_copy(beside: Rig) -> None:
     assert beside.done.empty()
     beside.land(1)
     assert torch.equal(beside.pool[200:300], beside.pool[:100])
-    assert values.sum().item() == 1000
+    assert values.sum().item() == 2000
 
 
 def test_a_copy_that_must_land_has_landed(beside: Rig) -> None:
