@@ -11,6 +11,7 @@ import argparse
 import queue
 import statistics
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -39,6 +40,7 @@ from engine.api import (
 from engine.core.parked import CopyWay, PageCopy, SavedPage
 from engine.factory import create_engine
 from engine.runs import ParkNow, ResumeNext
+from engine.runtime.copies import HostBuffer
 from engine.runtime.cuda_lane import CudaLane
 from engine.runtime.device_copies import DeviceCopies
 from engine.runtime.messages import CopyDone
@@ -144,6 +146,23 @@ def bench_pinning() -> None:
         f"pin 16 MiB while the device is busy for {busy * 1e3:.0f} ms: {(middle - start) * 1e3:.1f} ms, "
         f"unpin {(end - middle) * 1e3:.1f} ms"
     )
+    print(f"pin 256 MiB on another thread: worst launch beside it {_worst_launch(copies):.2f} ms")
+
+
+def _worst_launch(copies: DeviceCopies) -> float:
+    """Milliseconds that a small kernel's launch takes at most while another thread pins memory."""
+    values, slots = torch.zeros(8, device=DEVICE), 256 * MIB // PAGE_BYTES
+    buffers: list[HostBuffer] = []
+    thread = threading.Thread(target=lambda: buffers.append(copies.make_buffer(slots)))
+    worst = 0.0
+    thread.start()
+    while thread.is_alive():
+        start = time.perf_counter()
+        values.add_(1)
+        worst = max(worst, time.perf_counter() - start)
+    thread.join()
+    copies.free_buffer(buffers[0])
+    return worst * 1e3
 
 
 def bench_copies() -> None:
