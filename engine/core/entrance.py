@@ -146,7 +146,7 @@ class Entrance:
             pages_short=max(short, 0),
         )
         for seq in party:
-            seq.is_made_room_for = True
+            yard.lines.make_room_for(seq)
         yard.counts.rotations += 1
         self._parking.park(chosen.party, chosen.fate, reason)
         return not yard.keeper.pages_coming
