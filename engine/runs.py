@@ -164,6 +164,10 @@ class ParkUsage:
 
     budget_bytes: int = 0
     """0: nobody is ever parked; -1: no limit."""
+    most_budget_bytes: int = 0
+    """What a larger budget is lowered to: half of the memory that was free when the model was loaded; 0 without one."""
+    is_async: bool = False
+    """Whether copies of parked states run beside the steps; False also where nothing is copied."""
     used_bytes: int = 0
     num_parks: int = 0
     """Parks whose pages have been given to others, since the model was loaded."""

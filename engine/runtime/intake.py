@@ -86,7 +86,7 @@ def _tokenize(task: PrepareTask) -> tuple[int, ...]:
         raise ContextLengthExceeded(
             f"the prompt has {len(token_ids)} tokens and a reply needs at least one more, but a request can hold "
             f"{task.window_tokens}; shorten the prompt, or load the model with a larger context",
-            needed_tokens=len(token_ids) + 1,
+            needed_tokens=len(token_ids),
             limit_tokens=task.window_tokens,
         )
     return token_ids

@@ -64,6 +64,7 @@ class SnapshotMaker:
             self._runs = self._list_runs(model, live, now_s)
             self._runs_s = now_s
         scheduler, runner = model.scheduler, model.runner
+        most = runner.plan.most_budget_bytes
         return EngineSnapshot(
             state=state,
             model=model.info,
@@ -74,7 +75,7 @@ class SnapshotMaker:
             waiting=scheduler.num_waiting,
             running=scheduler.num_running,
             parked=scheduler.num_parked,
-            parks=scheduler.park_usage(),
+            parks=replace(scheduler.park_usage(), most_budget_bytes=most),
             runs=self._runs,
             tokens_per_s=self._rate.rate(now_s),
         )

@@ -16,6 +16,7 @@ from engine.runs import ParkNow, Pin, Priority, ResumeNext, Run, SetPriority, St
 from studio.models.run_words import reason_words, state_words
 from studio.server.context import ServerContext
 from studio.server.errors import INVALID_REQUEST, ApiError, ErrorKind
+from studio.server.park_state import can_park
 from studio.server.protocol import WireModel, wrong_value
 from studio.server.replies import Json
 
@@ -53,6 +54,8 @@ def runs_router(context: ServerContext) -> APIRouter:
 
     @router.post("/v1/runs/{run_id}/park")
     async def park(run_id: str) -> JSONResponse:
+        if not can_park(context.client.snapshot()):
+            raise _parking_off()
         return steer(run_id, ParkNow(request_id=run_id))
 
     @router.post("/v1/runs/{run_id}/resume")
@@ -105,6 +108,13 @@ def _range(expected: tuple[float, float | None] | None) -> list[float | None] | 
         return None
     soonest, latest = expected
     return [round(soonest, 1), None if latest is None else round(latest, 1)]
+
+
+def _parking_off() -> ApiError:
+    return ApiError(
+        "nobody is parked while the memory for parked requests is 0; give some with --preempt-ram or in the settings",
+        ErrorKind(409, INVALID_REQUEST, "parking_off"),
+    )
 
 
 def _find(runs: tuple[Run, ...], run_id: str) -> Run:
