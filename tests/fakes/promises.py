@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from engine.core.config import GUARD_S, ParkMemory, ResumeOrder
+from engine.core.config import GUARD_S, LONGEST_TURN, ParkMemory, ResumeOrder
 from engine.core.parked import EndReason
 from engine.core.types import IS_OUT, LEGAL_MOVES, SeqEnd, SeqStatus, Sequence, StepBatch
 from engine.runs import ParkCause, WaitKind
@@ -211,7 +211,8 @@ def _longest_wait(world: World, head: Sequence) -> tuple[float, int] | None:
         return HEAD_WAITS_S, 200 + 4 * config.seats * config.sequence_tokens
     reading = -(-config.sequence_tokens * config.seats // config.step_tokens)
     copying = 30 * config.park.is_async
-    seconds = config.park.rotate_after_s + 2 * GUARD_S + (2 + copying) * world.step_s
+    turns = min(max(head.num_parks, 1), LONGEST_TURN)
+    seconds = turns * config.park.rotate_after_s + 2 * GUARD_S + (2 + copying) * world.step_s
     return seconds, 10 + reading + copying
 
 
