@@ -143,8 +143,8 @@ class Run:
     """Seconds it has spent outside the pool, in line and parked."""
     wait: WaitReason | None = None
     """Set while it is outside the pool."""
-    expected_wait_s: tuple[float, float | None] | None = None
-    """Soonest and latest return, from measured speed; None for the latest when nothing bounds it."""
+    expected_wait_s: tuple[float, float] | None = None
+    """Soonest and latest entry in seconds from now, from measured speed; None in no line, or before any is measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -80,7 +80,7 @@ def runs_router(context: ServerContext) -> APIRouter:
 
 def run_record(run: Run) -> Json:
     """One request in flight, as /v1/runs tells it."""
-    wait = run.wait
+    wait, expected = run.wait, run.expected_wait_s
     return {
         "id": run.request_id,
         "object": "run",
@@ -99,15 +99,8 @@ def run_record(run: Run) -> Json:
         "reason": wait.kind.value if wait is not None else None,
         "reason_in_words": reason_words(wait) if wait is not None else None,
         "ahead": list(wait.ahead_ids) if wait is not None else [],
-        "expected_wait_s": _range(run.expected_wait_s),
+        "expected_wait_s": expected and [round(seconds, 1) for seconds in expected],
     }
-
-
-def _range(expected: tuple[float, float | None] | None) -> list[float | None] | None:
-    if expected is None:
-        return None
-    soonest, latest = expected
-    return [round(soonest, 1), None if latest is None else round(latest, 1)]
 
 
 def _parking_off() -> ApiError:

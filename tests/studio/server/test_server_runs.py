@@ -75,15 +75,6 @@ async def test_runs_of_the_window_and_of_programs_are_listed_with_all_their_fact
 
 
 @on_a_loop
-async def test_an_unbounded_wait_has_no_latest_end() -> None:
-    async with open_client(
-        an_engine(make_run("r1", wait=WAIT, expected_wait_s=(2.0, None)))
-    ) as client:
-        run = (await client.get("/v1/runs/r1")).json()
-    assert run["expected_wait_s"] == [2.0, None]
-
-
-@on_a_loop
 async def test_without_requests_or_a_model_the_list_is_empty() -> None:
     async with open_client(FakeEngine(ready=False)) as client:
         assert (await client.get("/v1/runs")).json() == {"object": "list", "data": []}
