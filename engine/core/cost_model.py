@@ -12,6 +12,10 @@ from dataclasses import dataclass
 from engine.core.config import GUARD_S, GUARD_TOKENS
 
 
+_SPEED_VARIES = 1.5
+"""A reply becomes up to so much faster or slower as others leave and enter."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
     """What a machine and a model were measured to do. The defaults are a 135M model on two cores."""
@@ -104,23 +108,25 @@ def expected_wait_s(outlook: Outlook, *, tokens_s: float) -> tuple[float, float]
     """Soonest and latest entry in seconds from now, at `tokens_s` measured tokens per second of one sequence.
 
     Where residents give way it is a matter of turns: of those before it and its own, at the latest
-    when each resident has had the time that is his after a return. Elsewhere, or if that comes
-    first, of the residents' ends, which come at any moment and at the latest when enough of them
-    have reached their limits. Raises ValueError on a speed that is not above 0.
+    when each resident has had the time that is his after a return. Elsewhere it is a matter of the
+    residents' ends, which may come at any moment and come when enough of them have reached their
+    limits. For the next in line that bounds the turn too; those further back may find the room
+    taken again. Raises ValueError on a speed that is not above 0.
     """
     if not tokens_s > 0:
         raise ValueError(f"tokens_s is {tokens_s}, it must be above 0")
     if outlook.pages_lacking <= 0 and outlook.seats_lacking <= 0:
         return (0.0, 0.0)
-    limits_s = _tokens_until_enough_end(outlook) / tokens_s
+    ends_s = _tokens_until_enough_end(outlook) / tokens_s
     if not outlook.turns_s:
-        return (0.0, limits_s)
+        return (0.0, ends_s * _SPEED_VARIES)
     guard_s = min(GUARD_S, GUARD_TOKENS / tokens_s)
     latest = 0.0
     for owed_s in outlook.turns_s:
         latest = max(latest, owed_s) + guard_s
-    latest = min(latest, limits_s)
-    return (min(max(outlook.turns_s), latest), latest)
+    if len(outlook.turns_s) == 1:
+        latest = min(latest, ends_s * _SPEED_VARIES)
+    return (min(max(outlook.turns_s), ends_s / _SPEED_VARIES), latest)
 
 
 def _tokens_until_enough_end(outlook: Outlook) -> int:
