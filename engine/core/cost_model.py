@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from engine.core.config import GUARD_S, GUARD_TOKENS
 
-
 _SPEED_VARIES = 1.5
 """A reply becomes up to so much faster or slower as others leave and enter."""
 
