@@ -112,7 +112,8 @@ class StatusStrip(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(self._theme.hues[self._hue])
-        edge = QRectF(0, 5, _EDGE_PX, self.height() - 14)
+        height = self.height() if self._reason.isVisible() else self._text.geometry().bottom() + 6
+        edge = QRectF(0, 5, _EDGE_PX, height - 14)
         painter.drawRoundedRect(edge, _EDGE_PX / 2, _EDGE_PX / 2)
         painter.end()
 
@@ -139,7 +140,9 @@ class StatusStrip(QWidget):
             self._why.show()
         else:
             self._why.setMinimumHeight(self._why.height() if self._why.isVisible() else 0)
-        self._reason.setVisible(bool(reason))
+        if self._reason.isHidden() == bool(reason):
+            self._reason.setVisible(bool(reason))
+            self.update()
 
     def _dress(self, name: str) -> None:
         if self._text.objectName() != name:
