@@ -120,12 +120,9 @@ class Entrance:
         park = self._yard.config.park
         if not self._yard.can_park or park.resume_order is ResumeOrder.PASS:
             return False
-        return bool(seq.call) or self._waits_s(seq) >= owed_after_s(seq, park.rotate_after_s)
-
-    def _waits_s(self, seq: Sequence) -> float:
-        """Seconds of the present stretch outside the pool."""
-        since_s = seq.parked.since_s if seq.parked is not None else seq.arrival_s
-        return self._yard.now_s - since_s
+        return bool(seq.call) or seq.stretch_s(self._yard.now_s) >= owed_after_s(
+            seq, park.rotate_after_s
+        )
 
     def _rotate(self, party: Party) -> bool:
         """Park somebody so that a head that is owed the room can enter. True: look again now.
@@ -176,7 +173,9 @@ class Entrance:
 
         kept = [one for one in candidates if not one.loses_state]
         chosen = choose_rotation(kept, lets_in)
-        if chosen is None and (head.call or self._waits_s(head) >= ROTATE_BY_RECOMPUTE_AFTER_S):
+        if chosen is None and (
+            head.call or head.stretch_s(yard.now_s) >= ROTATE_BY_RECOMPUTE_AFTER_S
+        ):
             chosen = choose_rotation(candidates, lets_in)
         return chosen
 

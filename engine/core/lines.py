@@ -156,7 +156,7 @@ class Rank:
 
     def priority(self, seq: Sequence) -> int:
         """Its class, the time it has been outside in this stretch counted in."""
-        return seq.priority - int(self._waits_s(seq) // PRIORITY_STEP_S)
+        return seq.priority - int(seq.stretch_s(self.now_s) // PRIORITY_STEP_S)
 
     def key(self, seq: Sequence) -> tuple[float, ...]:
         """The smallest is the head; newcomers without a seat keep no parked one waiting."""
@@ -167,11 +167,8 @@ class Rank:
             return (*front, 1, seq.arrival)
         if self.resume_order is ResumeOrder.PASS:
             return (*front, 0, -seq.num_parks, *longest_parked(seq))
-        patience = int(self._waits_s(seq) // PATIENCE_STEP_S)
+        patience = int(seq.stretch_s(self.now_s) // PATIENCE_STEP_S)
         return (*front, 0, -patience, *self.resume_key(seq))
-
-    def _waits_s(self, seq: Sequence) -> float:
-        return self.now_s - (seq.parked.since_s if seq.parked is not None else seq.arrival_s)
 
 
 def _line_key(seq: Sequence) -> tuple[int, int]:

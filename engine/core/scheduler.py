@@ -100,6 +100,7 @@ class Scheduler:
         counts = self._yard.counts
         return ParkUsage(
             budget_bytes=self._yard.budget_bytes,
+            is_async=self.config.park.is_async and not any(seq.parks_in_step for seq in self.live),
             used_bytes=self._yard.keeper.used_bytes,
             num_parks=counts.parks,
             num_resumes=counts.resumes,

@@ -146,6 +146,10 @@ class Sequence:
         out_s = now_s - self.parked.since_s if self.parked is not None else 0.0
         return self.started_s - self.arrival_s + self.parked_s + out_s
 
+    def stretch_s(self, now_s: float) -> float:
+        """Seconds of the present stretch outside the pool."""
+        return now_s - (self.parked.since_s if self.parked is not None else self.arrival_s)
+
     def move_to(self, status: SeqStatus) -> None:
         """Change the status; raises ValueError on a move that LEGAL_MOVES does not have."""
         if status not in LEGAL_MOVES[self.status]:

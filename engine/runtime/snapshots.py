@@ -64,6 +64,7 @@ class SnapshotMaker:
             self._runs = self._list_runs(model, live, now_s)
             self._runs_s = now_s
         scheduler, runner = model.scheduler, model.runner
+        most = runner.plan.most_budget_bytes
         return EngineSnapshot(
             state=state,
             model=model.info,
@@ -74,7 +75,7 @@ class SnapshotMaker:
             waiting=scheduler.num_waiting,
             running=scheduler.num_running,
             parked=scheduler.num_parked,
-            parks=scheduler.park_usage(),
+            parks=replace(scheduler.park_usage(), most_budget_bytes=most),
             runs=self._runs,
             tokens_per_s=self._rate.rate(now_s),
         )
@@ -121,7 +122,7 @@ def _run(live: LiveRequest, explainer: Explainer, tokens_s: float, now_s: float)
         num_recomputes=seq.num_recomputes,
         waited_s=seq.waited_s(now_s),
         wait=explainer.wait_reason(seq),
-        expected_wait_s=_expected_wait(seq, explainer, tokens_s, now_s),
+        expected_wait_s=_expected_wait(seq, explainer, tokens_s),
     )
 
 
@@ -132,13 +133,10 @@ def _state(seq: Sequence) -> RunState:
 
 
 def _expected_wait(
-    seq: Sequence, explainer: Explainer, tokens_s: float, now_s: float
-) -> tuple[float, float | None] | None:
+    seq: Sequence, explainer: Explainer, tokens_s: float
+) -> tuple[float, float] | None:
     outlook = explainer.outlook(seq)
-    if outlook is None or not tokens_s:
-        return None
-    since_s = seq.arrival_s if seq.parked is None else seq.parked.since_s
-    return expected_wait_s(outlook, tokens_s=tokens_s, waited_s=now_s - since_s)
+    return expected_wait_s(outlook, tokens_s=tokens_s) if outlook is not None and tokens_s else None
 
 
 def _pool_usage(model: LoadedModel) -> PoolUsage:

@@ -104,6 +104,7 @@ class LocalServerSettings:
                 flags=("--sse-ping-interval",),
                 low=-1,
                 high=3600,
+                unit="s",
                 applies=AppliesAt.SERVER_START,
             )
         ),
@@ -142,6 +143,7 @@ class AppearanceSettings:
                 env="LAYBY_TEXT_SIZE",
                 low=10,
                 high=28,
+                unit="px",
             )
         ),
     )
