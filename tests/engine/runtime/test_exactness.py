@@ -115,5 +115,6 @@ def test_a_tiny_gguf_file_is_exact_in_every_way(storage: str, variant: str, tmp_
 
 
 @pytest.mark.slow
-def test_the_starter_model_is_exact_in_every_way(starter_model: Path) -> None:
-    _check_all_ways(_load(starter_model, OPTIONS))
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_starter_model_is_exact_in_every_way(variant: str, starter_model: Path) -> None:
+    _check_all_ways(_load(starter_model, replace(OPTIONS, cpu_variant=variant)))

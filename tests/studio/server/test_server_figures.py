@@ -106,7 +106,7 @@ async def test_props_tell_exactness_and_how_requests_are_parked() -> None:
     engine = a_busy_engine()
     async with open_client(engine) as client:
         props = (await client.get("/props")).json()
-        engine._snapshot = replace(engine.snapshot(), inexact_ops=("linear",))
+        engine._snapshot = replace(engine.snapshot(), inexact_ops=("linear",), kernels="torch cpu")
         inexact = (await client.get("/props")).json()
     assert props["exact_concurrency"] is True
     assert props["total_slots"] == 3
@@ -121,6 +121,7 @@ async def test_props_tell_exactness_and_how_requests_are_parked() -> None:
         "policy": "cost",
     }
     assert (inexact["exact_concurrency"], inexact["inexact_ops"]) == (False, ["linear"])
+    assert inexact["kernels"] == "torch cpu"
 
 
 @pytest.mark.parametrize(("budget", "mib", "is_on"), [(0, 0, False), (-1, -1, True), (5, 1, True)])
