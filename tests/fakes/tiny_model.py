@@ -34,8 +34,13 @@ class TinyShape:
     head_dim: int = 16
 
 
-def tiny_shape(model_type: str) -> TinyShape:
-    """The sizes of the tiny model of "llama", "mistral", "qwen2" or "qwen3"."""
+def tiny_shape(model_type: str, *, is_wide: bool = False) -> TinyShape:
+    """The sizes of the tiny model of "llama", "mistral", "qwen2" or "qwen3".
+
+    `is_wide`: matrices take 256 inputs, the largest block of any storage.
+    """
+    if is_wide:
+        return TinyShape(width=256, hidden=256, head_dim=64)
     return TinyShape(head_dim=32) if model_type == "qwen3" else TinyShape()
 
 
@@ -58,13 +63,13 @@ def tiny_vocabulary() -> tuple[list[str], list[tuple[str, str]]]:
 
 
 def tiny_weights(
-    model_type: str = "llama", seed: int = 0, *, tied: bool = True
+    model_type: str = "llama", seed: int = 0, *, tied: bool = True, is_wide: bool = False
 ) -> dict[str, np.ndarray]:
     """Seeded random float32 weights under Hugging Face names, [out, in].
 
     `tied` leaves `lm_head.weight` out.
     """
-    shape = tiny_shape(model_type)
+    shape = tiny_shape(model_type, is_wide=is_wide)
     random = np.random.default_rng(seed)
     vocabulary = len(tiny_vocabulary()[0])
 

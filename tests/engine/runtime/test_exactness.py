@@ -15,6 +15,7 @@ from engine.formats.checkpoint import open_checkpoint
 from engine.runtime.model_runner import ModelRunner
 from fakes.runner_driver import Reply, generate
 from fakes.tiny_files import write_tiny_folder, write_tiny_gguf
+from kernels.quant import BLOCK_FORMATS
 
 NEW_TOKENS = 6
 PROMPT_TOKENS = 259
@@ -107,8 +108,10 @@ def test_a_tiny_folder_is_exact_in_every_way(
     _check_all_ways(_load(folder, options))
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("storage", ["Q4_1", "BF16"])
+@pytest.mark.parametrize(
+    ("storage", "variant"),
+    [("Q4_1", "torch"), ("BF16", "torch"), *((storage, "native") for storage in BLOCK_FORMATS)],
+)
 def test_a_tiny_gguf_file_is_exact_in_every_way(storage: str, variant: str, tmp_path: Path) -> None:
     path = write_tiny_gguf(tmp_path, storage=storage)
     _check_all_ways(_load(path, replace(OPTIONS, cpu_variant=variant)))
