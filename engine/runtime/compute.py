@@ -45,6 +45,10 @@ class Compute(Protocol):
     """A compiled model."""
 
     @property
+    def kernels(self) -> str:
+        """What computes, for people: torch and its device, or an instruction set of the native kernels."""
+
+    @property
     def inexact_ops(self) -> tuple[str, ...]:
         """Ops found not row-invariant on this machine; empty where byte-exact concurrency holds."""
 

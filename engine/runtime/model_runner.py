@@ -6,6 +6,7 @@ as numpy, so that sampling needs no tensor library.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -36,6 +37,8 @@ from engine.runtime.step_inputs import make_step_inputs
 from engine.runtime.torch_compute import TorchBackend
 from kernels.cpu.library import NativeUnavailable, load_library
 
+_LOG = logging.getLogger(__name__)
+AUTO = "auto"
 TORCH = "torch"
 NATIVE = "native"
 """The values of `cpu_variant` that name no instruction set."""
@@ -67,6 +70,8 @@ class ModelRunner:
         self.page_bytes = plan.park.page_bytes
         self.inexact_ops = compute.inexact_ops
         """Ops found not row-invariant on this machine; empty where byte-exact concurrency holds."""
+        self.kernels = compute.kernels
+        """What computes: torch and its device, or an instruction set of the native kernels."""
         self._compute: Compute | None = compute
         self._arena: KvArena | None = arena
 
@@ -156,19 +161,22 @@ class ModelRunner:
 
 
 def choose_backend(model: RecordedModel, options: LoadOptions, device: torch.device) -> Backend:
-    """The native kernels where the CPU computes and they are asked for, else torch.
+    """The native kernels where the CPU computes and they are there, else torch.
 
-    Raises InvalidRequest for native kernels that are not there or do not run here.
+    Raises InvalidRequest for native kernels that are asked for and not there or do not run here.
     """
     threads, variant = options.threads or default_threads(), options.cpu_variant
-    if device.type != "cpu" or variant == TORCH:
-        torch.set_num_threads(threads)
-        return TorchBackend(model, options.kv_type, device)
-    try:
-        library = load_library(None if variant == NATIVE else variant)
-    except NativeUnavailable as error:
-        raise InvalidRequest(f"cpu_variant is {variant}: {error}", param="cpu_variant") from error
-    return NativeBackend(model, options.kv_type, library, threads)
+    if device.type == "cpu" and variant != TORCH:
+        try:
+            library = load_library(None if variant in (AUTO, NATIVE) else variant)
+            return NativeBackend(model, options.kv_type, library, threads)
+        except NativeUnavailable as error:
+            if variant != AUTO:
+                message = f"cpu_variant is {variant}: {error}"
+                raise InvalidRequest(message, param="cpu_variant") from error
+            _LOG.warning("torch computes, several times slower than Layby's own kernels: %s", error)
+    torch.set_num_threads(threads)
+    return TorchBackend(model, options.kv_type, device)
 
 
 def plan_memory(spec: ModelSpec, options: LoadOptions, backend: Backend) -> PoolPlan:

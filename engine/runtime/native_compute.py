@@ -16,8 +16,8 @@ from kernels.native_backend import NativeBackend as Kernels
 from kernels.native_backend import NativeProgram, StepLimits
 
 _TYPES = {KvType.F16: PageNumbers.F16, KvType.F32: PageNumbers.F32}
-_PACKING = 1.2
-"""Packed weights take up to this much more than the file: some storages are widened to 8 bits."""
+_PACKING = 1.04
+"""Packed weights take up to this much of the file's: some storages' scales are widened to 8 bits."""
 
 
 class NativeBackend:
@@ -61,6 +61,7 @@ class NativeCompute:
     def __init__(self, kernels: Kernels, program: NativeProgram) -> None:
         self._kernels = kernels
         self._program = program
+        self.kernels = f"native {kernels.variant}"
 
     def run(self, inputs: StepInputs) -> np.ndarray:
         """See `compute.Compute`."""

@@ -70,6 +70,7 @@ class SnapshotMaker:
             model=model.info,
             options=model.options,
             window_tokens=runner.window_tokens,
+            kernels=runner.kernels,
             inexact_ops=runner.inexact_ops,
             pool=_pool_usage(model),
             waiting=scheduler.num_waiting,

@@ -41,13 +41,15 @@ class TorchBackend:
         sizes = TorchLimits(
             max_rows=limits.rows, max_outputs=limits.outputs, max_positions=limits.positions
         )
-        return TorchCompute(compile_program(model.program, weights, pool, sizes))
+        executable = compile_program(model.program, weights, pool, sizes)
+        return TorchCompute(executable, self.device)
 
 
 class TorchCompute:
     """Implements `compute.Compute`."""
 
-    def __init__(self, executable: TorchExecutable) -> None:
+    def __init__(self, executable: TorchExecutable, device: torch.device) -> None:
+        self.kernels = f"torch {device.type}"
         self._executable: TorchExecutable | None = executable
         self.inexact_ops = find_inexact_ops(executable)
 

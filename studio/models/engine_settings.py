@@ -83,11 +83,12 @@ class EngineSettings:
         ),
     )
     cpu_variant: str = field(
-        default="torch",
+        default="auto",
         metadata=about(
             SettingInfo(
                 title="CPU kernels",
-                help="torch: float32; native: several times faster, with rows of int8; or avx2 and the like",
+                help="auto: native where built, else torch, which is several times slower; native; torch; or avx2 and "
+                "the like",
                 env="LAYBY_CPU_VARIANT",
                 flags=("--cpu-variant",),
                 applies=AppliesAt.NEXT_LOAD,

@@ -74,6 +74,7 @@ def _props(snapshot: EngineSnapshot) -> Json:
         "total_slots": options.parallel,
         "model_alias": model.name,
         "model_path": str(model.path),
+        "kernels": snapshot.kernels,
         "exact_concurrency": not snapshot.inexact_ops,
         "inexact_ops": list(snapshot.inexact_ops),
         "preempt": {

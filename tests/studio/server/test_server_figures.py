@@ -106,7 +106,7 @@ async def test_props_tell_exactness_and_how_requests_are_parked() -> None:
     engine = a_busy_engine()
     async with open_client(engine) as client:
         props = (await client.get("/props")).json()
-        engine._snapshot = replace(engine.snapshot(), inexact_ops=("linear",))
+        engine._snapshot = replace(engine.snapshot(), inexact_ops=("linear",), kernels="torch cpu")
         engine.publish(parks=replace(PARKS, is_async=True))
         inexact = (await client.get("/props")).json()
     assert props["exact_concurrency"] is True
@@ -123,6 +123,7 @@ async def test_props_tell_exactness_and_how_requests_are_parked() -> None:
     }
     assert (inexact["exact_concurrency"], inexact["inexact_ops"]) == (False, ["linear"])
     assert inexact["preempt"]["async"] is True, "what is, not what was asked for at load"
+    assert inexact["kernels"] == "torch cpu"
 
 
 @pytest.mark.parametrize(("budget", "mib", "is_on"), [(0, 0, False), (-1, -1, True), (5, 1, True)])
