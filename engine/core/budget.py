@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence as Seq
+from dataclasses import dataclass
 
 from engine.core.types import Sequence, StepRow
 
 
-def share_step(running: Seq[Sequence], step_tokens: int) -> tuple[StepRow, ...]:
-    """Rows of a step of at most `step_tokens` tokens. `running` stands in line order, and there are no more than that.
+@dataclass(frozen=True, slots=True)
+class StepBudget:
+    """What one step may hold."""
+
+    tokens: int
+    """In all."""
+    beside_replies: int
+    """Of prompts, where a reply goes on in the same step; 0 makes them stand still while one does."""
+
+    def for_prompts(self, num_replies: int) -> int:
+        """Tokens left for prompts beside so many replies."""
+        left = self.tokens - num_replies
+        return min(left, self.beside_replies) if num_replies else left
+
+
+def share_step(running: Seq[Sequence], budget: StepBudget) -> tuple[StepRow, ...]:
+    """Rows of a step. `running` stands in line order, and there are no more than the budget has tokens.
 
     Whoever needs one token gets it, so no reply waits for another's long prompt. What is left goes
     to prompts, in line order; as there are fewer one-token sequences than tokens while a prompt is
-    there, the first prompt always moves.
+    there, the first prompt always moves, unless none may beside replies.
     """
     wanted = [seq.num_uncomputed for seq in running]
-    left = step_tokens - wanted.count(1)
+    left = budget.for_prompts(wanted.count(1))
     rows = []
     for seq, count in zip(running, wanted, strict=True):
         if count > 1:
@@ -26,12 +42,12 @@ def share_step(running: Seq[Sequence], step_tokens: int) -> tuple[StepRow, ...]:
     return tuple(rows)
 
 
-def tokens_for_entrant(running: Seq[Sequence], entrant: Sequence, step_tokens: int) -> int:
+def tokens_for_entrant(running: Seq[Sequence], entrant: Sequence, budget: StepBudget) -> int:
     """Tokens that `share_step` would leave for `entrant` if it ran too; 0 or less if others use up the step."""
-    taken = 0
-    for seq in running:
-        if seq.num_uncomputed == 1:
-            taken += 1
-        elif seq.line_key < entrant.line_key:
-            taken += seq.num_uncomputed
-    return step_tokens - taken
+    num_replies = sum(seq.num_uncomputed == 1 for seq in running)
+    before = sum(
+        seq.num_uncomputed
+        for seq in running
+        if seq.num_uncomputed > 1 and seq.line_key < entrant.line_key
+    )
+    return budget.for_prompts(num_replies) - before

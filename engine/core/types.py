@@ -256,6 +256,11 @@ class StepBatch:
     def num_tokens(self) -> int:
         return sum(row.count for row in self.rows)
 
+    @property
+    def num_replies(self) -> int:
+        """Rows that compute one token and sample the next: replies that go on, as against parts of prompts."""
+        return sum(row.count == 1 and row.samples for row in self.rows)
+
     def of_running(self) -> StepBatch:
         """The batch without what concerns sequences that could not be restored for it after all."""
         rows = tuple(row for row in self.rows if row.seq.status is SeqStatus.RUNNING)

@@ -15,6 +15,7 @@ from engine.api import (
     PromptProgress,
     TokenDelta,
 )
+from engine.core.pace import StepPace
 from engine.core.types import Sequence, SeqUpdate, StepBatch, StepRow
 from engine.errors import DeviceFailure, EngineError
 from engine.runtime.live_request import Generation, LiveRequest, token_logprobs
@@ -43,6 +44,7 @@ class Stepper:
         self._live = live
         self._rate = rate
         self._clock = clock
+        self._pace = StepPace()
         self._wakes_s = math.inf
         """When the next step may do something, if nothing else happens before."""
 
@@ -83,6 +85,7 @@ class Stepper:
         if batch.is_empty:
             self._rest(batch, has_moved=bool(events))
             return events
+        began_s = self._clock()
         try:
             logits = self._model.runner.execute(batch.rows)
         except Exception as error:  # noqa: BLE001 - the loop must outlive any kernel
@@ -95,6 +98,11 @@ class Stepper:
             _NO_TOKEN if isinstance(one, EngineError) else one.token_id for one in choices.values()
         ]
         now_s = self._clock()
+        self._pace.observe(
+            num_replies=batch.num_replies,
+            prompt_tokens=batch.num_tokens - batch.num_replies,
+            seconds=now_s - began_s,
+        )
         updates = self._scheduler.update(batch, token_ids, now_s)
         self._rate.add(now_s, sum(update.token_id is not None for update in updates))
         events += _prompt_progress(batch)
@@ -106,7 +114,10 @@ class Stepper:
 
     def _plan(self) -> tuple[StepBatch, list[EngineEvent]]:
         """A batch whose copies are made and whose pages have memory behind them, and what moved for it."""
-        batch = self._prepare(self._scheduler.schedule(self._clock()))
+        beside_replies = self._pace.beside_replies(self._scheduler.num_replies)
+        batch = self._prepare(
+            self._scheduler.schedule(self._clock(), beside_replies=beside_replies)
+        )
         events = self._report_moves(batch)
         try:
             self._model.runner.commit(batch.rows)
