@@ -156,8 +156,9 @@ class Scheduler:
     def schedule(self, now_s: float, *, beside_replies: int | None = None) -> StepBatch:
         """Settle the next step: statuses are moved and pages taken.
 
-        `beside_replies` is how many tokens of prompts it may hold where a reply goes on in it, so
-        that replies keep their pace; None: as many as any other step. 0 makes prompts stand still.
+        `beside_replies` is how many tokens of prompts it may hold beside replies that went on
+        before these were asked, so that replies keep their pace; None: as many as any other step.
+        With 0 such prompts stand still while a reply goes on.
 
         Without rows nobody is alive, or all who are wait for a copy, a moment or a command.
         """

@@ -9,9 +9,17 @@ from engine.core.types import Sequence
 from fakes.builders import make_sequence
 
 
-def computed(prompt: int, done: int, arrival: int = 0, max_new: int = 8) -> Sequence:
-    seq = make_sequence(prompt, arrival=arrival, max_new=max_new)
+def computed(
+    prompt: int, done: int, arrival: int = 0, max_new: int = 8, *, arrival_s: float = 0.0
+) -> Sequence:
+    seq = make_sequence(prompt, arrival=arrival, max_new=max_new, arrival_s=arrival_s)
     seq.num_computed = done
+    return seq
+
+
+def reply(arrival: int, first_token_s: float) -> Sequence:
+    seq = computed(5, 4, arrival)
+    seq.first_token_s = first_token_s
     return seq
 
 
@@ -40,11 +48,27 @@ def test_the_first_prompt_moves_though_replies_fill_all_other_tokens() -> None:
 
 
 def test_beside_a_reply_prompts_get_no_more_than_that_allows() -> None:
-    running = [computed(100, 0, 0), computed(5, 4, 1), computed(50, 0, 2)]
-    assert counts(running, 64, beside_replies=6) == {"r0": 6, "r1": 1}
-    assert counts(running, 64, beside_replies=0) == {"r1": 1}
-    entrant = make_sequence(arrival=3)
+    running = [reply(0, 1.0), computed(100, 0, 1, arrival_s=2.0), computed(50, 0, 2, arrival_s=3.0)]
+    assert counts(running, 64, beside_replies=6) == {"r0": 1, "r1": 6}
+    assert counts(running, 64, beside_replies=0) == {"r0": 1}
+    entrant = make_sequence(arrival=3, arrival_s=3.0)
     assert tokens_for_entrant(running, entrant, budget(64, beside_replies=6)) <= 0
+    assert tokens_for_entrant(running[:1], entrant, budget(64, beside_replies=6)) == 6
+
+
+def test_a_prompt_that_was_asked_before_any_reply_began_has_the_whole_step() -> None:
+    running = [reply(0, 1.0), computed(40, 0, 1, arrival_s=0.5), computed(50, 0, 2, arrival_s=3.0)]
+    assert counts(running, 64, beside_replies=6) == {"r0": 1, "r1": 40}
+    assert counts([*running, reply(3, 0.2)], 64, beside_replies=6) == {"r0": 1, "r1": 6, "r3": 1}
+    entrant = make_sequence(arrival=3, arrival_s=0.5)
+    assert tokens_for_entrant(running[:1], entrant, budget(64, beside_replies=6)) == 63
+
+
+def test_who_reads_again_what_was_dropped_is_considerate_of_every_reply() -> None:
+    again = computed(100, 0, 1)
+    again.first_token_s = 0.7
+    assert counts([reply(0, 1.0), again], 64, beside_replies=6) == {"r0": 1, "r1": 6}
+    assert counts([again], 64, beside_replies=6) == {"r1": 64}
 
 
 def test_with_no_reply_going_on_prompts_have_the_whole_step() -> None:

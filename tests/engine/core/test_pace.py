@@ -51,7 +51,8 @@ class PacedBench:
         return batch, seconds
 
     def read(self, seq: Sequence) -> list[tuple[StepBatch, float]]:
-        """Add a sequence and step until its first token has come."""
+        """Ask now, and step until the first token has come."""
+        seq.arrival_s = self.now_s
         self.scheduler.add(seq)
         steps = []
         while seq.first_token_s is None:
@@ -91,6 +92,16 @@ def test_a_long_prompt_takes_at_most_six_times_as_long_as_alone(machine: str) ->
     alone_s = sum(seconds for _, seconds in alone.read(make_sequence(1000, arrival=9)))
     beside_s = sum(seconds for _, seconds in bench.read(make_sequence(1000, arrival=9)))
     assert beside_s <= 6 * alone_s
+
+
+def test_prompts_asked_together_do_not_wait_for_the_pace_of_the_first_reply() -> None:
+    bench = PacedBench(Calibration())
+    prompts = [make_sequence(300, arrival=i, max_new=50) for i in range(4)]
+    for seq in prompts:
+        bench.scheduler.add(seq)
+    steps = [bench.step() for _ in range(5)]
+    assert all(seq.first_token_s is not None for seq in prompts)
+    assert max(seconds for _, seconds in steps) <= bench.cost.step_s([(1000, 256)])
 
 
 def test_where_nobody_replies_prompts_have_whole_steps() -> None:
@@ -143,7 +154,12 @@ def test_any_pace_changes_when_tokens_come_but_no_token(seed: int) -> None:
     random_of = random.Random(seed)
     scheduler: Scheduler = make_scheduler(24, page_tokens=4, step_tokens=16, park=in_place())
     runner = FakeRunner(scheduler.config)
-    chats = [make_sequence(random_of.randint(1, 40), arrival=i, max_new=20) for i in range(6)]
+    chats = [
+        make_sequence(
+            random_of.randint(1, 40), arrival=i, max_new=20, arrival_s=random_of.uniform(0, 20)
+        )
+        for i in range(6)
+    ]
     for seq in chats:
         scheduler.add(seq)
     for step in range(3000):
@@ -153,8 +169,6 @@ def test_any_pace_changes_when_tokens_come_but_no_token(seed: int) -> None:
         batch = scheduler.schedule(float(step), beside_replies=most)
         scheduler.check()
         assert batch.num_tokens <= 16
-        if most is not None and batch.num_replies:
-            assert batch.num_tokens - batch.num_replies <= most
         scheduler.update(batch, runner.execute(batch), float(step))
         runner.give_back(scheduler.collect_released())
     assert scheduler.is_idle
