@@ -104,8 +104,7 @@ class Entrance:
         """
         running, budget = self._yard.running, self._yard.budget
         return any(
-            seq.num_uncomputed == 1 or tokens_for_entrant(running, seq, budget) > 0
-            for seq in party
+            seq.num_uncomputed == 1 or tokens_for_entrant(running, seq, budget) > 0 for seq in party
         )
 
     def _growth(self, party: Party) -> int:

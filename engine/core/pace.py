@@ -19,7 +19,7 @@ SURE_SHARE = 3
 """A prompt gets at least as many tokens as would take this part of the replies' time if read in large steps."""
 
 MOST_GAIN = 8
-"""A prompt's token beside replies, who have the weights read anyway, is thought to cost at least this part of one alone."""
+"""A prompt's token beside replies, for whom the weights are read anyway, costs at least this part of one alone."""
 
 REMEMBERED = 5
 """Steps of each kind that count."""
@@ -65,7 +65,9 @@ class StepPace:
         token_s = _median(self._prompt_token_s)
         added_s = token_s
         if self._added_token_s:  # dearer at once, cheaper when it has come to be the rule
-            added_s = max(_median(self._added_token_s), self._added_token_s[-1], token_s / MOST_GAIN)
+            added_s = max(
+                _median(self._added_token_s), self._added_token_s[-1], token_s / MOST_GAIN
+            )
         wanted = _tokens_in((STRETCH - 1) * alone_s, added_s)
         return max(wanted, _tokens_in(alone_s / SURE_SHARE, token_s), 1)
 

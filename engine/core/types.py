@@ -263,6 +263,8 @@ class StepBatch:
 
     def of_running(self) -> StepBatch:
         """The batch without what concerns sequences that could not be restored for it after all."""
+        if all(row.seq.status is SeqStatus.RUNNING for row in self.rows) and not self.restored:
+            return self
         rows = tuple(row for row in self.rows if row.seq.status is SeqStatus.RUNNING)
         restored = tuple(seq for seq in self.restored if seq.status is SeqStatus.RUNNING)
         return replace(self, rows=rows, restored=restored)

@@ -56,7 +56,10 @@ class CudaLane:
 
 def can_pin(device: Device) -> bool:
     """Whether host memory can be pinned on this machine: tried with a little."""
-    lane, memory = CudaLane(torch.device(device.value)), np.frombuffer(reserve(_PROBE_BYTES), np.uint8)
+    lane, memory = (
+        CudaLane(torch.device(device.value)),
+        np.frombuffer(reserve(_PROBE_BYTES), np.uint8),
+    )
     is_pinned = lane.pin(memory)
     if is_pinned:
         lane.unpin(memory)

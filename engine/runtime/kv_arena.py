@@ -51,7 +51,7 @@ class KvArena:
         self.pages = np.frombuffer(mapping, np.uint8).reshape(num_pages, -1)
         self._mapping = mapping
         self._page_bytes = self.pages.shape[1]
-        self._is_committed = np.zeros(num_pages, bool)
+        self._is_committed = bytearray(num_pages)
 
     @staticmethod
     def allocate(num_pages: int, page_bytes: int) -> KvArena:
@@ -73,7 +73,8 @@ class KvArena:
             raise MemoryError(
                 f"{len(new)} pages of {self._page_bytes:,} bytes, {free:,} bytes are free"
             )
-        self._is_committed[new] = True
+        for page in new:
+            self._is_committed[page] = True
 
     def give_back(self, pages: Iterable[int]) -> None:
         """Return the memory of pages whose content is worthless, in as few calls as there are stretches of them."""
@@ -81,7 +82,7 @@ class KvArena:
         if advice is None:
             return
         for first, last in _stretches(sorted(pages)):
-            self._is_committed[first:last] = False
+            self._is_committed[first:last] = bytes(last - first)
             start = -(-first * self._page_bytes // mmap.PAGESIZE) * mmap.PAGESIZE
             end = last * self._page_bytes // mmap.PAGESIZE * mmap.PAGESIZE
             if start < end:

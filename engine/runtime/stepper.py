@@ -76,8 +76,10 @@ class Stepper:
     def give_back(self) -> None:
         """Return memory that holds nothing any more to the system."""
         released = self._scheduler.collect_released()
-        self._model.runner.give_back(released.pages)
-        self._model.copier.give_back(released.buffer_ids)
+        if released.pages:
+            self._model.runner.give_back(released.pages)
+        if released.buffer_ids:
+            self._model.copier.give_back(released.buffer_ids)
 
     def step(self) -> list[EngineEvent]:
         """Compute one step, or learn what to wait for. A failure ends the requests of this step and nothing else."""

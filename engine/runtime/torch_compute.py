@@ -29,9 +29,7 @@ _TYPES = {KvType.F16: torch.float16, KvType.F32: torch.float32}
 class TorchBackend:
     """Implements `compute.Backend`."""
 
-    def __init__(
-        self, model: RecordedModel, kv_type: KvType, device: Device, threads: int
-    ) -> None:
+    def __init__(self, model: RecordedModel, kv_type: KvType, device: Device, threads: int) -> None:
         torch.set_num_threads(threads)
         spec = model.spec
         self.device = device

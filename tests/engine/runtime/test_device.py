@@ -79,8 +79,13 @@ def test_without_a_driver_auto_is_the_cpu_and_torch_is_not_asked(
 
 @pytest.mark.parametrize(
     ("system", "machine", "answer"),
-    [("darwin", "arm64", True), ("darwin", "x86_64", False), ("linux", "x86_64", False)]
-    + [("win32", "AMD64", False), ("freebsd14", "amd64", True)],
+    [
+        ("darwin", "arm64", True),
+        ("darwin", "x86_64", False),
+        ("linux", "x86_64", False),
+        ("win32", "AMD64", False),
+        ("freebsd14", "amd64", True),
+    ],
 )
 def test_whether_there_may_be_a_gpu_is_told_by_the_drivers_files(
     system: str, machine: str, answer: bool, monkeypatch: pytest.MonkeyPatch
