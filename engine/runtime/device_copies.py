@@ -89,8 +89,7 @@ class DeviceCopies:
 
     def close(self) -> None:
         """Let go of the pool."""
-        self._pages = self._pages[:0].clone()
-        self._staging = self._staging[:0].clone()
+        self._pages = self._staging = torch.empty(0)
 
     # --- how
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 import torch
 
@@ -40,5 +41,6 @@ class DeviceArena:
 
     def close(self) -> None:
         """See `kv_arena.Arena`. torch keeps what was freed, of weights too, until it is told."""
-        self.pages = self.pages[:0].clone()
-        torch.cuda.empty_cache()
+        self.pages = torch.empty(0)
+        with suppress(RuntimeError):  # of a device that has failed for good
+            torch.cuda.empty_cache()
