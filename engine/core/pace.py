@@ -18,8 +18,8 @@ STRETCH = 1.5
 SURE_SHARE = 3
 """A prompt gets at least as many tokens as would take this part of the replies' time if read in large steps."""
 
-MOST_GAIN = 8
-"""A prompt's token beside replies, for whom the weights are read anyway, costs at least this part of one alone."""
+MOST_GROWTH = 2
+"""A step takes at most so many times as many tokens of prompts as the last few did: one that seems free may be luck."""
 
 REMEMBERED = 5
 """Steps of each kind that count."""
@@ -38,6 +38,8 @@ class StepPace:
         """Seconds of a prompt's token where no reply went on."""
         self._added_token_s: deque[float] = deque(maxlen=REMEMBERED)
         """Seconds that each token of a prompt added to a step with replies."""
+        self._added_tokens: deque[int] = deque(maxlen=REMEMBERED)
+        """Tokens of prompts in those steps."""
         self._mixed_steps = 0
         """Steps with both since the last one without prompts."""
 
@@ -54,6 +56,7 @@ class StepPace:
             alone_s = self._replies_alone_s(num_replies)
             if alone_s is not None:
                 self._added_token_s.append(max(seconds - alone_s, 0.0) / prompt_tokens)
+                self._added_tokens.append(prompt_tokens)
 
     def beside_replies(self, num_replies: int) -> int | None:
         """Tokens of prompts in a step with so many replies; None: no limit. 0 where such a step has yet to be timed."""
@@ -63,13 +66,14 @@ class StepPace:
         if alone_s is None or self._mixed_steps >= REMEASURE_AFTER:
             return 0
         token_s = _median(self._prompt_token_s)
-        added_s = token_s
-        if self._added_token_s:  # dearer at once, cheaper when it has come to be the rule
-            added_s = max(
-                _median(self._added_token_s), self._added_token_s[-1], token_s / MOST_GAIN
-            )
-        wanted = _tokens_in((STRETCH - 1) * alone_s, added_s)
-        return max(wanted, _tokens_in(alone_s / SURE_SHARE, token_s), 1)
+        sure = max(_tokens_in(alone_s / SURE_SHARE, token_s), 1)
+        if not self._added_tokens:
+            return max(sure, _tokens_in((STRETCH - 1) * alone_s, token_s))
+        most = MOST_GROWTH * max(self._added_tokens)
+        # Dearer at once, cheaper when it has come to be the rule.
+        added_s = max(_median(self._added_token_s), self._added_token_s[-1])
+        wanted = _tokens_in((STRETCH - 1) * alone_s, added_s) if added_s else most
+        return max(sure, min(wanted, most))
 
     def _replies_alone_s(self, num_replies: int) -> float | None:
         """What a step with so many replies takes without prompts; None if that is not known."""

@@ -145,8 +145,17 @@ def test_with_no_figures_at_all_a_prompt_still_moves() -> None:
     pace = StepPace()
     pace.observe(num_replies=1, prompt_tokens=0, seconds=0.001)
     assert pace.beside_replies(1) == 1
-    pace.observe(num_replies=1, prompt_tokens=1, seconds=0.001)
-    assert pace.beside_replies(1) == 1
+
+
+def test_tokens_that_seem_to_cost_nothing_become_more_step_by_step() -> None:
+    pace, tokens = StepPace(), []
+    pace.observe(num_replies=1, prompt_tokens=0, seconds=0.001)
+    for _ in range(5):
+        tokens.append(pace.beside_replies(1) or 0)
+        pace.observe(num_replies=1, prompt_tokens=tokens[-1], seconds=0.001)
+    assert tokens == [1, 2, 4, 8, 16]
+    pace.observe(num_replies=1, prompt_tokens=32, seconds=0.003)
+    assert pace.beside_replies(1) == 8, "half a millisecond at the price of the last one"
 
 
 @pytest.mark.parametrize("seed", range(8))
