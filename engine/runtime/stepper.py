@@ -100,9 +100,10 @@ class Stepper:
             _NO_TOKEN if isinstance(one, EngineError) else one.token_id for one in choices.values()
         ]
         now_s = self._clock()
+        num_replies = batch.num_replies
         self._pace.observe(
-            num_replies=batch.num_replies,
-            prompt_tokens=batch.num_tokens - batch.num_replies,
+            num_replies=num_replies,
+            prompt_tokens=batch.num_tokens - num_replies,
             seconds=now_s - began_s,
         )
         updates = self._scheduler.update(batch, token_ids, now_s)
@@ -116,10 +117,10 @@ class Stepper:
 
     def _plan(self) -> tuple[StepBatch, list[EngineEvent]]:
         """A batch whose copies are made and whose pages have memory behind them, and what moved for it."""
-        beside_replies = self._pace.beside_replies(self._scheduler.num_replies)
-        batch = self._prepare(
-            self._scheduler.schedule(self._clock(), beside_replies=beside_replies)
-        )
+        num_replies = self._scheduler.num_replies
+        has_prompts = len(self._live) > num_replies
+        most = self._pace.beside_replies(num_replies) if has_prompts else None
+        batch = self._prepare(self._scheduler.schedule(self._clock(), beside_replies=most))
         events = self._report_moves(batch)
         try:
             self._model.runner.commit(batch.rows)

@@ -79,7 +79,7 @@ def _serve(settings: SettingsService, paths: Paths, library: ModelLibraryService
         raise SettingError(
             "no model to serve; name one with -m or LAYBY_MODEL, as in: layby serve -m smollm2-135m"
         )
-    library.resolve(model)  # a name that is wrong is told before torch takes its seconds to load
+    library.resolve(model)  # a name that is wrong is told before the server takes its time to load
     from studio.app import run_server
 
     return run_server(settings, paths)
