@@ -102,11 +102,9 @@ class Entrance:
         The longer a prompt waits for that, the more of a prefix it shares with those before it has
         been computed when it looks for it. One token is always there for whoever has a seat.
         """
-        running = self._yard.running
-        step_tokens = self._yard.config.step_tokens
+        running, budget = self._yard.running, self._yard.budget
         return any(
-            seq.num_uncomputed == 1 or tokens_for_entrant(running, seq, step_tokens) > 0
-            for seq in party
+            seq.num_uncomputed == 1 or tokens_for_entrant(running, seq, budget) > 0 for seq in party
         )
 
     def _growth(self, party: Party) -> int:

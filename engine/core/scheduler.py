@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence as Seq
 
 from engine.core.admission import Admission
+from engine.core.budget import StepBudget
 from engine.core.config import SchedulerConfig
 from engine.core.entrance import Entrance
 from engine.core.explain import Explainer
@@ -76,6 +77,11 @@ class Scheduler:
     @property
     def num_running(self) -> int:
         return len(self._yard.lines[SeqStatus.RUNNING])
+
+    @property
+    def num_replies(self) -> int:
+        """Running sequences that need one token: replies that go on, as against prompts being read."""
+        return sum(seq.num_uncomputed == 1 for seq in self._yard.running)
 
     @property
     def num_parked(self) -> int:
@@ -151,13 +157,19 @@ class Scheduler:
 
     # --- a step
 
-    def schedule(self, now_s: float) -> StepBatch:
+    def schedule(self, now_s: float, *, beside_replies: int | None = None) -> StepBatch:
         """Settle the next step: statuses are moved and pages taken.
+
+        `beside_replies` is how many tokens of prompts it may hold beside replies that went on
+        before these were asked, so that replies keep their pace; None: as many as any other step.
+        With 0 such prompts stand still while a reply goes on.
 
         Without rows nobody is alive, or all who are wait for a copy, a moment or a command.
         """
         yard = self._yard
         yard.step += 1
+        most = self.config.step_tokens
+        yard.budget = StepBudget(most, most if beside_replies is None else beside_replies)
         self._settle(now_s)
         self._parking.honour_budget()
         self._patience.end_impatient()

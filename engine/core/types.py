@@ -260,8 +260,15 @@ class StepBatch:
     def num_tokens(self) -> int:
         return sum(row.count for row in self.rows)
 
+    @property
+    def num_replies(self) -> int:
+        """Rows that compute one token and sample the next: replies that go on, as against parts of prompts."""
+        return sum(row.count == 1 and row.samples for row in self.rows)
+
     def of_running(self) -> StepBatch:
         """The batch without what concerns sequences that could not be restored for it after all."""
+        if all(row.seq.status is SeqStatus.RUNNING for row in self.rows) and not self.restored:
+            return self
         rows = tuple(row for row in self.rows if row.seq.status is SeqStatus.RUNNING)
         restored = tuple(seq for seq in self.restored if seq.status is SeqStatus.RUNNING)
         return replace(self, rows=rows, restored=restored)

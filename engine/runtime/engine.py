@@ -315,7 +315,7 @@ class Engine:
         self._publish([*events, ModelChanged(state=self._state, model=None, progress=0.0)])
         # Threads that spin while they wait halve the speed beside one busy program; read when torch is imported.
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-        # Here and not above: torch takes a second to import, on this thread, when the window is up.
+        # Here and not above: it takes a while to import (torch, where that computes, a second), when the window is up.
         from engine.runtime.loaded_model import LoadedModel
         from engine.runtime.stepper import Stepper
 

@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 from engine.api import ModelInfo
-from studio.cli.doctor import run_doctor
 from studio.cli.models_command import ModelsCommand
 from studio.cli.parser import Command, Options
 from studio.logs import log_to_file, log_to_stderr
@@ -33,6 +32,9 @@ def run_command(options: Options) -> int:
         case Command.SIMULATE:
             return _simulate(options)
         case Command.DOCTOR:
+            # Here and not above: nobody else needs to look at the machine.
+            from studio.cli.doctor import run_doctor
+
             return run_doctor(settings, paths, library, is_deep=options.is_deep)
         case _:
             return ModelsCommand(library, ModelFetcher(library, pip=default_pip())).run(options)
@@ -77,7 +79,7 @@ def _serve(settings: SettingsService, paths: Paths, library: ModelLibraryService
         raise SettingError(
             "no model to serve; name one with -m or LAYBY_MODEL, as in: layby serve -m smollm2-135m"
         )
-    library.resolve(model)  # a name that is wrong is told before torch takes its seconds to load
+    library.resolve(model)  # a name that is wrong is told before the server takes its time to load
     from studio.app import run_server
 
     return run_server(settings, paths)
