@@ -27,7 +27,7 @@ POLICIES = ("fcfs", "cost", "smallest", "largest", "youngest", "oldest")
 
 SAMPLED = Load(sampling={"temperature": 0.8, "seed": 1234})
 EIGHT = Load(num_streams=8)
-MANY = Load(num_streams=32, tokens=100)
+MANY = Load(num_streams=32, sentences=18, tokens=100)
 PAIRS = Load(num_pairs=2)
 SAMPLED_PAIRS = replace(SAMPLED, num_pairs=2)
 LEAVING = Load(num_streams=12, leaving_seed=7)
@@ -37,7 +37,7 @@ PROMISED = (
     Variant(name="four streams"),
     Variant(name="four streams, torch", cpu_variant="torch"),
     Variant(name="eight streams", load=EIGHT),
-    Variant(name="32 where two fit", load=MANY, pool_tokens=960, seats=32),
+    Variant(name="32 where two fit", load=MANY, pool_tokens=672, seats=32),
     Variant(name="recomputed", flags=RECOMPUTED),
     Variant(name="copied", flags=COPIED),
     Variant(name="copied in step", flags=COPIED_IN_STEP),
@@ -50,25 +50,30 @@ PROMISED = (
     Variant(name="sampled", load=SAMPLED),
 )
 
-MIXED = (
-    Variant(name="every 8, copied", flags=(*EVERY_8, *COPIED)),
-    Variant(name="every 8, copied in step", flags=(*EVERY_8, *COPIED_IN_STEP)),
-    Variant(name="every 8, recomputed", load=Load(tokens=200), flags=(*EVERY_8, *RECOMPUTED)),
-    Variant(name="planner off, copied", flags=(*PLANNER_OFF, *COPIED)),
-    Variant(name="planner off, recomputed", flags=(*PLANNER_OFF, *RECOMPUTED)),
-    Variant(name="shifted, copied", load=LONG, shifts=True, flags=COPIED),
-    Variant(name="shifted, recomputed", load=LONG, shifts=True, flags=RECOMPUTED),
-    Variant(name="pairs, sampled", load=SAMPLED_PAIRS),
-    Variant(name="pairs, copied", load=PAIRS, flags=COPIED),
-    Variant(name="pairs, recomputed", load=SAMPLED_PAIRS, flags=RECOMPUTED),
-    Variant(name="pairs, every 8", load=replace(PAIRS, tokens=200), flags=EVERY_8),
-    Variant(name="vanish, copied", load=replace(LEAVING, leaving_seed=8), flags=COPIED),
-    Variant(name="vanish, recomputed", load=replace(LEAVING, leaving_seed=9), flags=RECOMPUTED),
-    Variant(name="vanish, eight seats", load=replace(LEAVING, leaving_seed=10), seats=8),
-    Variant(name="eight seats", load=EIGHT, seats=8),
-    Variant(name="cost, eight seats", load=EIGHT, seats=8, flags=("--preempt-policy", "cost")),
+MIXED = tuple(
+    variant
+    if variant.shifts
+    else replace(variant, load=replace(variant.load, tokens=300), pool_tokens=1280)
+    for variant in (
+        Variant(name="every 8, copied", flags=(*EVERY_8, *COPIED)),
+        Variant(name="every 8, copied in step", flags=(*EVERY_8, *COPIED_IN_STEP)),
+        Variant(name="every 8, recomputed", flags=(*EVERY_8, *RECOMPUTED)),
+        Variant(name="planner off, copied", flags=(*PLANNER_OFF, *COPIED)),
+        Variant(name="planner off, recomputed", flags=(*PLANNER_OFF, *RECOMPUTED)),
+        Variant(name="pairs, sampled", load=SAMPLED_PAIRS),
+        Variant(name="pairs, copied", load=PAIRS, flags=COPIED),
+        Variant(name="pairs, recomputed", load=SAMPLED_PAIRS, flags=RECOMPUTED),
+        Variant(name="pairs, every 8", load=PAIRS, flags=EVERY_8),
+        Variant(name="vanish, copied", load=replace(LEAVING, leaving_seed=8), flags=COPIED),
+        Variant(name="vanish, recomputed", load=replace(LEAVING, leaving_seed=9), flags=RECOMPUTED),
+        Variant(name="vanish, eight seats", load=replace(LEAVING, leaving_seed=10), seats=8),
+        Variant(name="eight seats", load=EIGHT, seats=8),
+        Variant(name="cost, eight seats", load=EIGHT, seats=8, flags=("--preempt-policy", "cost")),
+        Variant(name="shifted, copied", load=LONG, shifts=True, flags=COPIED),
+        Variant(name="shifted, recomputed", load=LONG, shifts=True, flags=RECOMPUTED),
+    )
 )
-"""Where two of them meet."""
+"""Where two of them meet, at less length."""
 
 SHORT = tuple(
     replace(variant, load=replace(variant.load, sentences=8, tokens=90), pool_tokens=384)
@@ -122,6 +127,7 @@ def check(outcome: Outcome, solos: Solos, record_property: Record) -> None:
     replies = solos.replies(outcome)
     num_whole = sum(reply.reason == "length" for reply, _ in replies)
     num_equal = sum(reply == alone for reply, alone in replies)
+    silence_s = outcome.most_silent.longest_silence_s
     figures, load = outcome.figures, outcome.variant.load
     num_tokens = sum(
         len(reply.logprobs) for heard in outcome.heard for reply in heard.choices.values()
@@ -130,7 +136,7 @@ def check(outcome: Outcome, solos: Solos, record_property: Record) -> None:
         "variant": outcome.variant.name,
         "whole": f"{num_whole}/{len(replies)}",
         "equal": f"{num_equal}/{len(replies)}",
-        "silence_s": round(outcome.longest_silence_s, 2),
+        "silence_s": round(silence_s, 2),
         "parks": figures["n_preempt_total"],
         "rotations": figures["preempt_rotation_total"],
         "recomputes": figures["preempt_recompute_total"],
@@ -141,7 +147,7 @@ def check(outcome: Outcome, solos: Solos, record_property: Record) -> None:
     record_property("matrix", row)
     assert [heard.error for heard in outcome.heard] == [None] * load.num_streams
     assert num_whole == num_equal == len(replies)
-    assert outcome.longest_silence_s <= MOST_SILENCE_S
+    assert silence_s <= MOST_SILENCE_S, outcome.most_silent.silence_ended_with
     assert all(heard.has_legal_lines_only for heard in outcome.heard)
     for heard in outcome.stayed:
         assert heard.has_paired_notices

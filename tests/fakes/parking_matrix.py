@@ -119,8 +119,8 @@ class Outcome:
         return [heard for heard in self.heard if not heard.has_left]
 
     @property
-    def longest_silence_s(self) -> float:
-        return max(heard.longest_silence_s for heard in self.heard)
+    def most_silent(self) -> Heard:
+        return max(self.heard, key=lambda heard: heard.longest_silence_s)
 
 
 def run(variant: Variant) -> Outcome:

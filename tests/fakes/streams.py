@@ -40,6 +40,8 @@ class Heard:
     lines: list[str] = field(default_factory=list)
     longest_silence_s: float = 0.0
     """Between any two signs of life, from the sending of the request on: headers, texts, comments."""
+    silence_ended_with: str = ""
+    """The line that broke the longest silence."""
     record: dict[str, int] = field(default_factory=dict)
     usage: dict[str, Any] = field(default_factory=dict)
     error: dict[str, Any] | None = None
@@ -108,21 +110,22 @@ def listen(
     heard = Heard()
     last_s = time.monotonic()
 
-    def note_life() -> None:
+    def note_life(sign: str) -> None:
         nonlocal last_s
         now_s = time.monotonic()
-        heard.longest_silence_s = max(heard.longest_silence_s, now_s - last_s)
+        if now_s - last_s > heard.longest_silence_s:
+            heard.longest_silence_s, heard.silence_ended_with = now_s - last_s, sign
         last_s = now_s
 
     with (
         httpx.Client(base_url=address, timeout=_TIMEOUT_S, verify=False) as client,
         client.stream("POST", "/v1/completions", json=body) as answer,
     ):
-        note_life()
+        note_life("headers")
         if answer.status_code != 200:
             heard.error = json.loads(answer.read())["error"]
         for line in answer.iter_lines():
-            note_life()
+            note_life(line)
             heard.hear(line)
             if leaves(heard):
                 heard.has_left = True
