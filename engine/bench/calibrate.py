@@ -1,7 +1,7 @@
-"""Finds the cost model's figures that explain measured steps best. Pure apart from numpy; no clock, no tensor library.
+"""Finds the cost model's figures that explain measured steps best. Pure apart from numpy: no clock, no torch.
 
-Weighted least squares over the steps' kinds, with no figure below zero: a kind counts by its median, so that a few steps
-that others on the machine held up do not count, and errors count by their share of the step.
+Weighted least squares over the steps' kinds, with no figure below zero. A kind counts by its median, so that steps
+which others on the machine held up do not count; errors count by their share of the step.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.bench.step_rig import StepTime
-from engine.core.cost_model import Calibration, CostModel
+from engine.core.cost_model import Calibration
 
 _LEAST_S = 1e-9
 """A calibration has no zeros: a figure that the steps do not show is this."""
@@ -96,8 +96,3 @@ def _least_squares(matrix: np.ndarray, target: np.ndarray) -> np.ndarray:
         if found.min() >= 0:
             return found
         free.remove(int(found.argmin()))
-
-
-def predicted_s(calibration: Calibration, step: StepTime) -> float:
-    """What the cost model says that the step takes."""
-    return CostModel(calibration).step_s(step.rows)

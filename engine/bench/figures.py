@@ -25,7 +25,7 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 def ratios(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float, ...]:
-    """Each of ours by what was measured beside it. Raises ValueError unless there are pairs and no zero among theirs."""
+    """Each of ours by what was measured beside it. Raises ValueError without pairs or by a zero."""
     if len(ours) != len(theirs) or not ours:
         raise ValueError(f"{len(ours)} and {len(theirs)} values make no pairs")
     if not all(theirs):

@@ -21,8 +21,10 @@ from engine.runs import ParkNow, ResumeNext
 
 _MOST_TOKENS = 1500
 _USUAL_STEPS = 8
-_STEPS_A_ROUND = 100
-"""More than a round has, a prompt that is read meanwhile included."""
+_TOKENS_A_ROUND = 2 * (_USUAL_STEPS + 4)
+"""By so many tokens the sequence grows in a round, and a few more."""
+_COMPANION_TOKENS = 8 * PAGE_TOKENS
+"""Prompt and reply of who goes on meanwhile."""
 _MOST_STEPS = 1000
 _LEAST_S = 1e-7
 """What a move takes that cannot be told from noise."""
@@ -66,32 +68,31 @@ def time_parks_by_copy(path: Path, options: LoadOptions, *, rounds: int) -> Park
 
 
 def _options(options: LoadOptions, rounds: int) -> LoadOptions:
-    """A pool for the sequence and its companion and little more: whoever comes in meanwhile takes the pages it left."""
-    pool_tokens = _MOST_TOKENS + 3 * _STEPS_A_ROUND * rounds
+    """A pool for the sequence and its companion and no more: whoever comes in meanwhile takes the pages it left."""
+    pool_tokens = _MOST_TOKENS + rounds * _TOKENS_A_ROUND + _COMPANION_TOKENS + 2 * PAGE_TOKENS
     return replace(options, pool_tokens=pool_tokens, parallel=3, preempt_ram_mib=-1)
 
 
 def _time(rig: StepRig, rounds: int, seconds: Seconds) -> ParkTimes:
-    reply = _STEPS_A_ROUND * rounds
-    length = min(_MOST_TOKENS, rig.window_tokens - reply)
+    reply = rounds * _TOKENS_A_ROUND
+    length = min(_MOST_TOKENS, rig.window_tokens - reply - _COMPANION_TOKENS - 2 * PAGE_TOKENS)
     if length < PAGE_TOKENS:
         raise ModelUnavailable(
-            f"the model's window has {rig.window_tokens} tokens, "
-            f"measuring parks needs {reply + PAGE_TOKENS}"
+            f"the model's window has {rig.window_tokens} tokens, too few to measure {rounds} parks"
         )
     seq = rig.add(length, reply, seed=0)
-    rig.add(PAGE_TOKENS, reply, seed=1)
-    rig.read_prompts()
     parks: list[MoveTime] = []
     restores: list[MoveTime] = []
     for index in range(rounds):
+        companion = rig.add(PAGE_TOKENS, _COMPANION_TOKENS - PAGE_TOKENS, seed=1)
+        rig.read_prompts()
         park = ParkNow(request_id=seq.request_id)
         parks.append(_move(rig, park, _Way(seq, SeqStatus.PARKED), seconds))
-        _overwrite(rig, length, seed=index + 2)
+        _overwrite(rig, length + reply, seed=index + 2)
         resume = ResumeNext(request_id=seq.request_id)
         restores.append(_move(rig, resume, _Way(seq, SeqStatus.RUNNING), seconds))
-    token_bytes = rig.model.runner.page_bytes // PAGE_TOKENS
-    return ParkTimes(length, token_bytes, tuple(parks), tuple(restores))
+        rig.end(companion)
+    return ParkTimes(length, rig.token_bytes, tuple(parks), tuple(restores))
 
 
 def _overwrite(rig: StepRig, num_tokens: int, *, seed: int) -> None:
@@ -122,6 +123,6 @@ def _move(rig: StepRig, command: ParkNow | ResumeNext, way: _Way, seconds: Secon
         total += seconds(step) - usual_s
         num_copied += step.num_copied
         if way.seq.status is way.until:
-            num_bytes = num_copied * rig.model.runner.page_bytes
+            num_bytes = num_copied * rig.page_bytes
             return MoveTime(max(total, _LEAST_S), num_bytes)
     raise AssertionError(f"{way.seq.request_id} is {way.seq.status}, and never {way.until}")

@@ -17,6 +17,7 @@ from random import Random
 import numpy as np
 
 from engine.api import LoadModel, LoadOptions, Origin, Request, SamplingParams, TokenIds
+from engine.core.config import PAGE_TOKENS
 from engine.core.scheduler import Scheduler
 from engine.core.types import Sequence, StepBatch
 from engine.runs import SteeringCommand
@@ -107,6 +108,14 @@ class StepRig:
     def window_tokens(self) -> int:
         return self.model.runner.window_tokens
 
+    @property
+    def page_bytes(self) -> int:
+        return self.model.runner.page_bytes
+
+    @property
+    def token_bytes(self) -> int:
+        return self.page_bytes // PAGE_TOKENS
+
     def add(self, num_prompt: int, num_reply: int, *, seed: int) -> Sequence:
         """Put a request in line whose prompt is made of dice; the same seed makes the same prompt.
 
@@ -153,11 +162,15 @@ class StepRig:
         """As a person would, in effect from the next step."""
         self.model.steer(command, time.perf_counter())
 
+    def end(self, seq: Sequence) -> None:
+        """End somebody; what it held stays to be found again."""
+        self.scheduler.abort(seq.request_id, time.perf_counter())
+        self._live.pop(seq.request_id, None)
+
     def clear(self) -> None:
-        """End everybody; their prompts stay to be found again."""
-        for request_id in tuple(self._live):
-            self.scheduler.abort(request_id, time.perf_counter())
-        self._live.clear()
+        """End everybody."""
+        for seq in self.scheduler.live:
+            self.end(seq)
         self._stepper.give_back()
 
 

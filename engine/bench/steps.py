@@ -1,4 +1,4 @@
-"""How long steps take: prompts, one to many rows at a time, short and long contexts. The caller's thread calls torch."""
+"""How long steps take: prompts, one row or many at a time, short and long contexts. The caller's thread calls torch."""
 
 from __future__ import annotations
 
