@@ -61,21 +61,15 @@ class InsideBench:
             Figure(f"decode, {rows} at once", "tokens/s", survey.decode_tokens_s(rows))
             for rows in survey.decodes
         ]
+        outside = tuple(100 - 100 * step.run_s / step.step_s for step in one)
+        plans = tuple(100 * step.plan_s / step.step_s for step in one)
+        error = 100 * fit_steps(survey.all_steps).worst_error
         figures += [
-            Figure("read while decoding 1, by memory's best", "", self._wall_shares(survey)),
-            Figure(
-                "outside the back end's run, decode of 1",
-                "of a step",
-                tuple(1 - step.run_s / step.step_s for step in one),
-                Goal(bound=0.05, is_least=False),
-            ),
-            Figure("scheduler, decode of 1", "of a step", tuple(s.plan_s / s.step_s for s in one)),
+            Figure("file read by decode, 1", "% of memory's best", self._wall_shares(survey)),
+            Figure("Python, decode, 1", "% of a step", outside, Goal(bound=5, is_least=False)),
+            Figure("of which scheduler", "% of a step", plans),
             self._planner_share(one),
-            Figure(
-                "cost model, error at worst",
-                "of a step",
-                (fit_steps(survey.all_steps).worst_error,),
-            ),
+            Figure("cost model, error at worst", "% of a step", (error,)),
         ]
         title = f"steps, {context} tokens of context, with sampling and text"
         return Section(Part.STEPS, title, tuple(figures))
@@ -88,12 +82,12 @@ class InsideBench:
                 Figure("park in place", "us", tuple(m.seconds * 1e6 for m in in_place.parks)),
                 Figure("restore in place", "us", tuple(m.seconds * 1e6 for m in in_place.restores)),
             ]
-        copied = f" of the memory's best copy, {by_copy.num_tokens} tokens"
         for name, moves in (("park", by_copy.parks), ("restore", by_copy.restores)):
             speeds = _speeds(moves)
             wall = self._measure_wall().copy_bytes_s
             figures.append(Figure(f"{name} by copy", "GB/s", tuple(s / _GIGA for s in speeds)))
-            figures.append(Figure(f"{name} by copy,{copied}", "", tuple(s / wall for s in speeds)))
+            shares = tuple(100 * speed / wall for speed in speeds)
+            figures.append(Figure(f"{name} by copy", "% of memory's best", shares))
         title = f"parks of {by_copy.num_tokens} tokens of {by_copy.token_bytes:,} bytes"
         return Section(Part.PARKS, title, tuple(figures))
 
@@ -146,14 +140,14 @@ class InsideBench:
     def _wall_shares(self, survey: StepSurvey) -> tuple[float, ...]:
         """Bytes of the model's file that each step of one row read in a second, by the machine's best."""
         size, wall = self._plan.model_bytes, self._measure_wall().read_bytes_s
-        return tuple(size / step.step_s / wall for step in survey.decodes[1])
+        return tuple(100 * size / step.step_s / wall for step in survey.decodes[1])
 
     def _planner_share(self, steps: Iterable[StepTime]) -> Figure:
         step_s = statistics.median(step.step_s for step in steps)
         prices = time_planner(1, turns=5 if self._plan.is_quick else 40)
-        goal = Goal(bound=0.01, is_least=False)
-        shares = tuple(price / step_s for price in prices)
-        return Figure("planner, nothing parked", "of a step", shares, goal)
+        shares = tuple(100 * price / step_s for price in prices)
+        goal = Goal(bound=1, is_least=False)
+        return Figure("of which planner, nothing parked", "% of a step", shares, goal)
 
 
 def _has_copied(times: ParkTimes) -> bool:

@@ -90,8 +90,8 @@ def _verdict(figure: Figure) -> str:
 
 def _number(value: float) -> str:
     """Four digits that count, without an exponent where people can do without one."""
-    if value == 0:
-        return "0"
+    if value == int(value):
+        return f"{value:,.0f}"
     places = 0 if abs(value) >= 1000 else 1 if abs(value) >= 100 else 2 if abs(value) >= 10 else 4
     return f"{value:,.{places}f}"
 
