@@ -17,13 +17,14 @@ from engine.bench.steps import settled_decodes
 from engine.core.config import PAGE_TOKENS
 from engine.core.types import SeqStatus, Sequence
 from engine.errors import ModelUnavailable
+from engine.formats.checkpoint import inspect_model
 from engine.runs import ParkNow, ResumeNext
 
 _MOST_TOKENS = 1500
 _USUAL_STEPS = 8
 _TOKENS_A_ROUND = 2 * (_USUAL_STEPS + 4)
 """By so many tokens the sequence grows in a round, and a few more."""
-_COMPANION_TOKENS = 8 * PAGE_TOKENS
+_COMPANION_TOKENS = 4 * PAGE_TOKENS
 """Prompt and reply of who goes on meanwhile."""
 _MOST_STEPS = 1000
 _LEAST_S = 1e-7
@@ -56,30 +57,46 @@ class ParkTimes:
 
 def time_parks_in_place(path: Path, options: LoadOptions, *, rounds: int) -> ParkTimes:
     """How much longer the plan of a step takes that parks or restores. Raises as loading does."""
-    with open_rig(path, _options(options, rounds)) as rig:
-        return _time(rig, rounds, lambda step: step.plan_s)
+    lengths = _lengths(path, rounds)
+    with open_rig(path, _options(options, lengths)) as rig:
+        return _time(rig, lengths, rounds, lambda step: step.plan_s)
 
 
 def time_parks_by_copy(path: Path, options: LoadOptions, *, rounds: int) -> ParkTimes:
     """How much longer a step takes whose copy must land before it. Raises as loading does."""
-    options = replace(_options(options, rounds), test_preempt_copy=True, preempt_async=False)
+    lengths = _lengths(path, rounds)
+    options = replace(_options(options, lengths), test_preempt_copy=True, preempt_async=False)
     with open_rig(path, options) as rig:
-        return _time(rig, rounds, lambda step: step.step_s - step.run_s)
+        return _time(rig, lengths, rounds, lambda step: step.step_s - step.run_s)
 
 
-def _options(options: LoadOptions, rounds: int) -> LoadOptions:
+@dataclass(frozen=True, slots=True)
+class _Lengths:
+    """Tokens of the sequence that is parked."""
+
+    prompt: int
+    reply: int
+
+
+def _lengths(path: Path, rounds: int) -> _Lengths:
+    window = inspect_model(path, path.stem).context_tokens
+    reply = rounds * _TOKENS_A_ROUND
+    prompt = min(_MOST_TOKENS, window - reply)
+    if prompt < PAGE_TOKENS:
+        raise ModelUnavailable(
+            f"the model's window has {window} tokens, too few to measure {rounds} parks"
+        )
+    return _Lengths(prompt, reply)
+
+
+def _options(options: LoadOptions, lengths: _Lengths) -> LoadOptions:
     """A pool for the sequence and its companion and no more: whoever comes in meanwhile takes the pages it left."""
-    pool_tokens = _MOST_TOKENS + rounds * _TOKENS_A_ROUND + _COMPANION_TOKENS + 2 * PAGE_TOKENS
+    pool_tokens = lengths.prompt + lengths.reply + _COMPANION_TOKENS + PAGE_TOKENS
     return replace(options, pool_tokens=pool_tokens, parallel=3, preempt_ram_mib=-1)
 
 
-def _time(rig: StepRig, rounds: int, seconds: Seconds) -> ParkTimes:
-    reply = rounds * _TOKENS_A_ROUND
-    length = min(_MOST_TOKENS, rig.window_tokens - reply - _COMPANION_TOKENS - 2 * PAGE_TOKENS)
-    if length < PAGE_TOKENS:
-        raise ModelUnavailable(
-            f"the model's window has {rig.window_tokens} tokens, too few to measure {rounds} parks"
-        )
+def _time(rig: StepRig, lengths: _Lengths, rounds: int, seconds: Seconds) -> ParkTimes:
+    length, reply = lengths.prompt, lengths.reply
     seq = rig.add(length, reply, seed=0)
     parks: list[MoveTime] = []
     restores: list[MoveTime] = []
@@ -88,7 +105,7 @@ def _time(rig: StepRig, rounds: int, seconds: Seconds) -> ParkTimes:
         rig.read_prompts()
         park = ParkNow(request_id=seq.request_id)
         parks.append(_move(rig, park, _Way(seq, SeqStatus.PARKED), seconds))
-        _overwrite(rig, length + reply, seed=index + 2)
+        _overwrite(rig, length + reply - 1, seed=index + 2)
         resume = ResumeNext(request_id=seq.request_id)
         restores.append(_move(rig, resume, _Way(seq, SeqStatus.RUNNING), seconds))
         rig.end(companion)
