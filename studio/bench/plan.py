@@ -54,7 +54,7 @@ class ChatLoad:
         return replace(self, num_chats=1, reply_tokens=1)
 
 
-QUICK_LOAD = ChatLoad(prompt_words=80, reply_tokens=120, tight_pool_tokens=416)
+QUICK_LOAD = ChatLoad(prompt_words=20, reply_tokens=120, tight_pool_tokens=416)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,7 +39,7 @@ def test_a_file_that_is_something_else_is_told_and_kept(tmp_path: Path, text: st
     file = tmp_path / "calibrations.json"
     file.write_text(text)
     store = CalibrationStore(file)
-    with pytest.raises(StudioError, match="cannot be read .*delete the file"):
+    with pytest.raises(StudioError, match=r"cannot be read .*delete the file"):
         store.find(KEY)
     with pytest.raises(StudioError, match="cannot be read"):
         store.save(KEY, Calibration())
