@@ -6,6 +6,7 @@ What is being measured goes to standard error, figures to standard output. Torch
 from __future__ import annotations
 
 import platform
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -68,6 +69,8 @@ def run_bench(
     plan: BenchPlan, wishes: BenchWishes, store: CalibrationStore, key: CalibrationKey
 ) -> int:
     """Measure and print; the exit code. Raises StudioError, EngineError or OSError when that cannot be done."""
+    # Ended like by Ctrl+C, so that no server that it started is left behind.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     surroundings = describe_surroundings(plan)
     if not wishes.as_json:
         sys.stdout.write(surroundings.lines())

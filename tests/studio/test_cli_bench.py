@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import stat
 import subprocess
 import sys
@@ -81,29 +80,36 @@ def test_a_model_that_was_not_measured_is_told_with_the_remedy(
 
 
 @pytest.mark.slow
-def test_all_of_it_on_the_tiny_model(tmp_path: Path) -> None:
-    """Servers, a stand-in for llama-server that is another Layby, a calibration, and the simulator on it."""
+def test_scenarios_and_a_calibration_on_the_tiny_model(tmp_path: Path) -> None:
+    model = write_tiny_gguf(tmp_path)
+    report = measured(f"-m {model} --parts machine,steps,parks,scenarios --calibrate")
+    assert list(report) == ["machine", "steps", "parks", "scenarios"]
+    assert report["machine"]["memory, read"] > 0
+    assert report["steps"]["decode, 4 at once"] > 0
+    assert report["parks"]["park in place"] > 0
+    scenarios = report["scenarios"]
+    for name in ("overflow", "fits", "one after another"):
+        assert scenarios[f"layby, {name}: completed"] == 4
+    for name in ("overflow by the simulator's bound", "overflow by one after another"):
+        assert scenarios[name] > 0
+    assert find_paths().calibrations_file.is_file()
+    simulated = ["simulate", "--calibrated", "-m", str(model), "--cpu-variant", "torch"]
+    assert main([*simulated, "--policies", "fcfs", "--seeds", "1"]) == 0
+
+
+@pytest.mark.full
+@pytest.mark.timeout(900)
+def test_starting_gaps_and_a_comparison_on_the_tiny_model(tmp_path: Path) -> None:
+    """What stands in for llama-server is another Layby."""
     model = write_tiny_gguf(tmp_path)
     other = tmp_path / "llama-server"
     other.write_text(STAND_IN.format(python=sys.executable))
     other.chmod(other.stat().st_mode | stat.S_IXUSR)
-    report = json.loads(
-        run(
-            f"bench -m {model} --quick --calibrate --json --cpu-variant torch --threads 1 "
-            f"--parts machine,steps,parks,scenarios,gaps --against llama-server={other}".split()
-        )
-    )
-    parts = [part["part"] for part in report["parts"]]
-    assert parts == ["machine", "steps", "parks", "scenarios", "gaps"]
-    figures = {f["name"]: f for part in report["parts"] for f in part["figures"]}
-    for name in ("layby, overflow", "layby, fits", "llama-server, fits"):
-        assert figures[f"{name}: completed"]["median"] == 4
-    assert figures["layby, overflow: parks"]["median"] > 0
-    for name in ("overflow by the simulator's bound", "layby by llama-server, decode of one"):
-        assert figures[name]["median"] > 0
-    assert find_paths().calibrations_file.is_file()
-    simulated = ["simulate", "--calibrated", "-m", str(model), "--cpu-variant", "torch"]
-    assert main([*simulated, "--policies", "fcfs", "--seeds", "1"]) == 0
+    report = measured(f"-m {model} --parts start,scenarios,gaps --against llama-server={other}")
+    assert report["start"]["resident after loading"] > 0
+    assert report["scenarios"]["llama-server, fits: completed"] == 4
+    assert report["scenarios"]["layby by llama-server, decode of one"] > 0
+    assert "gaps" in report
 
 
 STAND_IN = """#!{python}
@@ -118,14 +124,13 @@ os.execv(sys.executable, [sys.executable, "-m", "studio", "serve", *given])
 """
 
 
-def run(arguments: list[str]) -> str:
-    process = subprocess.run(
-        [sys.executable, "-m", "studio", *arguments],
-        cwd=ROOT,
-        env={**os.environ},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def measured(arguments: str) -> dict[str, dict[str, float]]:
+    """The medians of a quick run, by part and name."""
+    command = [sys.executable, "-m", "studio", "bench", "--quick", "--json", *arguments.split()]
+    command += ["--cpu-variant", "torch", "--threads", "1"]
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert process.returncode == 0, process.stderr
-    return process.stdout
+    return {
+        part["part"]: {figure["name"]: figure["median"] for figure in part["figures"]}
+        for part in json.loads(process.stdout)["parts"]
+    }
