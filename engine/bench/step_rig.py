@@ -101,7 +101,8 @@ class StepRig:
         self.scheduler = _WatchedScheduler(model.scheduler.config)
         model.scheduler = self.scheduler
         self._live: dict[str, LiveRequest] = {}
-        self._arrivals = 0
+        self.num_added = 0
+        """Requests so far."""
         self._stepper = Stepper(model, self._live, RateMeter(), time.perf_counter)
 
     @property
@@ -124,16 +125,16 @@ class StepRig:
         dice = Random(seed)
         size = self.model.tokenizer.vocab_size  # control tokens are its first or its last ones
         ids = tuple(dice.randrange(size // 4, size // 2) for _ in range(num_prompt))
-        self._arrivals += 1
+        self.num_added += 1
         request = Request(
-            request_id=f"bench{self._arrivals}",
+            request_id=f"bench{self.num_added}",
             origin=Origin.API,
             prompt=TokenIds(ids=ids),
             sampling=SamplingParams(temperature=0.0, seed=seed),
             max_tokens=num_reply,
             ignore_eos=True,
         )
-        live = LiveRequest(request, self._arrivals, time.perf_counter())
+        live = LiveRequest(request, self.num_added, time.perf_counter())
         live.generation = self.model.generation(live, ids)
         self._live[request.request_id] = live
         self._stepper.add(live)

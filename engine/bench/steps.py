@@ -106,15 +106,21 @@ def survey_options(options: LoadOptions, plan: StepPlan) -> LoadOptions:
 
 
 def survey_steps(rig: StepRig, plan: StepPlan) -> StepSurvey:
-    """Time prompts, then decoding. The rig's pool must have the plan's size."""
-    rig.add(plan.context_tokens, 2, seed=0)
+    """Time prompts, then decoding. The rig's pool must have the plan's size; may be called again and again."""
+    first = rig.num_added  # prompts of an earlier survey would be found again instead of read
+    rig.add(plan.context_tokens, 2, seed=first)
     rig.read_prompts()  # the first steps find everything cold
     rig.clear()
-    prompts = tuple(_read_alone(rig, plan.context_tokens, seed + 1) for seed in range(plan.prompts))
-    decodes = {rows: _decode(rig, plan, [plan.context_tokens] * rows) for rows in plan.batches}
-    long_prompt = _read_alone(rig, plan.long_tokens, plan.prompts + 1)
-    others = [*long_prompt, *_decode(rig, plan, [plan.long_tokens], first_seed=plan.prompts + 1)]
-    others += _decode(rig, plan, [_ROUND_TOKENS])
+    seeds = range(first + 1, first + 1 + plan.prompts)
+    prompts = tuple(_read_alone(rig, plan.context_tokens, seed) for seed in seeds)
+    decodes = {
+        rows: _decode(rig, plan, [plan.context_tokens] * rows, first_seed=seeds[0])
+        for rows in plan.batches
+    }
+    last = first + plan.prompts + max(plan.batches)
+    long_prompt = _read_alone(rig, plan.long_tokens, last)
+    others = [*long_prompt, *_decode(rig, plan, [plan.long_tokens], first_seed=last)]
+    others += _decode(rig, plan, [_ROUND_TOKENS], first_seed=last)
     return StepSurvey(plan.context_tokens, prompts, decodes, tuple(others))
 
 
@@ -133,7 +139,7 @@ def _read_alone(rig: StepRig, num_tokens: int, seed: int) -> tuple[StepTime, ...
 
 
 def _decode(
-    rig: StepRig, plan: StepPlan, contexts: list[int], *, first_seed: int = 1
+    rig: StepRig, plan: StepPlan, contexts: list[int], *, first_seed: int
 ) -> tuple[StepTime, ...]:
     """Decode sequences of these lengths together. Prompts read before are found again, so this costs little."""
     for index, tokens in enumerate(contexts):
