@@ -65,7 +65,7 @@ def time_parks_in_place(path: Path, options: LoadOptions, *, rounds: int) -> Par
 def time_parks_by_copy(path: Path, options: LoadOptions, *, rounds: int) -> ParkTimes:
     """How much longer a step takes whose copy must land before it. Raises as loading does."""
     lengths = _lengths(path, rounds)
-    options = replace(_options(options, lengths), test_preempt_copy=True, preempt_async=False)
+    options = replace(_options(options, lengths), test_preempt_copy=True)
     with open_rig(path, options) as rig:
         return _time(rig, lengths, rounds, lambda step: step.step_s - step.run_s)
 
@@ -92,7 +92,9 @@ def _lengths(path: Path, rounds: int) -> _Lengths:
 def _options(options: LoadOptions, lengths: _Lengths) -> LoadOptions:
     """A pool for the sequence and its companion and no more: whoever comes in meanwhile takes the pages it left."""
     pool_tokens = lengths.prompt + lengths.reply + _COMPANION_TOKENS + PAGE_TOKENS
-    return replace(options, pool_tokens=pool_tokens, parallel=3, preempt_ram_mib=-1)
+    return replace(
+        options, pool_tokens=pool_tokens, parallel=3, preempt_ram_mib=-1, preempt_async=False
+    )
 
 
 def _time(rig: StepRig, lengths: _Lengths, rounds: int, seconds: Seconds) -> ParkTimes:

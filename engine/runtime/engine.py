@@ -232,14 +232,14 @@ class Engine:
     # Requests.
 
     def _accept(self, request: Request) -> list[EngineEvent]:
-        if self._model is None:
-            error = ModelUnavailable("no model is loaded; load one and ask again")
-            return [Failed(request_id=request.request_id, error=error, partial=False)]
         self._arrivals += 1
         live = LiveRequest(request, self._arrivals, self._clock())
         self._live[request.request_id] = live
         if (refusal := self._groups.join(live)) is not None:
             return self._fail(live, refusal)
+        if self._model is None:
+            error = ModelUnavailable("no model is loaded; load one and ask again")
+            return self._refuse(live, error)
         self._intake.prepare(self._model.prepare_task(live))
         return []
 
@@ -340,6 +340,7 @@ class Engine:
         for message in tuple(self._pending):
             if isinstance(message, Abort) and (submit := self._pending_submit(message.request_id)):
                 self._pending.remove(submit)
+                self._groups.miss(submit.request)
                 now_s = self._clock()
                 usage = LiveRequest(submit.request, 0, now_s).usage(now_s)
                 events.append(
@@ -361,7 +362,7 @@ class Engine:
     def _drop_model(self, error: EngineError) -> list[EngineEvent]:
         """Free the model; whoever it served is told `error`."""
         events = [event for live in tuple(self._live.values()) for event in self._fail(live, error)]
-        self._groups.clear()
+        self._groups.end_all(error)
         if self._model is not None:
             self._model.close()
         self._model = self._stepper = None

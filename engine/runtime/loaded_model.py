@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from engine.api import Chat, LoadModel, LoadOptions, ModelInfo
-from engine.core.config import PAGE_TOKENS, SchedulerConfig
+from engine.core.config import PAGE_TOKENS, ParkMemory, SchedulerConfig
 from engine.core.scheduler import Scheduler
 from engine.core.types import Sequence
 from engine.formats.checkpoint import inspect_model, open_checkpoint
@@ -16,7 +16,7 @@ from engine.runtime.intake import PrepareTask
 from engine.runtime.live_request import Generation, LiveRequest
 from engine.runtime.messages import CopyDone
 from engine.runtime.model_runner import ModelRunner
-from engine.runtime.page_copier import PageCopier
+from engine.runtime.page_copier import PageCopier, choose_copies
 from engine.runtime.park_plan import lowered_budget, make_knobs, mib_of
 from engine.runtime.sampler import Sampler
 from engine.text.chat_template import ChatTemplate, load_chat_template
@@ -32,7 +32,7 @@ class LoadedModel:
     """Made by `load`; `close` frees weights and pool."""
 
     options: LoadOptions
-    """As they hold now: budget and policy may be changed while requests run."""
+    """As they hold now: budget and policy may be changed while requests run, and parks may turn out not to be async."""
     info: ModelInfo
     tokenizer: Tokenizer
     template: ChatTemplate
@@ -72,8 +72,12 @@ class LoadedModel:
             park=runner.plan.park,
             knobs=knobs,
         )
-        copier = PageCopier(runner.pool, on_copy)
-        return cls(command.options, info, tokenizer, template, runner, copier, Scheduler(config))
+        park = runner.plan.park
+        options = command.options
+        if park.memory is ParkMemory.COPIED:
+            options = replace(options, preempt_async=park.is_async)
+        copier = PageCopier(choose_copies(runner.pool, is_async=park.is_async), on_copy)
+        return cls(options, info, tokenizer, template, runner, copier, Scheduler(config))
 
     def prepare_task(self, live: LiveRequest) -> PrepareTask:
         """What the intake worker needs for this request's prompt."""
@@ -122,6 +126,12 @@ class LoadedModel:
             case SetVictimPolicy(name=name):
                 self.options = replace(self.options, preempt_policy=name)
         self.scheduler.steer(command, now_s)
+
+    def settle_for_waiting(self) -> None:
+        """Requests whose host memory could not be pinned are parked within the step from now on."""
+        for request_id in self.copier.take_awaited():
+            self.scheduler.buffer_is_pageable(request_id)
+            self.options = replace(self.options, preempt_async=False)
 
     def close(self) -> None:
         """Free weights, pool and host buffers."""
