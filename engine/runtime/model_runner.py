@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -44,6 +44,7 @@ AUTO = "auto"
 TORCH = "torch"
 NATIVE = "native"
 """The values of `cpu_variant` that name no instruction set."""
+Wrapped = TypeVar("Wrapped", bound=Compute)
 _RESERVE_BYTES = 256 << 20
 """Memory left to the system and to the step's own buffers."""
 _DEVICE_RESERVE_BYTES = 512 << 20
@@ -131,6 +132,17 @@ class ModelRunner:
         if self._compute is None:
             raise ModelUnavailable("the model was unloaded")
         self._compute.set_threads(threads)
+
+    def wrap_compute(self, wrap: Callable[[Compute], Wrapped]) -> Wrapped:
+        """Let what `wrap` makes of the compiled model run the steps from now on, so that they can be measured.
+
+        Raises ModelUnavailable after `close`.
+        """
+        if self._compute is None:
+            raise ModelUnavailable("the model was unloaded")
+        wrapped = wrap(self._compute)
+        self._compute = wrapped
+        return wrapped
 
     @property
     def pool(self) -> Pages:
