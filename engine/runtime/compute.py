@@ -45,6 +45,10 @@ class Compute(Protocol):
     """A compiled model."""
 
     @property
+    def compute_id(self) -> str:
+        """Names all that a page's content depends on besides weights and tokens: kernels, layout, kind of numbers."""
+
+    @property
     def inexact_ops(self) -> tuple[str, ...]:
         """Ops found not row-invariant on this machine; empty where byte-exact concurrency holds."""
 

@@ -63,6 +63,8 @@ class ModelRunner:
         self.window_tokens = min(spec.context_tokens, self.num_pages * PAGE_TOKENS)
         """Most tokens one sequence may hold."""
         self.page_bytes = plan.park.page_bytes
+        self.compute_id = compute.compute_id
+        """What the content of pages depends on besides the weights and the tokens."""
         self.inexact_ops = compute.inexact_ops
         """Ops found not row-invariant on this machine; empty where byte-exact concurrency holds."""
         self._compute: Compute | None = compute
@@ -135,6 +137,22 @@ class ModelRunner:
             (page for row in rows for page in _pages_written(row)),
             lambda: free_bytes(arena.pages.device),
         )
+
+    def view_pages(self, pages: Sequence[int]) -> list[np.ndarray]:
+        """The bytes of each page: where they lie if that is host memory, else copies."""
+        pool = self.pool
+        if pool.device.type == "cpu":
+            memory = pool.numpy()
+            return [memory[page] for page in pages]
+        index = torch.tensor(pages, dtype=torch.int64, device=pool.device)
+        return list(pool.index_select(0, index).cpu().numpy())
+
+    def fill_pages(self, pages: Sequence[int], content: np.ndarray) -> None:
+        """Write bytes [pages, page_bytes] into pages. Raises MemoryError when the system has no memory left."""
+        arena = self._open_arena()
+        arena.commit(pages, lambda: free_bytes(arena.pages.device))
+        index = torch.tensor(pages, dtype=torch.int64, device=arena.pages.device)
+        arena.pages.index_copy_(0, index, torch.from_numpy(content).to(arena.pages.device))
 
     def give_back(self, pages: Iterable[int]) -> None:
         """Return the memory of pages whose content is worthless to the system."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from engine.core.parked import CopyWay, PageCopy
+from engine.core.parked import CopyWay, PageCopy, SavedPage
 from engine.runtime.messages import CopyDone
 
 Buffers = dict[int, np.ndarray]
@@ -51,6 +51,10 @@ class PageCopier:
         except MemoryError:
             return False
         return True
+
+    def view_saved(self, saved: Iterable[SavedPage]) -> list[np.ndarray]:
+        """The bytes of pages where they were copied to, as long as they are kept there."""
+        return [self._buffers[one.buffer_id][one.slot] for one in saved]
 
     def give_back(self, buffer_ids: Iterable[int]) -> None:
         """Free buffers; one that was never made is passed over."""

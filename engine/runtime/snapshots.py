@@ -76,6 +76,7 @@ class SnapshotMaker:
             parked=scheduler.num_parked,
             parks=scheduler.park_usage(),
             runs=self._runs,
+            saved_ids=model.disk.earlier_ids if model.disk is not None else (),
             tokens_per_s=self._rate.rate(now_s),
         )
 

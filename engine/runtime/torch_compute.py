@@ -41,13 +41,23 @@ class TorchBackend:
         sizes = TorchLimits(
             max_rows=limits.rows, max_outputs=limits.outputs, max_positions=limits.positions
         )
-        return TorchCompute(compile_program(model.program, weights, pool, sizes))
+        executable = compile_program(model.program, weights, pool, sizes)
+        return TorchCompute(executable, self._compute_id())
+
+    def _compute_id(self) -> str:
+        device = self.device
+        if device.type == "cuda":
+            chip = torch.cuda.get_device_name(device)
+        else:
+            chip = torch.backends.cpu.get_cpu_capability()
+        return f"torch {torch.__version__} {device.type} {chip} {self._type}"
 
 
 class TorchCompute:
     """Implements `compute.Compute`."""
 
-    def __init__(self, executable: TorchExecutable) -> None:
+    def __init__(self, executable: TorchExecutable, compute_id: str) -> None:
+        self.compute_id = compute_id
         self._executable: TorchExecutable | None = executable
         self.inexact_ops = find_inexact_ops(executable)
 
