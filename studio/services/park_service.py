@@ -5,8 +5,9 @@ GUI thread, no Qt. A model that is loaded later brings the settings with it; thi
 
 from __future__ import annotations
 
-from engine.api import EngineState, ModelChanged
+from engine.api import DiskTrouble, EngineState, ModelChanged
 from engine.client import EngineClient
+from engine.errors import ParkDiskFailed
 from engine.runs import SetParkBudget, SetVictimPolicy
 from studio.models.notices import Notice, NoticeAction, NoticeLevel
 from studio.models.settings import Settings
@@ -31,6 +32,7 @@ class ParkService:
         self._disconnects = (
             settings.changed.connect(self._on_settings),
             client.on_model_changed(self._on_model),
+            client.on_disk_trouble(self._on_disk_trouble),
         )
 
     def close(self) -> None:
@@ -50,10 +52,14 @@ class ParkService:
         self._notices.resolve(BUDGET_LOWERED)
         if event.state is not EngineState.READY:
             return
+        self._notices.resolve(ParkDiskFailed.code)
         wanted = self._settings.settings.park.ram_mib
         budget = self._client.snapshot().parks.budget_bytes
         if wanted > 0 and 0 <= budget < _bytes(wanted):
             self._notices.show(_lowered(wanted, budget // _MIB))
+
+    def _on_disk_trouble(self, event: DiskTrouble) -> None:
+        self._notices.report(event.error)
 
 
 def _bytes(mib: int) -> int:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +16,6 @@ from engine.api import (
     Failed,
     Finished,
     FinishReason,
-    Origin,
     Parked,
     Request,
     Restored,
@@ -26,7 +27,9 @@ from engine.api import (
 from engine.errors import ParkDiskFailed, ResumeRefused, Suspended
 from engine.factory import create_engine
 from engine.runs import ForgetSaved, ParkCause, ParkNow, ResumeNext, Suspend
-from engine.runtime.disk.state_folder import SUFFIX
+from engine.runtime.disk.saved_state import SavedState
+from engine.runtime.disk.state_file import read_state, write_state
+from engine.runtime.disk.state_folder import SUFFIX, StateFolder
 from engine.runtime.engine import Engine
 from fakes.listening import Ear, run_all
 from fakes.parking_rig import ask, assert_nothing_is_held, inside, load, settled, tokens_alone
@@ -82,6 +85,7 @@ def park(engine: EnginePort, request: Request, *, at_token: int = PARKED_AT) -> 
     engine.submit(request)
     ear.wait_for(lambda event: isinstance(event, Parked), "the park")
     stop()
+    ear.close()
     return ear
 
 
@@ -152,3 +156,310 @@ def test_a_parked_request_goes_on_in_another_engine_with_the_tokens_of_an_undist
     assert end.usage.num_parks == 1
     assert end.usage.num_recomputes == 0, "its pages were used again"
     assert files(tmp_path) == []
+
+
+def test_pages_of_the_file_are_used_and_only_the_last_tokens_are_computed_again(
+    engine: Engine, tmp_path: Path, model_path: Path
+) -> None:
+    options = {"pool_tokens": LONG, "preempt_disk": tmp_path, "batch_tokens": 16}
+    load(engine, model_path, **options)
+    park(engine, durable(), at_token=100)
+    wait_on_disk(engine, tmp_path)
+    load(engine, model_path, **options)
+    ear = run_all(engine, [comeback()])
+    (back,) = (event for event in ear.events if isinstance(event, Restored))
+    assert back.recomputed_tokens == 0
+    progress = [event for event in ear.of(ID) if type(event).__name__ == "PromptProgress"]
+    assert len(progress) <= 2, "no more than a page of 32 tokens, 16 a step"
+    inside(engine).scheduler.check()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_running_request_is_kept_when_its_model_is_loaded_again(
+    engine: Engine, tmp_path: Path, model_path: Path, way: str
+) -> None:
+    options = {"pool_tokens": LONG, "preempt_disk": tmp_path, **WAYS[way]}
+    load(engine, model_path, **options)
+    (alone,) = tokens_alone(engine, [durable()]).values()
+    ear = Ear(engine)
+    engine.submit(durable())
+    ear.wait_until(lambda: len(ear.tokens(ID)) > 40)
+    load(engine, model_path, **options)
+    end = ear.wait_end(ID)
+    ear.close()
+    assert isinstance(end, Failed)
+    assert isinstance(end.error, Suspended)
+    back = run_all(engine, [comeback()])
+    assert [*resumed(back).token_ids, *back.tokens(ID)] == alone
+    assert ear.tokens(ID) == list(resumed(back).token_ids)
+    assert files(tmp_path) == []
+    assert_nothing_is_held(engine)
+
+
+def test_requests_in_every_state_are_kept_and_all_go_on(
+    engine: Engine, tmp_path: Path, model_path: Path
+) -> None:
+    options = {"preempt_disk": tmp_path, "parallel": 3}
+    requests = [ask(f"r{n}", is_durable=True) for n in range(5)]
+    load(engine, model_path, pool_tokens=LONG)
+    alone = tokens_alone(engine, requests)
+    load(engine, model_path, **options)
+    ear = Ear(engine)
+    for request in requests:
+        engine.submit(request)
+    ear.wait_for(lambda event: isinstance(event, Parked) and event.place > 0)
+    engine.control(UnloadModel())
+    ends = [ear.wait_end(request.request_id) for request in requests]
+    ear.close()
+    kept = [one for one in ends if isinstance(one, Failed) and isinstance(one.error, Suspended)]
+    assert len(kept) >= 4, "whoever is in line is kept; one may have finished"
+    load(engine, model_path, **options)
+    back_ids = [end.request_id for end in kept]
+    assert sorted(engine.snapshot().saved_ids) == back_ids
+    again = [ask(one, is_durable=True, resumes=True) for one in back_ids]
+    back = run_all(engine, again)
+    for request_id in back_ids:
+        (event,) = (one for one in back.of(request_id) if isinstance(one, Resumed))
+        assert list(event.token_ids) == ear.tokens(request_id)
+        assert [*event.token_ids, *back.tokens(request_id)] == alone[request_id]
+    assert engine.snapshot().saved_ids == ()
+    assert_nothing_is_held(engine)
+
+
+def test_a_reply_beyond_the_window_goes_on_after_a_shift(
+    engine: Engine, tmp_path: Path, model_path: Path
+) -> None:
+    options = {"preempt_disk": tmp_path, "context_shift": True}
+    request = ask(ID, max_tokens=450, is_durable=True, stop=("\x00never",))
+    load(engine, model_path, **options)
+    alone = run_all(engine, [request])
+    before = park(engine, request, at_token=350)
+    wait_on_disk(engine, tmp_path)
+    load(engine, model_path, **options)
+    back = run_all(engine, [comeback()])
+    assert [*resumed(back).token_ids, *back.tokens(ID)] == alone.tokens(ID)
+    assert resumed(back).text == before.text(ID)
+    assert resumed(back).text + back.text(ID) == alone.text(ID)
+
+
+def test_a_stop_string_is_found_across_the_break(
+    engine: Engine, tmp_path: Path, model_path: Path
+) -> None:
+    options = {"pool_tokens": LONG, "preempt_disk": tmp_path}
+    load(engine, model_path, **options)
+    plain = run_all(engine, [durable()]).text(ID)
+    request = durable(stop=(plain[60:75],))
+    alone = run_all(engine, [request])
+    end = alone.wait_end(ID)
+    assert isinstance(end, Finished)
+    assert end.reason is FinishReason.STOP
+    for at_token in range(end.usage.completion_tokens - 12, end.usage.completion_tokens, 4):
+        before = park(engine, request, at_token=at_token)
+        wait_on_disk(engine, tmp_path)
+        load(engine, model_path, **options)
+        back = run_all(engine, [comeback()])
+        assert before.text(ID) + back.text(ID) == alone.text(ID)
+        assert back.wait_end(ID).reason is FinishReason.STOP  # type: ignore[union-attr]
+
+
+def test_the_file_goes_when_the_request_comes_back_or_is_aborted(
+    engine: Engine, tmp_path: Path, model_path: Path
+) -> None:
+    load(engine, model_path, pool_tokens=LONG, preempt_disk=tmp_path)
+    park(engine, durable())
+    wait_on_disk(engine, tmp_path)
+    ear = Ear(engine)
+    engine.control(ResumeNext(request_id=ID))
+    ear.wait_end(ID)
+    ear.close()
+    assert settled_without_files(engine, tmp_path)
+    park(engine, durable())
+    wait_on_disk(engine, tmp_path)
+    engine.abort(ID)
+    assert settled_without_files(engine, tmp_path)
+    assert_nothing_is_held(engine)
+
+
+def settled_without_files(engine: Engine, folder: Path) -> bool:
+    for _ in range(1000):
+        settled(engine)
+        if not files(folder):
+            return True
+    return False
+
+
+def test_another_model_is_refused_by_name_and_the_state_waits_for_its_own(
+    engine: Engine, tmp_path: Path, model_path: Path
+) -> None:
+    folder = tmp_path / "parked"
+    options = {"pool_tokens": LONG, "preempt_disk": folder}
+    load(engine, model_path, **options)
+    (alone,) = tokens_alone(engine, [durable()]).values()
+    park(engine, durable())
+    wait_on_disk(engine, folder)
+    other = write_tiny_gguf(tmp_path / "other", seed=8)
+    load(engine, other, **options)
+    end = run_all(engine, [comeback()]).wait_end(ID)
+    assert isinstance(end, Failed)
+    assert isinstance(end.error, ResumeRefused)
+    assert "parked on tiny (SHA-256" in str(end.error)
+    assert not end.partial
+    load(engine, model_path, **options)
+    back = run_all(engine, [comeback()])
+    assert [*resumed(back).token_ids, *back.tokens(ID)] == alone
+
+
+def test_pages_of_another_back_end_are_not_used_and_the_tokens_are_the_same(
+    engine: Engine, tmp_path: Path, model_path: Path
+) -> None:
+    options = {"pool_tokens": LONG, "preempt_disk": tmp_path}
+    load(engine, model_path, **options)
+    (alone,) = tokens_alone(engine, [durable()]).values()
+    park(engine, durable())
+    wait_on_disk(engine, tmp_path)
+    saved = read_state(tmp_path / f"{ID}{SUFFIX}")
+    assert saved.state.num_pages >= 2
+    strange = replace(saved.state, compute="another back end")
+    with (tmp_path / f"{ID}{SUFFIX}").open("wb") as file:
+        write_state(file, strange, list(saved.pages ^ 0x5A), lambda: True)
+    load(engine, model_path, **options)
+    back = run_all(engine, [comeback()])
+    (event,) = (one for one in back.events if isinstance(one, Restored))
+    assert event.recomputed_tokens > PARKED_AT
+    assert [*resumed(back).token_ids, *back.tokens(ID)] == alone
+
+
+def test_only_durable_requests_are_written(
+    engine: Engine, tmp_path: Path, model_path: Path
+) -> None:
+    load(engine, model_path, preempt_disk=tmp_path)
+    ear = run_all(engine, [ask(f"r{n}") for n in range(4)])
+    assert any(isinstance(event, Parked) for event in ear.events)
+    assert files(tmp_path) == []
+
+
+def test_a_state_that_comes_back_before_it_is_written_is_dropped(
+    engine: Engine, tmp_path: Path, model_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_end, write = threading.Event(), StateFolder.write
+
+    def slow_write(folder: StateFolder, state: SavedState, pages: Any, is_wanted: Any) -> Any:
+        half = write(folder, state, pages, lambda: True)
+        assert may_end.wait(60)
+        return half
+
+    monkeypatch.setattr(StateFolder, "write", slow_write)
+    load(engine, model_path, pool_tokens=LONG, preempt_disk=tmp_path)
+    park(engine, durable())
+    ear = Ear(engine)
+    engine.control(ResumeNext(request_id=ID))
+    ear.wait_for(lambda event: isinstance(event, Restored))
+    may_end.set()
+    ear.wait_end(ID)
+    assert settled_without_files(engine, tmp_path)
+    load(engine, model_path, pool_tokens=LONG, preempt_disk=tmp_path)
+    assert engine.snapshot().saved_ids == ()
+
+
+def test_a_full_disk_is_told_once_and_parking_goes_on(
+    engine: Engine, tmp_path: Path, model_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_args: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    load(engine, model_path, preempt_disk=tmp_path)
+    monkeypatch.setattr(StateFolder, "write", full)
+    ear = run_all(engine, [ask(f"r{n}", is_durable=True) for n in range(4)])
+    assert all(isinstance(ear.wait_end(f"r{n}"), Finished) for n in range(4))
+    assert sum(isinstance(event, Parked) for event in ear.events) > 1
+    (trouble,) = (event for event in ear.events if isinstance(event, DiskTrouble))
+    assert "No space left" in str(trouble.error)
+
+
+def test_a_folder_that_cannot_be_used_is_told_and_the_model_is_ready(
+    engine: Engine, tmp_path: Path, model_path: Path
+) -> None:
+    wrong = tmp_path / "a file"
+    wrong.write_text("not a folder")
+    ear = Ear(engine)
+    load(engine, model_path, preempt_disk=wrong)
+    trouble = ear.wait_for(lambda event: isinstance(event, DiskTrouble))
+    assert isinstance(trouble, DiskTrouble)
+    assert isinstance(trouble.error, ParkDiskFailed)
+    assert isinstance(run_all(engine, [durable()]).wait_end(ID), Finished)
+
+
+def test_one_folder_serves_one_engine(engine: Engine, tmp_path: Path, model_path: Path) -> None:
+    load(engine, model_path, preempt_disk=tmp_path)
+    second = create_engine()
+    ear = Ear(second)
+    load(second, model_path, preempt_disk=tmp_path)
+    trouble = ear.wait_for(lambda event: isinstance(event, DiskTrouble))
+    assert "another Layby" in str(trouble.error)  # type: ignore[attr-defined]
+    second.shutdown()
+
+
+def test_suspending_keeps_a_running_request_and_forgetting_deletes_it(
+    engine: Engine, tmp_path: Path, model_path: Path
+) -> None:
+    options = {"pool_tokens": LONG, "preempt_disk": tmp_path}
+    load(engine, model_path, **options)
+    ear = Ear(engine)
+    engine.submit(durable())
+    ear.wait_until(lambda: len(ear.tokens(ID)) > 40)
+    engine.control(Suspend(request_id=ID))
+    engine.abort(ID)  # what a client does that leaves its stream
+    end = ear.wait_end(ID)
+    assert isinstance(end, Failed)
+    assert isinstance(end.error, Suspended)
+    assert files(tmp_path) == [f"{ID}{SUFFIX}"]
+    load(engine, model_path, **options)
+    engine.control(ForgetSaved(request_ids=(ID, "unknown")))
+    assert settled_without_files(engine, tmp_path)
+    assert engine.snapshot().saved_ids == ()
+
+
+def test_there_is_nothing_to_go_on_with(engine: Engine, tmp_path: Path, model_path: Path) -> None:
+    for options in ({}, {"preempt_disk": tmp_path}):
+        load(engine, model_path, **options)
+        end = run_all(engine, [comeback()]).wait_end(ID)
+        assert isinstance(end, Failed)
+        assert isinstance(end.error, ResumeRefused)
+        assert "no saved state" in str(end.error)
+
+
+def test_a_smaller_window_is_a_clear_error_and_the_state_stays(
+    engine: Engine, tmp_path: Path, model_path: Path
+) -> None:
+    load(engine, model_path, pool_tokens=LONG, preempt_disk=tmp_path)
+    park(engine, durable(), at_token=120)
+    wait_on_disk(engine, tmp_path)
+    load(engine, model_path, pool_tokens=64, preempt_disk=tmp_path)
+    end = run_all(engine, [comeback()]).wait_end(ID)
+    assert isinstance(end, Failed)
+    assert "larger context" in str(end.error)
+    assert files(tmp_path) == [f"{ID}{SUFFIX}"]
+
+
+def test_who_goes_on_while_the_pool_is_full_waits_his_turn_in_line(
+    engine: Engine, tmp_path: Path, model_path: Path
+) -> None:
+    load(engine, model_path, pool_tokens=LONG, preempt_disk=tmp_path)
+    (alone,) = tokens_alone(engine, [durable()]).values()
+    park(engine, durable(), at_token=120)
+    wait_on_disk(engine, tmp_path)
+    load(engine, model_path, preempt_disk=tmp_path)
+    ear = Ear(engine)
+    others = [ask(f"r{n}") for n in range(3)]
+    for request in others:
+        engine.submit(request)
+    ear.wait_until(lambda: len(ear.tokens("r2")) > 20)
+    engine.submit(comeback())
+    for request in [*others, comeback()]:
+        assert isinstance(ear.wait_end(request.request_id), Finished)
+    first = next(event for event in ear.of(ID) if not isinstance(event, Resumed))
+    if isinstance(first, Parked):
+        assert first.reason.cause is ParkCause.ON_DISK
+        assert first.place > 0
+    assert [*resumed(ear).token_ids, *ear.tokens(ID)] == alone
+    assert_nothing_is_held(engine)
