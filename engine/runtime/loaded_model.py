@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable
 from contextlib import suppress
@@ -40,6 +41,7 @@ from engine.text.chat_template import ChatTemplate, load_chat_template
 from engine.text.text_stream import TextStream
 from engine.text.tokenizer import Tokenizer, load_tokenizer
 
+_LOG = logging.getLogger(__name__)
 _KEPT_SHARE = 4
 """A context shift keeps the beginning of the prompt, as far as it is within a quarter of the window."""
 
@@ -102,6 +104,7 @@ class LoadedModel:
                 worker = DiskWorker(StateFolder.open(folder), files, on_done)
                 model.disk = DiskKeeper.start(worker, scheduler, runner, copier)
             except ParkDiskFailed as error:
+                _LOG.warning("%s", error)
                 model.disk_trouble = error
         return model
 

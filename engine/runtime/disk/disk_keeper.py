@@ -7,6 +7,7 @@ thrown away. The file goes when the request comes back or ends.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from concurrent.futures import TimeoutError as HashIsLate
 
@@ -29,6 +30,7 @@ from engine.runtime.messages import StateRead, StateWritten
 from engine.runtime.model_runner import ModelRunner
 from engine.runtime.page_copier import PageCopier
 
+_LOG = logging.getLogger(__name__)
 _HASH_WAIT_S = 10.0
 """So long the end of a model waits for its own hash, without which nothing can be kept."""
 
@@ -215,6 +217,7 @@ class DiskKeeper:
             f"parked chats cannot be kept in {folder} ({why}); they are kept in memory alone. Make room there or "
             "choose another folder"
         )
+        _LOG.warning("%s", error)
         return [DiskTrouble(error=error)]
 
 

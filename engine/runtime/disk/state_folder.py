@@ -72,8 +72,10 @@ class StateFolder:
         self._lock.release()
 
     def request_ids(self) -> tuple[str, ...]:
-        """Whose states are there. Raises OSError."""
-        names = sorted(path.name for path in self.path.glob(f"*{SUFFIX}"))
+        """Whose states are there; none where the folder cannot be read."""
+        names: list[str] = []
+        with contextlib.suppress(OSError):
+            names = sorted(path.name for path in self.path.glob(f"*{SUFFIX}"))
         return tuple(unquote(name.removesuffix(SUFFIX)) for name in names)
 
     def write(

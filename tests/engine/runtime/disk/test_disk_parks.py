@@ -2,44 +2,42 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from engine.api import (
-    DiskTrouble,
-    EnginePort,
     Failed,
     Finished,
     FinishReason,
     Parked,
-    Request,
     Restored,
     Resumed,
     SamplingParams,
     TokenDelta,
     UnloadModel,
 )
-from engine.errors import ParkDiskFailed, ResumeRefused, Suspended
+from engine.errors import Suspended
 from engine.factory import create_engine
-from engine.runs import ForgetSaved, ParkCause, ParkNow, ResumeNext, Suspend
-from engine.runtime.disk.saved_state import SavedState
-from engine.runtime.disk.state_file import read_state, write_state
-from engine.runtime.disk.state_folder import SUFFIX, StateFolder
+from engine.runs import ForgetSaved, ParkCause, ResumeNext, Suspend
+from engine.runtime.disk.state_folder import SUFFIX
 from engine.runtime.engine import Engine
+from fakes.disk_rig import (
+    ID,
+    LONG,
+    REPLY_TOKENS,
+    comeback,
+    durable,
+    files,
+    park,
+    resumed,
+    settled_without_files,
+    wait_on_disk,
+)
 from fakes.listening import Ear, run_all
-from fakes.parking_rig import ask, assert_nothing_is_held, inside, load, settled, tokens_alone
+from fakes.parking_rig import ask, assert_nothing_is_held, inside, load, tokens_alone
 from fakes.tiny_files import write_tiny_gguf
-
-ID = "chat-1-2"
-PARKED_AT = 70
-REPLY_TOKENS = 150
-LONG = 2048
-"""Tokens in a pool in which nobody is parked but by hand."""
 
 
 @pytest.fixture(scope="module")
@@ -53,55 +51,6 @@ def engine() -> Iterator[Engine]:
     assert isinstance(engine, Engine)
     yield engine
     engine.shutdown()
-
-
-def durable(**fields: object) -> Request:
-    return ask(ID, max_tokens=REPLY_TOKENS, is_durable=True, **fields)
-
-
-def comeback() -> Request:
-    """Asks for nothing but what the state on disk says."""
-    return ask(ID, max_tokens=1, sampling=SamplingParams(seed=99), is_durable=True, resumes=True)
-
-
-def files(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir() if not path.name.startswith(".layby"))
-
-
-def park(engine: EnginePort, request: Request, *, at_token: int = PARKED_AT) -> Ear:
-    """Ask, and park by hand once that many tokens are there."""
-    ear = Ear(engine)
-    heard = 0
-
-    def listen(events: tuple[object, ...]) -> None:
-        nonlocal heard
-        for event in events:
-            if isinstance(event, TokenDelta) and event.request_id == request.request_id:
-                heard += len(event.token_ids)
-                if heard == at_token:
-                    engine.control(ParkNow(request_id=request.request_id))
-
-    stop = engine.subscribe(listen)
-    engine.submit(request)
-    ear.wait_for(lambda event: isinstance(event, Parked), "the park")
-    stop()
-    ear.close()
-    return ear
-
-
-def wait_on_disk(engine: Engine, folder: Path) -> None:
-    """Until the engine thread has put the file in its place."""
-    done = threading.Event()
-    while not done.is_set():
-        settled(engine)
-        if files(folder) == [f"{ID}{SUFFIX}"]:
-            done.set()
-
-
-def resumed(ear: Ear) -> Resumed:
-    event = ear.wait_for(lambda event: isinstance(event, Resumed), "the comeback")
-    assert isinstance(event, Resumed)
-    return event
 
 
 WAYS: dict[str, dict[str, object]] = {
@@ -280,55 +229,6 @@ def test_the_file_goes_when_the_request_comes_back_or_is_aborted(
     assert_nothing_is_held(engine)
 
 
-def settled_without_files(engine: Engine, folder: Path) -> bool:
-    for _ in range(1000):
-        settled(engine)
-        if not files(folder):
-            return True
-    return False
-
-
-def test_another_model_is_refused_by_name_and_the_state_waits_for_its_own(
-    engine: Engine, tmp_path: Path, model_path: Path
-) -> None:
-    folder = tmp_path / "parked"
-    options = {"pool_tokens": LONG, "preempt_disk": folder}
-    load(engine, model_path, **options)
-    (alone,) = tokens_alone(engine, [durable()]).values()
-    park(engine, durable())
-    wait_on_disk(engine, folder)
-    other = write_tiny_gguf(tmp_path / "other", seed=8)
-    load(engine, other, **options)
-    end = run_all(engine, [comeback()]).wait_end(ID)
-    assert isinstance(end, Failed)
-    assert isinstance(end.error, ResumeRefused)
-    assert "parked on tiny (SHA-256" in str(end.error)
-    assert not end.partial
-    load(engine, model_path, **options)
-    back = run_all(engine, [comeback()])
-    assert [*resumed(back).token_ids, *back.tokens(ID)] == alone
-
-
-def test_pages_of_another_back_end_are_not_used_and_the_tokens_are_the_same(
-    engine: Engine, tmp_path: Path, model_path: Path
-) -> None:
-    options = {"pool_tokens": LONG, "preempt_disk": tmp_path}
-    load(engine, model_path, **options)
-    (alone,) = tokens_alone(engine, [durable()]).values()
-    park(engine, durable())
-    wait_on_disk(engine, tmp_path)
-    saved = read_state(tmp_path / f"{ID}{SUFFIX}")
-    assert saved.state.num_pages >= 2
-    strange = replace(saved.state, compute="another back end")
-    with (tmp_path / f"{ID}{SUFFIX}").open("wb") as file:
-        write_state(file, strange, list(saved.pages ^ 0x5A), lambda: True)
-    load(engine, model_path, **options)
-    back = run_all(engine, [comeback()])
-    (event,) = (one for one in back.events if isinstance(one, Restored))
-    assert event.recomputed_tokens > PARKED_AT
-    assert [*resumed(back).token_ids, *back.tokens(ID)] == alone
-
-
 def test_only_durable_requests_are_written(
     engine: Engine, tmp_path: Path, model_path: Path
 ) -> None:
@@ -336,67 +236,6 @@ def test_only_durable_requests_are_written(
     ear = run_all(engine, [ask(f"r{n}") for n in range(4)])
     assert any(isinstance(event, Parked) for event in ear.events)
     assert files(tmp_path) == []
-
-
-def test_a_state_that_comes_back_before_it_is_written_is_dropped(
-    engine: Engine, tmp_path: Path, model_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    may_end, write = threading.Event(), StateFolder.write
-
-    def slow_write(folder: StateFolder, state: SavedState, pages: Any, is_wanted: Any) -> Any:
-        half = write(folder, state, pages, lambda: True)
-        assert may_end.wait(60)
-        return half
-
-    monkeypatch.setattr(StateFolder, "write", slow_write)
-    load(engine, model_path, pool_tokens=LONG, preempt_disk=tmp_path)
-    park(engine, durable())
-    ear = Ear(engine)
-    engine.control(ResumeNext(request_id=ID))
-    ear.wait_for(lambda event: isinstance(event, Restored))
-    may_end.set()
-    ear.wait_end(ID)
-    assert settled_without_files(engine, tmp_path)
-    load(engine, model_path, pool_tokens=LONG, preempt_disk=tmp_path)
-    assert engine.snapshot().saved_ids == ()
-
-
-def test_a_full_disk_is_told_once_and_parking_goes_on(
-    engine: Engine, tmp_path: Path, model_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_args: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    load(engine, model_path, preempt_disk=tmp_path)
-    monkeypatch.setattr(StateFolder, "write", full)
-    ear = run_all(engine, [ask(f"r{n}", is_durable=True) for n in range(4)])
-    assert all(isinstance(ear.wait_end(f"r{n}"), Finished) for n in range(4))
-    assert sum(isinstance(event, Parked) for event in ear.events) > 1
-    (trouble,) = (event for event in ear.events if isinstance(event, DiskTrouble))
-    assert "No space left" in str(trouble.error)
-
-
-def test_a_folder_that_cannot_be_used_is_told_and_the_model_is_ready(
-    engine: Engine, tmp_path: Path, model_path: Path
-) -> None:
-    wrong = tmp_path / "a file"
-    wrong.write_text("not a folder")
-    ear = Ear(engine)
-    load(engine, model_path, preempt_disk=wrong)
-    trouble = ear.wait_for(lambda event: isinstance(event, DiskTrouble))
-    assert isinstance(trouble, DiskTrouble)
-    assert isinstance(trouble.error, ParkDiskFailed)
-    assert isinstance(run_all(engine, [durable()]).wait_end(ID), Finished)
-
-
-def test_one_folder_serves_one_engine(engine: Engine, tmp_path: Path, model_path: Path) -> None:
-    load(engine, model_path, preempt_disk=tmp_path)
-    second = create_engine()
-    ear = Ear(second)
-    load(second, model_path, preempt_disk=tmp_path)
-    trouble = ear.wait_for(lambda event: isinstance(event, DiskTrouble))
-    assert "another Layby" in str(trouble.error)  # type: ignore[attr-defined]
-    second.shutdown()
 
 
 def test_suspending_keeps_a_running_request_and_forgetting_deletes_it(
@@ -419,28 +258,6 @@ def test_suspending_keeps_a_running_request_and_forgetting_deletes_it(
     assert engine.snapshot().saved_ids == ()
 
 
-def test_there_is_nothing_to_go_on_with(engine: Engine, tmp_path: Path, model_path: Path) -> None:
-    for options in ({}, {"preempt_disk": tmp_path}):
-        load(engine, model_path, **options)
-        end = run_all(engine, [comeback()]).wait_end(ID)
-        assert isinstance(end, Failed)
-        assert isinstance(end.error, ResumeRefused)
-        assert "no saved state" in str(end.error)
-
-
-def test_a_smaller_window_is_a_clear_error_and_the_state_stays(
-    engine: Engine, tmp_path: Path, model_path: Path
-) -> None:
-    load(engine, model_path, pool_tokens=LONG, preempt_disk=tmp_path)
-    park(engine, durable(), at_token=120)
-    wait_on_disk(engine, tmp_path)
-    load(engine, model_path, pool_tokens=64, preempt_disk=tmp_path)
-    end = run_all(engine, [comeback()]).wait_end(ID)
-    assert isinstance(end, Failed)
-    assert "larger context" in str(end.error)
-    assert files(tmp_path) == [f"{ID}{SUFFIX}"]
-
-
 def test_who_goes_on_while_the_pool_is_full_waits_his_turn_in_line(
     engine: Engine, tmp_path: Path, model_path: Path
 ) -> None:
@@ -461,5 +278,23 @@ def test_who_goes_on_while_the_pool_is_full_waits_his_turn_in_line(
     if isinstance(first, Parked):
         assert first.reason.cause is ParkCause.ON_DISK
         assert first.place > 0
+    assert [*resumed(ear).token_ids, *ear.tokens(ID)] == alone
+    assert_nothing_is_held(engine)
+
+
+def test_a_pool_that_is_full_takes_what_pages_it_can_and_the_rest_is_computed(
+    engine: Engine, tmp_path: Path, model_path: Path
+) -> None:
+    load(engine, model_path, pool_tokens=LONG, preempt_disk=tmp_path)
+    (alone,) = tokens_alone(engine, [durable()]).values()
+    park(engine, durable(), at_token=140)
+    wait_on_disk(engine, tmp_path)
+    load(engine, model_path, preempt_disk=tmp_path, preempt_ram_mib=0)
+    ear = Ear(engine)
+    engine.submit(ask("big", max_tokens=150))
+    ear.wait_until(lambda: len(ear.tokens("big")) > 120)
+    engine.submit(comeback())
+    assert isinstance(ear.wait_end("big"), Finished)
+    assert isinstance(ear.wait_end(ID), Finished)
     assert [*resumed(ear).token_ids, *ear.tokens(ID)] == alone
     assert_nothing_is_held(engine)
