@@ -320,7 +320,10 @@ EngineEvent = RequestEvent | ModelChanged | DiskTrouble
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadModel:
-    """Replace the model. Requests alive end with ModelUnavailable; outcome arrives as ModelChanged."""
+    """Replace the model. Requests alive end with ModelUnavailable, those that are kept on disk with Suspended.
+
+    The outcome arrives as ModelChanged.
+    """
 
     path: Path
     name: str
@@ -329,7 +332,7 @@ class LoadModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnloadModel:
-    """Free the model, also while it is still loading. Requests alive end with ModelUnavailable."""
+    """Free the model, also while it is still loading. Requests alive end as with LoadModel."""
 
 
 Command = LoadModel | UnloadModel | Suspend | ForgetSaved | SteeringCommand

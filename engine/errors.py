@@ -118,9 +118,16 @@ class Suspended(EngineError):
 
 
 class ResumeRefused(EngineError):
-    """The state on disk is damaged, gone, or of another model; text sent before stays."""
+    """The state on disk is damaged, gone, or of another model; text sent before stays.
+
+    `is_lost`: no model can go on with it, and it is deleted.
+    """
 
     code = "resume_refused"
+
+    def __init__(self, message: str, *, is_lost: bool = False) -> None:
+        super().__init__(message)
+        self.is_lost = is_lost
 
 
 class ParkDiskFailed(EngineError):

@@ -11,7 +11,7 @@ import asyncio
 from engine.api import EngineState, ModelChanged
 from engine.client import EngineClient
 from engine.runs import ForgetSaved
-from studio.models.chat import ids_of_request
+from studio.models.chat import Conversation, ids_of_request
 from studio.models.errors import StoreError
 from studio.services.chat_service import ChatService
 from studio.services.notice_service import NoticeService
@@ -25,11 +25,15 @@ class ComebackService:
         self._chats = chats
         self._notices = notices
         self._tasks: set[asyncio.Task[None]] = set()
-        self._disconnect = client.on_model_changed(self._on_model)
+        self._disconnects = (
+            client.on_model_changed(self._on_model),
+            chats.chat_removed.connect(self._on_removed),
+        )
 
     async def close(self) -> None:
         """Listen no more."""
-        self._disconnect()
+        for disconnect in self._disconnects:
+            disconnect()
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -43,6 +47,13 @@ class ComebackService:
             task = asyncio.get_running_loop().create_task(self._bring_back(saved_ids))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
+
+    def _on_removed(self, chat: Conversation) -> None:
+        """What was on disk of a deleted chat goes with it."""
+        saved = {one: ids_of_request(one) for one in self._client.snapshot().saved_ids}
+        gone = tuple(one for one, ids in saved.items() if ids and ids[0] == chat.chat_id)
+        if gone:
+            self._client.control(ForgetSaved(request_ids=gone))
 
     async def _bring_back(self, saved_ids: tuple[str, ...]) -> None:
         unwanted = []

@@ -61,6 +61,7 @@ class ReplyFold:
                 self._come_back(event)
             case Resumed():
                 self._is_coming_back = False
+                self._asked_s = now_s
                 self._tokens_before = len(event.token_ids)
                 message.text = event.text
                 message.stats.completion_tokens = len(event.token_ids)

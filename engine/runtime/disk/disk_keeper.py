@@ -126,7 +126,7 @@ class DiskKeeper:
         """Delete a state of before that nobody will come back for."""
         if request_id in self._earlier:
             del self._earlier[request_id]
-            self._worker.remove(request_id)
+            self._withdraw(request_id)
 
     def close(self) -> None:
         """Leave the folder as it is, without what is half written."""
@@ -170,7 +170,12 @@ class DiskKeeper:
     def _drop(self, request_id: str, save: Save) -> None:
         del self._saves[request_id]
         save.is_cancelled = True
-        self._worker.remove(request_id)
+        self._withdraw(request_id)
+
+    def _withdraw(self, request_id: str) -> None:
+        half = self._worker.folder.withdraw(request_id)
+        if half is not None:
+            self._worker.discard(half)
 
     def _pages(self, seq: Sequence) -> list[NDArray[np.uint8]]:
         """Its full pages, from the first on, where they lie; those that a copy is still filling hold nothing yet."""

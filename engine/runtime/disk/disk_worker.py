@@ -1,4 +1,4 @@
-"""The thread that reads, writes and deletes saved states, in the order it is asked to. Never touches the engine.
+"""The thread that reads and writes saved states, in the order it is asked to. Never touches the engine.
 
 First it finds out the model's hash, which every state carries. No torch.
 """
@@ -20,7 +20,7 @@ from engine.errors import EngineError, ResumeRefused
 from engine.runtime.disk.model_hash import HashStopped, model_sha256
 from engine.runtime.disk.saved_state import Save, SavedState, StateBroken
 from engine.runtime.disk.state_file import Recalled
-from engine.runtime.disk.state_folder import StateFolder
+from engine.runtime.disk.state_folder import StateFolder, discard
 from engine.runtime.messages import StateRead, StateWritten
 
 _LOG = logging.getLogger(__name__)
@@ -68,12 +68,12 @@ class DiskWorker:
         """Read and judge a state; the outcome is a StateRead."""
         self._tasks.put(lambda: self._read(request_id))
 
-    def remove(self, request_id: str) -> None:
-        """Delete a state, after all that was asked for before."""
-        self._tasks.put(lambda: self.folder.remove(request_id))
+    def discard(self, half: Path) -> None:
+        """Delete a file that is no request's state any more; large ones take a while."""
+        self._tasks.put(lambda: discard(half))
 
     def close(self) -> None:
-        """Give up what is being written, delete what is to be deleted, and end. Reads get no answer any more."""
+        """Give up what is being written and end. Reads get no answer any more."""
         self._is_closing.set()
         self._tasks.put(None)
         if self._thread is not None:
@@ -104,8 +104,8 @@ class DiskWorker:
             return
         try:
             half = self.write_half(state, pages, is_wanted)
-        except (OSError, HashStopped) as error:
-            self.deliver(StateWritten(save, None, str(error)))
+        except Exception as error:  # noqa: BLE001 - one state's trouble must not end the thread
+            self.deliver(StateWritten(save, None, str(error) or type(error).__name__))
         else:
             self.deliver(StateWritten(save, half))
 
@@ -134,13 +134,12 @@ class DiskWorker:
             return self._judge(recalled, request_id)
         except FileNotFoundError:
             return ResumeRefused("there is no saved state to go on with; send the prompt again")
-        except (OSError, HashStopped) as error:
-            return ResumeRefused(f"the saved state cannot be read ({error}); send the prompt again")
         except StateBroken as error:
-            self.folder.remove(request_id)
             return ResumeRefused(
-                f"the saved state is damaged and has been deleted ({error}); send the prompt again"
+                f"the saved state is damaged ({error}); send the prompt again", is_lost=True
             )
+        except Exception as error:  # noqa: BLE001 - one state's trouble must not end the thread
+            return ResumeRefused(f"the saved state cannot be read ({error}); send the prompt again")
 
     def _judge(self, recalled: Recalled, request_id: str) -> Recalled | EngineError:
         """The state as this model can use it. Raises StateBroken, OSError, HashStopped."""

@@ -9,7 +9,7 @@ from engine.core.types import Sequence
 from engine.errors import ContextLengthExceeded, EngineError, ResumeRefused, Suspended
 from engine.runtime.disk.saved_state import SavedState
 from engine.runtime.disk.state_file import Recalled
-from engine.runtime.live_request import LiveRequest
+from engine.runtime.live_request import Generation, LiveRequest
 
 if TYPE_CHECKING:
     from engine.runtime.loaded_model import LoadedModel
@@ -29,21 +29,34 @@ def no_folder() -> ResumeRefused:
 
 
 def come_back(live: LiveRequest, model: LoadedModel, outcome: Recalled | EngineError) -> Resumed:
-    """Make the request ready to enter the line where the state of before left off. Raises EngineError if it cannot."""
-    if isinstance(outcome, EngineError):
-        raise outcome
+    """Make the request ready to enter the line where the state of before left off.
+
+    Raises EngineError if it cannot; a state that is of no use to any model is forgotten.
+    """
     try:
-        generation, text = model.recall(live, outcome)
-    except EngineError:
+        generation, text = _recall(live, model, outcome)
+    except ResumeRefused as error:
+        if error.is_lost and model.disk is not None:
+            model.disk.forget(live.request.request_id)
         raise
-    except Exception as error:
-        raise ResumeRefused(
-            f"the saved state cannot be used: {type(error).__name__}: {error}"
-        ) from error
     live.generation, live.has_sent_text = generation, bool(text)
     return Resumed(
         request_id=live.request.request_id, text=text, token_ids=tuple(generation.reply_ids)
     )
+
+
+def _recall(
+    live: LiveRequest, model: LoadedModel, outcome: Recalled | EngineError
+) -> tuple[Generation, str]:
+    if isinstance(outcome, EngineError):
+        raise outcome
+    try:
+        return model.recall(live, outcome)
+    except EngineError:
+        raise
+    except Exception as error:  # whatever a file says, it is one request's trouble
+        words = f"the saved state cannot be used: {type(error).__name__}: {error}"
+        raise ResumeRefused(words, is_lost=True) from error
 
 
 def check_recalled(state: SavedState, *, window_tokens: int, vocab_size: int) -> None:
@@ -59,7 +72,8 @@ def check_recalled(state: SavedState, *, window_tokens: int, vocab_size: int) ->
     if wrong is not None:
         raise ResumeRefused(
             f"the saved state has the token {wrong}, outside the vocabulary of 0 to {vocab_size - 1}; send the prompt "
-            "again"
+            "again",
+            is_lost=True,
         )
 
 

@@ -1,6 +1,7 @@
 """The folder of saved states: one file for each request, written whole or not at all. Blocking; any thread. No torch.
 
-One process at a time has it. Nothing in it is touched but what Layby has put there.
+One process at a time has it. Nothing in it is touched but what Layby has put there. States come and go by renaming, on
+the engine thread alone, so that no file is taken for an older one; what takes time is done on files with other names.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote, unquote
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,9 +112,14 @@ class StateFolder:
         """The state of a request. Raises StateBroken, OSError."""
         return read_state(self._path(request_id))
 
-    def remove(self, request_id: str) -> None:
-        """Delete the state of a request; none there is fine."""
-        discard(self._path(request_id))
+    def withdraw(self, request_id: str) -> Path | None:
+        """Take the state of a request away at once; returns what is left to be deleted. None there is fine."""
+        half = self.path / f"{uuid4().hex}{_HALF}"
+        try:
+            os.replace(self._path(request_id), half)
+        except OSError:
+            return None
+        return half
 
     def has(self, request_id: str) -> bool:
         return self._path(request_id).is_file()

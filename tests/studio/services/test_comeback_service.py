@@ -264,3 +264,14 @@ def test_stopping_by_hand_keeps_nothing(path: Path) -> None:
             assert rig.engine.commands == []
 
     asyncio.run(run())
+
+
+def test_what_is_on_disk_of_a_deleted_chat_goes_with_it(path: Path) -> None:
+    async def run() -> None:
+        request_id = await interrupted(path)
+        engine = SavingEngine("chat-77-1", request_id)
+        async with rig_with(path, engine) as rig:
+            await rig.chats.delete(rig.chats.chats[0])
+            assert engine.commands == [ForgetSaved(request_ids=(request_id,))]
+
+    asyncio.run(run())

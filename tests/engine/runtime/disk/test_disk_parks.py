@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,7 +23,8 @@ from engine.api import (
 from engine.errors import Suspended
 from engine.factory import create_engine
 from engine.runs import ForgetSaved, ParkCause, ResumeNext, Suspend
-from engine.runtime.disk.state_folder import SUFFIX
+from engine.runtime.disk.saved_state import SavedState
+from engine.runtime.disk.state_folder import SUFFIX, StateFolder
 from engine.runtime.engine import Engine
 from fakes.disk_rig import (
     ID,
@@ -298,3 +301,35 @@ def test_a_pool_that_is_full_takes_what_pages_it_can_and_the_rest_is_computed(
     assert isinstance(ear.wait_end(ID), Finished)
     assert [*resumed(ear).token_ids, *ear.tokens(ID)] == alone
     assert_nothing_is_held(engine)
+
+
+def test_a_deletion_that_is_still_to_come_does_not_take_a_newer_file(
+    engine: Engine, tmp_path: Path, model_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The request came back, and is put aside anew while the thread has not got round to deleting the first file."""
+    may_go_on, is_busy, write = threading.Event(), threading.Event(), StateFolder.write
+
+    def slow_write(folder: StateFolder, state: SavedState, *rest: Any) -> Any:
+        if state.request_id == "other":
+            is_busy.set()
+            assert may_go_on.wait(60)
+        return write(folder, state, *rest)
+
+    load(engine, model_path, pool_tokens=LONG, preempt_disk=tmp_path)
+    (alone,) = tokens_alone(engine, [durable()]).values()
+    park(engine, durable())
+    wait_on_disk(engine, tmp_path)
+    monkeypatch.setattr(StateFolder, "write", slow_write)
+    park(engine, ask("other", is_durable=True), at_token=5)
+    assert is_busy.wait(60)
+    ear = Ear(engine)
+    engine.control(ResumeNext(request_id=ID))
+    ear.wait_until(lambda: len(ear.tokens(ID)) > 3)
+    engine.control(Suspend(request_id=ID))
+    ear.wait_end(ID)
+    ear.close()
+    may_go_on.set()
+    monkeypatch.undo()
+    load(engine, model_path, pool_tokens=LONG, preempt_disk=tmp_path)
+    back = run_all(engine, [comeback()])
+    assert [*resumed(back).token_ids, *back.tokens(ID)] == alone

@@ -215,7 +215,7 @@ def test_damaged_and_hostile_files_are_refused_and_harm_nobody(
     beyond = {"token_ids": (*ids[:-1], 1 << 30), "reply_ids": (*good.state.reply_ids[:-1], 1 << 30)}
     cases = {
         "damaged": [whole[:-1], whole[: len(whole) // 2], b"", b"\xff" * 5000],
-        "damaged and": [hostile(good.pages, request_id="chat-1-3"), hostile(infinite)],
+        "damaged (": [hostile(good.pages, request_id="chat-1-3"), hostile(infinite)],
         "outside the vocabulary": [hostile(good.pages, **beyond)],
         "no saved state": [None],
     }

@@ -32,8 +32,10 @@ def test_a_state_is_there_once_it_is_put(tmp_path: Path) -> None:
     assert folder.request_ids() == ("chat-1-2",)
     assert folder.has("chat-1-2")
     assert folder.read("chat-1-2").state == state()
-    folder.remove("chat-1-2")
-    folder.remove("chat-1-2")
+    left = folder.withdraw("chat-1-2")
+    assert left is not None
+    assert left.is_file()
+    assert folder.withdraw("chat-1-2") is None
     assert folder.request_ids() == ()
 
 
