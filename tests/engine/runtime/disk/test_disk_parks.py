@@ -39,6 +39,7 @@ from fakes.disk_rig import (
     wait_on_disk,
 )
 from fakes.listening import Ear, run_all
+from fakes.native_rig import needs_kernels
 from fakes.parking_rig import ask, assert_nothing_is_held, inside, load, tokens_alone
 from fakes.tiny_files import write_tiny_gguf
 
@@ -56,6 +57,7 @@ def engine() -> Iterator[Engine]:
     engine.shutdown()
 
 
+NATIVE: dict[str, object] = {"cpu_variant": "native"}
 WAYS: dict[str, dict[str, object]] = {
     "in place": {},
     "copied": {"test_preempt_copy": True},
@@ -69,12 +71,12 @@ SAMPLINGS = {
 
 
 @pytest.mark.parametrize("sampling", SAMPLINGS)
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", [*WAYS, pytest.param("native", marks=needs_kernels)])
 def test_a_parked_request_goes_on_in_another_engine_with_the_tokens_of_an_undisturbed_run(
     tmp_path: Path, model_path: Path, way: str, sampling: str
 ) -> None:
     request = durable(sampling=SAMPLINGS[sampling])
-    options = {"pool_tokens": LONG, "preempt_disk": tmp_path, **WAYS[way]}
+    options = {"pool_tokens": LONG, "preempt_disk": tmp_path, **WAYS.get(way, NATIVE)}
     if sampling == "seed drawn":
         options["seed"] = 5
     first = create_engine()
