@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from engine.core.config import ROTATE_AFTER_S
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
@@ -89,14 +87,15 @@ class Resident:
 class Outlook:
     """What the wait of somebody in line depends on."""
 
-    place: int
+    turns_s: float
+    """Seconds after which those before it, one after the other, and then it itself are owed the room."""
     pages_lacking: int
     """Pages that must come free before it enters, for those before it too."""
     residents: tuple[Resident, ...]
 
 
 def expected_wait_s(
-    outlook: Outlook, *, tokens_s: float, waited_s: float, rotate_after_s: float = ROTATE_AFTER_S
+    outlook: Outlook, *, tokens_s: float, waited_s: float
 ) -> tuple[float, float | None]:
     """Soonest and latest return in seconds from now, at `tokens_s` measured tokens per second of one sequence.
 
@@ -109,7 +108,7 @@ def expected_wait_s(
         raise ValueError(f"tokens_s is {tokens_s}, it must be above 0")
     if outlook.pages_lacking <= 0 or not outlook.residents:
         return (0.0, 0.0)
-    soonest = max(rotate_after_s * outlook.place - waited_s, 0.0)
+    soonest = max(outlook.turns_s - waited_s, 0.0)
     missing = outlook.pages_lacking
     limited = sorted(
         (one.tokens_left, one.pages) for one in outlook.residents if one.tokens_left is not None

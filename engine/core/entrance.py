@@ -1,8 +1,8 @@
 """Lets sequences into the pool, the head of the line first, and makes residents give way to a head that waits long.
 
-Nobody passes the head. Once it has waited for two seconds, or has been called by hand, it is *owed*
-the room: residents are rotated out for it, and that the others will grow is no reason to keep it
-waiting any more. Part of the Scheduler (engine thread); imports no tensor library, clock or thread.
+Nobody passes the head. Once it has waited for some seconds (see `owed_after_s`), or has been called
+by hand, it is *owed* the room: residents are rotated out for it, and that the others will grow is no
+reason to keep it waiting any more. Part of the Scheduler (engine thread); imports no tensor library, clock or thread.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from engine.core.budget import tokens_for_entrant
 from engine.core.config import ROTATE_BY_RECOMPUTE_AFTER_S, ResumeOrder
 from engine.core.parked import EndReason
 from engine.core.parking import Parking
-from engine.core.planner import choose_rotation, may_be_rotated
+from engine.core.planner import choose_rotation, may_be_rotated, owed_after_s
 from engine.core.room import growth, margin, pages_to_enter, planned_to_enter, promised, spare
 from engine.core.types import Party, SeqStatus, Sequence
 from engine.core.victim_policies import Candidate
@@ -120,7 +120,7 @@ class Entrance:
         park = self._yard.config.park
         if not self._yard.can_park or park.resume_order is ResumeOrder.PASS:
             return False
-        return bool(seq.call) or self._waits_s(seq) >= park.rotate_after_s
+        return bool(seq.call) or self._waits_s(seq) >= owed_after_s(seq, park.rotate_after_s)
 
     def _waits_s(self, seq: Sequence) -> float:
         """Seconds of the present stretch outside the pool."""

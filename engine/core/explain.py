@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from engine.core.cost_model import Outlook, Resident
 from engine.core.entrance import Entrance
+from engine.core.planner import owed_after_s
 from engine.core.room import final_tokens
 from engine.core.types import SeqStatus, Sequence
 from engine.core.yard import Yard
@@ -80,7 +81,9 @@ class Explainer:
             for one in yard.running
             if (final := final_tokens(yard, one))
         )
-        return Outlook(place=place, pages_lacking=lacking, residents=residents)
+        first_s = yard.config.park.rotate_after_s
+        turns_s = sum(owed_after_s(one, first_s) for one in self._outside[:place])
+        return Outlook(turns_s=turns_s, pages_lacking=lacking, residents=residents)
 
     def _kind(self, seq: Sequence, place: int) -> tuple[WaitKind, int, int]:
         """What it waits for, with pages needed and spare where that is about pages."""

@@ -58,8 +58,11 @@ class Scheduler:
 
     @property
     def is_idle(self) -> bool:
-        """Nobody is alive. Copies may still be under way for sequences that have ended."""
-        return self._yard.lines.is_empty
+        """Nobody is alive, and no end is left to be reported by a step.
+
+        Copies may still be under way for sequences that have ended.
+        """
+        return self._yard.lines.is_empty and not self._yard.moves.ended
 
     @property
     def live(self) -> tuple[Sequence, ...]:

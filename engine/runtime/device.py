@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from contextlib import suppress
 
 import psutil
 import torch
@@ -62,7 +63,8 @@ def free_bytes(device: torch.device) -> int:
 
 def return_freed_memory() -> None:
     """Give back to the system what was freed. Left to itself, glibc kept 500 MB of an unloaded model's 650."""
-    torch.cuda.empty_cache()
+    with suppress(RuntimeError):  # of a device that has failed for good
+        torch.cuda.empty_cache()
     if sys.platform == "linux":
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
         if trim is not None:

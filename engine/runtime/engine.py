@@ -232,14 +232,14 @@ class Engine:
     # Requests.
 
     def _accept(self, request: Request) -> list[EngineEvent]:
-        if self._model is None:
-            error = ModelUnavailable("no model is loaded; load one and ask again")
-            return [Failed(request_id=request.request_id, error=error, partial=False)]
         self._arrivals += 1
         live = LiveRequest(request, self._arrivals, self._clock())
         self._live[request.request_id] = live
         if (refusal := self._groups.join(live)) is not None:
             return self._fail(live, refusal)
+        if self._model is None:
+            error = ModelUnavailable("no model is loaded; load one and ask again")
+            return self._refuse(live, error)
         if not request.resumes:
             self._intake.prepare(self._model.prepare_task(live))
         elif self._disk is not None:
@@ -375,7 +375,7 @@ class Engine:
         events: list[EngineEvent] = [
             ModelChanged(state=EngineState.LOADING, model=None, progress=progress)
         ]
-        events += aborted_before_start(self._inbox.pending, self._clock())
+        events += aborted_before_start(self._inbox.pending, self._groups, self._clock())
         self._publish(events)
         if any(isinstance(one, UnloadModel | LoadModel | Shutdown) for one in self._inbox.pending):
             raise _LoadCancelled
@@ -386,7 +386,7 @@ class Engine:
         for live in tuple(self._live.values()):
             is_kept = self._disk is not None and self._disk.suspend(live, is_sound=is_sound)
             events += self._fail(live, put_aside() if is_kept else error)
-        self._groups.clear()
+        self._groups.end_all(error)
         if self._model is not None:
             self._model.close()
         self._model = self._stepper = None

@@ -18,7 +18,7 @@ from engine.api import (
     ModelChanged,
     ModelInfo,
 )
-from engine.core.config import PAGE_TOKENS, SchedulerConfig
+from engine.core.config import PAGE_TOKENS, ParkMemory, SchedulerConfig
 from engine.core.planting import plant_prefix
 from engine.core.scheduler import Scheduler
 from engine.core.types import Sequence
@@ -34,7 +34,7 @@ from engine.runtime.intake import PrepareTask
 from engine.runtime.live_request import Generation, LiveRequest
 from engine.runtime.messages import CopyDone, StateRead, StateWritten
 from engine.runtime.model_runner import ModelRunner
-from engine.runtime.page_copier import PageCopier
+from engine.runtime.page_copier import PageCopier, choose_copies
 from engine.runtime.park_plan import lowered_budget, make_knobs, mib_of
 from engine.runtime.sampler import Sampler
 from engine.text.chat_template import ChatTemplate, load_chat_template
@@ -51,7 +51,7 @@ class LoadedModel:
     """Made by `load`; `close` frees weights and pool."""
 
     options: LoadOptions
-    """As they hold now: budget and policy may be changed while requests run."""
+    """As they hold now: budget and policy may be changed while requests run, and parks may turn out not to be async."""
     info: ModelInfo
     tokenizer: Tokenizer
     template: ChatTemplate
@@ -96,9 +96,13 @@ class LoadedModel:
             park=runner.plan.park,
             knobs=knobs,
         )
-        copier, scheduler = PageCopier(runner.pool, on_done), Scheduler(config)
-        model = cls(command.options, info, tokenizer, template, runner, copier, scheduler)
-        if (folder := command.options.preempt_disk) is not None:
+        park, options = runner.plan.park, command.options
+        if park.memory is ParkMemory.COPIED:
+            options = replace(options, preempt_async=park.is_async)
+        copier = PageCopier(choose_copies(runner.pool, is_async=park.is_async), on_done)
+        scheduler = Scheduler(config)
+        model = cls(options, info, tokenizer, template, runner, copier, scheduler)
+        if (folder := options.preempt_disk) is not None:
             files = ModelFiles(info.name, runner.compute_id, runner.page_bytes, paths)
             try:
                 worker = DiskWorker(StateFolder.open(folder), files, on_done)
@@ -208,6 +212,12 @@ class LoadedModel:
             case SetVictimPolicy(name=name):
                 self.options = replace(self.options, preempt_policy=name)
         self.scheduler.steer(command, now_s)
+
+    def settle_for_waiting(self) -> None:
+        """Requests whose host memory could not be pinned are parked within the step from now on."""
+        for request_id in self.copier.take_awaited():
+            self.scheduler.buffer_is_pageable(request_id)
+            self.options = replace(self.options, preempt_async=False)
 
     def close(self) -> None:
         """Free weights, pool and host buffers. What is on disk stays there."""

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import deque
 
 from engine.api import EngineEvent, Finished, FinishReason
+from engine.runtime.groups import Groups
 from engine.runtime.live_request import LiveRequest
 from engine.runtime.messages import Abort, Message, Submit
 
 
-def aborted_before_start(pending: deque[Message], now_s: float) -> list[EngineEvent]:
+def aborted_before_start(
+    pending: deque[Message], groups: Groups, now_s: float
+) -> list[EngineEvent]:
     """Take requests that wait and have been aborted out of `pending`, and report their ends."""
     events: list[EngineEvent] = []
     for message in tuple(pending):
@@ -18,6 +21,7 @@ def aborted_before_start(pending: deque[Message], now_s: float) -> list[EngineEv
         submit = _submit_of(message.request_id, pending)
         if submit is not None:
             pending.remove(submit)
+            groups.miss(submit.request)
             events.append(
                 Finished(
                     request_id=message.request_id,

@@ -41,6 +41,8 @@ NATIVE = "native"
 """The values of `cpu_variant` that name no instruction set."""
 _RESERVE_BYTES = 256 << 20
 """Memory left to the system and to the step's own buffers."""
+_DEVICE_RESERVE_BYTES = 512 << 20
+"""The same on a device: larger waves of attention, workspaces of its libraries, staging of parks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +193,8 @@ def plan_memory(spec: ModelSpec, options: LoadOptions, backend: Backend) -> Pool
     """What becomes of the memory that is free. Raises NotEnoughMemory when weights or pool do not fit."""
     device, page_bytes = backend.device, backend.page_bytes
     free = free_bytes(device)
-    needed = backend.weight_bytes + _RESERVE_BYTES
+    reserve = _RESERVE_BYTES if device.type == "cpu" else _DEVICE_RESERVE_BYTES
+    needed = backend.weight_bytes + reserve
     if needed + page_bytes > free:
         raise NotEnoughMemory(
             f"the model needs {needed / GIB:.2f} GiB, {free / GIB:.2f} GiB are free; close other programs or take a "

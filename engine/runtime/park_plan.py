@@ -1,7 +1,7 @@
 """From the options of a load to the scheduler's configuration of parks. Plain figures; engine thread.
 
 Where the pool is host memory, a parked request's pages stay where they are and belong to the parked account of the same
-arena. Elsewhere its state is copied to host memory, beside the steps only where that memory is the CPU's own.
+arena. Elsewhere its state is copied to host memory, beside the steps where that memory can be pinned.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from engine.api import LoadOptions
 from engine.core.config import PAGE_TOKENS, Knobs, ParkConfig, ParkMemory, ResumeOrder
 from engine.core.host_pool import NO_LIMIT
 from engine.errors import InvalidRequest
+from engine.runtime.cuda_lane import can_pin
 
 _LOG = logging.getLogger(__name__)
 _MIB = 1 << 20
@@ -32,9 +33,23 @@ def plan_parks(
         budget_bytes=budget_bytes(options.preempt_ram_mib, most_budget_bytes(free)),
         page_bytes=page_bytes,
         arena_pages=num_pages + window_pages if is_in_place else num_pages,
-        is_async=options.preempt_async and not is_in_place and device.type == "cpu",
+        is_async=options.preempt_async and not is_in_place and _copies_beside_steps(device),
         resume_order=ResumeOrder(options.test_preempt_resume),
     )
+
+
+def _copies_beside_steps(device: torch.device) -> bool:
+    """Whether copies can run while the device computes; a notice in the log where they should and cannot."""
+    if device.type == "cpu":
+        return True
+    if device.type != "cuda":
+        return False
+    if not can_pin(device):
+        _LOG.warning(
+            "host memory cannot be pinned on this machine: steps wait while a request is parked or restored"
+        )
+        return False
+    return True
 
 
 def most_budget_bytes(free: int) -> int:

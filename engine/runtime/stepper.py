@@ -127,6 +127,7 @@ class Stepper:
         for order in batch.copies:
             if not self._model.copier.carry_out(order):
                 self._scheduler.copy_failed(order.copy_id, self._clock())
+        self._model.settle_for_waiting()
         return batch.of_running()
 
     def _rest(self, batch: StepBatch, *, has_moved: bool) -> None:

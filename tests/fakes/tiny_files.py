@@ -136,14 +136,18 @@ def write_tiny_folder(
     tied: bool = True,
     dtype: str = "F32",
     shards: int = 1,
+    shape: TinyShape | None = None,
+    context_tokens: int = CONTEXT_TOKENS,
 ) -> Path:
     """Write a Hugging Face folder ("llama", "mistral", "qwen2", "qwen3") and return it.
 
-    `dtype` is F32, F16 or BF16, for every tensor; with more than one of `shards` there is an index.
+    `dtype` is F32, F16 or BF16, for every tensor; with more than one of `shards` there is an index. `shape` is another
+    than the tiny one.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    shape = shape or tiny_shape(model_type)
     stored = {name: (dtype, weight.shape, encode_floats(weight, dtype))
-              for name, weight in tiny_weights(model_type, seed, tied=tied).items()}  # fmt: skip
+              for name, weight in tiny_weights(model_type, seed, tied=tied, shape=shape).items()}  # fmt: skip
     if shards == 1:
         write_safetensors(folder / "model.safetensors", stored)
     else:
@@ -156,7 +160,8 @@ def write_tiny_folder(
         _write_json(
             folder / "model.safetensors.index.json", {"metadata": {}, "weight_map": weight_map}
         )
-    _write_json(folder / "config.json", _config(model_type, tied=tied))
+    config = _config(model_type, shape, tied=tied)
+    _write_json(folder / "config.json", config | {"max_position_embeddings": context_tokens})
     _write_json(
         folder / "generation_config.json",
         {"bos_token_id": BOS_ID, "eos_token_id": [EOS_ID, UNKNOWN_ID]},
@@ -187,9 +192,8 @@ def write_safetensors(path: Path, tensors: dict[str, tuple[str, tuple[int, ...],
     )
 
 
-def _config(model_type: str, *, tied: bool) -> dict[str, object]:
-    shape = tiny_shape(model_type)
-    config = {
+def _config(model_type: str, shape: TinyShape, *, tied: bool) -> dict[str, object]:
+    config: dict[str, object] = {
         "architectures": [f"{model_type.capitalize()}ForCausalLM"],
         "model_type": model_type,
         "torch_dtype": "float32",
@@ -202,7 +206,6 @@ def _config(model_type: str, *, tied: bool) -> dict[str, object]:
         "hidden_act": "silu",
         "rms_norm_eps": NORM_EPSILON,
         "rope_theta": ROPE_BASE,
-        "max_position_embeddings": CONTEXT_TOKENS,
         "vocab_size": len(tiny_vocabulary()[0]),
         "tie_word_embeddings": tied,
         "bos_token_id": BOS_ID,

@@ -45,27 +45,27 @@ def test_figures_that_cannot_be_are_refused() -> None:
     with pytest.raises(ValueError, match="step_s is nan"):
         Calibration(step_s=float("nan"))
     with pytest.raises(ValueError, match="tokens_s is 0, it must be above 0"):
-        expected_wait_s(Outlook(1, 1, ()), tokens_s=0, waited_s=0)
+        expected_wait_s(Outlook(2.0, 1, ()), tokens_s=0, waited_s=0)
 
 
 def test_one_that_lacks_nothing_enters_at_once() -> None:
-    assert expected_wait_s(Outlook(1, 0, (Resident(4, 10),)), tokens_s=10, waited_s=0) == (0, 0)
-    assert expected_wait_s(Outlook(1, 9, ()), tokens_s=10, waited_s=0) == (0, 0)
+    assert expected_wait_s(Outlook(2.0, 0, (Resident(4, 10),)), tokens_s=10, waited_s=0) == (0, 0)
+    assert expected_wait_s(Outlook(2.0, 9, ()), tokens_s=10, waited_s=0) == (0, 0)
 
 
 def test_the_latest_is_when_enough_residents_have_reached_their_limits() -> None:
     residents = (Resident(4, 100), Resident(4, 50), Resident(90, 1000))
-    outlook = Outlook(1, 8, residents)
+    outlook = Outlook(2.0, 8, residents)
     assert expected_wait_s(outlook, tokens_s=10, waited_s=0) == (2.0, 10.0)
     assert expected_wait_s(outlook, tokens_s=10, waited_s=1.5) == (0.5, 10.0)
     assert expected_wait_s(outlook, tokens_s=100, waited_s=0) == (1.0, 1.0)
 
 
 def test_further_back_in_line_the_turn_comes_later() -> None:
-    outlook = Outlook(3, 8, (Resident(10, 100),))
+    outlook = Outlook(6.0, 8, (Resident(10, 100),))
     assert expected_wait_s(outlook, tokens_s=10, waited_s=0) == (6.0, 10.0)
 
 
 def test_without_limits_there_is_no_latest() -> None:
-    outlook = Outlook(1, 8, (Resident(10, None), Resident(4, 20)))
+    outlook = Outlook(2.0, 8, (Resident(10, None), Resident(4, 20)))
     assert expected_wait_s(outlook, tokens_s=10, waited_s=9) == (0.0, None)

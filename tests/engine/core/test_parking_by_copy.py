@@ -350,6 +350,25 @@ def test_a_restore_that_fails_is_undone_and_tried_again(*, is_async: bool) -> No
     assert_undisturbed(new)
 
 
+def test_an_end_that_no_step_has_reported_yet_keeps_the_scheduler_busy() -> None:
+    """Otherwise nobody would plan the step that reports it, and its client would wait for ever."""
+    bench = bench_of(copied())
+    seq = make_sequence(8, arrival=1, max_new=20)
+    bench.add(seq)
+    bench.steps(3)
+    park(bench, seq)
+    bench.scheduler.steer(ResumeNext(request_id="r1"), bench.now_s)
+    while not seq.has_ended:
+        bench.now_s += 10.0
+        batch = bench.scheduler.schedule(bench.now_s)
+        for order in batch.copies:
+            bench.scheduler.copy_failed(order.copy_id, bench.now_s)
+    assert not bench.scheduler.is_idle
+    (end,) = bench.scheduler.schedule(bench.now_s).ended
+    assert (end.seq, end.reason) == (seq, EndReason.RESTORE_FAILED)
+    assert bench.scheduler.is_idle
+
+
 def test_a_restore_that_fails_eight_times_in_a_minute_ends_the_sequence() -> None:
     bench = bench_of(copied())
     old, new = two(bench, max_new=20)

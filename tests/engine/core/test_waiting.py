@@ -248,11 +248,11 @@ def test_the_outlook_counts_what_is_lacking_and_how_long_the_others_go_on() -> N
     bench.step()
     outlook = bench.scheduler.explain().outlook(waiting[0])
     assert outlook is not None
-    assert (outlook.place, outlook.pages_lacking) == (1, 3)
+    assert outlook.pages_lacking == 3
     assert [(one.pages, one.tokens_left) for one in outlook.residents] == [(2, None), (3, 29)]
     behind = bench.scheduler.explain().outlook(waiting[1])
     assert behind is not None
-    assert (behind.place, behind.pages_lacking) == (2, 3 + 10)
+    assert (behind.turns_s, behind.pages_lacking) == (2 * outlook.turns_s, 3 + 10)
 
 
 # --- the order of the line
