@@ -46,6 +46,8 @@ class ParkCause(Enum):
     """A step found no page although the plan said there was one."""
     FORCED = "forced"
     """A test parks every request every so many tokens."""
+    ON_DISK = "on_disk"
+    """It was parked when its model went away, and goes on from the state on disk."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,6 +233,20 @@ class SetParkBudget:
 
     def __post_init__(self) -> None:
         check_range("budget_bytes", self.budget_bytes, -1, 1 << 62)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suspend:
+    """End a request because the program ends: its state stays on disk if it `is_durable`; Suspended follows then."""
+
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgetSaved:
+    """Delete states on disk that nobody will come back for; ids without one are passed over."""
+
+    request_ids: tuple[str, ...]
 
 
 SteeringCommand = ParkNow | ResumeNext | Pin | SetPriority | SetVictimPolicy | SetParkBudget

@@ -63,6 +63,8 @@ class _WatchedCompute:
 
     def __init__(self, inner: Compute) -> None:
         self._inner = inner
+        self.kernels = inner.kernels
+        self.compute_id = inner.compute_id
         self.inexact_ops = inner.inexact_ops
         self.run_s = 0.0
 
@@ -85,9 +87,9 @@ class _WatchedScheduler(Scheduler):
     plan_s = 0.0
     batch: StepBatch | None = None
 
-    def schedule(self, now_s: float) -> StepBatch:
+    def schedule(self, now_s: float, *, beside_replies: int | None = None) -> StepBatch:
         start = time.perf_counter()
-        self.batch = super().schedule(now_s)
+        self.batch = super().schedule(now_s, beside_replies=beside_replies)
         self.plan_s = time.perf_counter() - start
         return self.batch
 

@@ -16,7 +16,7 @@ from engine.core.config import SchedulerConfig
 from engine.core.entrance import Entrance
 from engine.core.explain import Explainer
 from engine.core.kv_pool import KVPool
-from engine.core.parked import Released
+from engine.core.parked import Fate, ParkedState, Released
 from engine.core.parking import Parking
 from engine.core.patience import Patience
 from engine.core.pressure import Needs, Pressure
@@ -129,6 +129,25 @@ class Scheduler:
                 f"{seq.request_id}: the prompt has {seq.num_prompt} tokens, allowed is 1 to {limit}"
             )
         self._yard.lines.add(seq)
+        self._patience.watch(seq)
+
+    def adopt(self, seq: Sequence, now_s: float) -> None:
+        """Put a new sequence in line as one that is parked, with the tokens it has: the model it had was unloaded.
+
+        Pages of it that were kept elsewhere can be planted before; see `engine.core.planting`. Raises ValueError if
+        its id is alive, or it has more tokens than a sequence may have.
+        """
+        limit = self.config.sequence_tokens
+        if not 1 <= len(seq.token_ids) <= limit:
+            raise ValueError(
+                f"{seq.request_id} has {len(seq.token_ids)} tokens, allowed is 1 to {limit}"
+            )
+        reason = ParkReason(cause=ParkCause.ON_DISK)
+        seq.status = SeqStatus.PARKED
+        seq.started_s = seq.arrival_s
+        seq.parked = ParkedState(now_s, self._yard.step, Fate.RECOMPUTE, reason, len(seq.token_ids))
+        self._yard.lines.add(seq)
+        self._yard.moves.parked.append(seq)
         self._patience.watch(seq)
 
     def abort(self, request_id: str, now_s: float) -> Sequence | None:

@@ -52,6 +52,10 @@ class Compute(Protocol):
         """What computes, for people: torch and its device, or an instruction set of the native kernels."""
 
     @property
+    def compute_id(self) -> str:
+        """Names all that a page's content depends on besides weights and tokens: kernels, layout, kind of numbers."""
+
+    @property
     def inexact_ops(self) -> tuple[str, ...]:
         """Ops found not row-invariant on this machine; empty where byte-exact concurrency holds."""
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import mmap
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -36,6 +36,12 @@ class Arena(Protocol):
 
     def commit(self, pages: Iterable[int], free_bytes: Callable[[], int]) -> None:
         """See `KvArena.commit`."""
+
+    def view(self, pages: Sequence[int]) -> list[np.ndarray]:
+        """The bytes of each page: where they lie if that is host memory, else copies."""
+
+    def fill(self, pages: Sequence[int], content: np.ndarray) -> None:
+        """Write bytes [pages, page_bytes] into pages that have been committed."""
 
     def give_back(self, pages: Iterable[int]) -> None:
         """Return the memory of pages whose content is worthless, if that is possible."""
@@ -75,6 +81,14 @@ class KvArena:
             )
         for page in new:
             self._is_committed[page] = True
+
+    def view(self, pages: Sequence[int]) -> list[np.ndarray]:
+        """See `Arena`."""
+        return [self.pages[page] for page in pages]
+
+    def fill(self, pages: Sequence[int], content: np.ndarray) -> None:
+        """See `Arena`."""
+        self.pages[list(pages)] = content
 
     def give_back(self, pages: Iterable[int]) -> None:
         """Return the memory of pages whose content is worthless, in as few calls as there are stretches of them."""

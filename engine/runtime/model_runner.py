@@ -71,6 +71,8 @@ class ModelRunner:
         self.window_tokens = min(spec.context_tokens, self.num_pages * PAGE_TOKENS)
         """Most tokens one sequence may hold."""
         self.page_bytes = plan.park.page_bytes
+        self.compute_id = compute.compute_id
+        """What the content of pages depends on besides the weights and the tokens."""
         self.inexact_ops = compute.inexact_ops
         """Ops found not row-invariant on this machine; empty where byte-exact concurrency holds."""
         self.kernels = compute.kernels
@@ -153,6 +155,16 @@ class ModelRunner:
         """See to it that there is memory for what `rows` write. Raises MemoryError when the system has none left."""
         pages = (page for row in rows for page in _pages_written(row))
         self._open_arena().commit(pages, lambda: free_bytes(Device.CPU))
+
+    def view_pages(self, pages: Sequence[int]) -> list[np.ndarray]:
+        """The bytes of each page: where they lie if that is host memory, else copies."""
+        return self._open_arena().view(pages)
+
+    def fill_pages(self, pages: Sequence[int], content: np.ndarray) -> None:
+        """Write bytes [pages, page_bytes] into pages. Raises MemoryError when the system has no memory left."""
+        arena = self._open_arena()
+        arena.commit(pages, lambda: free_bytes(Device.CPU))
+        arena.fill(pages, content)
 
     def give_back(self, pages: Iterable[int]) -> None:
         """Return the memory of pages whose content is worthless to the system."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +11,7 @@ from engine.api import Device, KvType
 from engine.runtime.compute import Limits, OnProgress, RecordedModel
 from engine.runtime.stored_weights import StoredWeights
 from kernels.api import StepInputs
-from kernels.cpu.library import NativeError, NativeLibrary
+from kernels.cpu.library import LIBRARY_PATH, NativeError, NativeLibrary
 from kernels.kv_layout import KvPool, page_layout
 from kernels.kv_layout import KvType as PageNumbers
 from kernels.native_backend import NativeBackend as Kernels
@@ -50,10 +51,15 @@ class NativeBackend:
         pool = KvPool(self._layout, pages)
         try:
             sizes = StepLimits(limits.rows, limits.outputs)
-            return NativeCompute(kernels, kernels.compile(model.program, weights, pool, sizes))
+            program = kernels.compile(model.program, weights, pool, sizes)
+            return NativeCompute(kernels, program, self._compute_id())
         except BaseException:
             kernels.close()
             raise
+
+    def _compute_id(self) -> str:
+        build = hashlib.sha256(LIBRARY_PATH.read_bytes()).hexdigest()[:16]
+        return f"native {self._library.variant} {build} {self._layout.kv_type.name}"
 
 
 class NativeCompute:
@@ -61,7 +67,8 @@ class NativeCompute:
 
     inexact_ops: tuple[str, ...] = ()
 
-    def __init__(self, kernels: Kernels, program: NativeProgram) -> None:
+    def __init__(self, kernels: Kernels, program: NativeProgram, compute_id: str) -> None:
+        self.compute_id = compute_id
         self._kernels = kernels
         self._program = program
         self.kernels = f"native {kernels.variant}"

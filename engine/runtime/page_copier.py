@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.core.parked import CopyWay, PageCopy
+from engine.core.parked import CopyWay, PageCopy, SavedPage
 from engine.runtime.copies import Copies, HostBuffer, stretches_of
 from engine.runtime.copy_worker import CopyWorker
 from engine.runtime.host_copies import HostCopies
@@ -60,6 +60,10 @@ class PageCopier:
         """Requests whose copies were to run beside the steps and could not, their buffers not being pinned."""
         awaited, self._awaited = tuple(self._awaited), []
         return awaited
+
+    def view_saved(self, saved: Iterable[SavedPage]) -> list[np.ndarray]:
+        """The bytes of pages where they were copied to, as long as they are kept there."""
+        return [self._buffers[one.buffer_id].memory[one.slot] for one in saved]
 
     def give_back(self, buffer_ids: Iterable[int]) -> None:
         """Free buffers; one that was never made is passed over."""

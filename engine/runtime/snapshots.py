@@ -86,6 +86,7 @@ class SnapshotMaker:
             parked=scheduler.num_parked,
             parks=replace(scheduler.park_usage(), most_budget_bytes=most),
             runs=self._list_runs(model, live, now_s),
+            saved_ids=model.disk.earlier_ids if model.disk is not None else (),
             tokens_per_s=self._rate.rate(now_s),
         )
 

@@ -64,6 +64,12 @@ class Stepper:
         self._scheduler.add(live.generation.seq)
         live.is_in_line = True
 
+    def adopt(self, live: LiveRequest) -> None:
+        """Put a request in line that goes on with a state of before: it is parked."""
+        assert live.generation is not None
+        self._scheduler.adopt(live.generation.seq, self._clock())
+        live.is_in_line = True
+
     def finish_copy(self, done: CopyDone) -> None:
         """A copy that was made beside the steps has ended."""
         if done.copier is not self._model.copier:
@@ -174,6 +180,7 @@ class Stepper:
         if update.token_id is not None:
             if seq.num_generated == 1:
                 generation.parked_before_first_s = seq.parked_s
+            generation.reply_ids.append(update.token_id)
             if update.token_id not in seq.eos_ids:
                 step = generation.stream.push(update.token_id)
                 text = step.text

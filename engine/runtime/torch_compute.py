@@ -50,14 +50,22 @@ class TorchBackend:
             max_rows=limits.rows, max_outputs=limits.outputs, max_positions=limits.positions
         )
         executable = compile_program(model.program, weights, pool, sizes)
-        return TorchCompute(executable, self.device)
+        return TorchCompute(executable, self.device, self._compute_id())
+
+    def _compute_id(self) -> str:
+        if self.device is Device.CUDA:
+            chip = torch.cuda.get_device_name()
+        else:
+            chip = torch.backends.cpu.get_cpu_capability()
+        return f"torch {torch.__version__} {self.device.value} {chip} {self._type}"
 
 
 class TorchCompute:
     """Implements `compute.Compute`."""
 
-    def __init__(self, executable: TorchExecutable, device: Device) -> None:
+    def __init__(self, executable: TorchExecutable, device: Device, compute_id: str) -> None:
         self.kernels = f"torch {device.value}"
+        self.compute_id = compute_id
         self._executable: TorchExecutable | None = executable
         self.inexact_ops = find_inexact_ops(executable)
 

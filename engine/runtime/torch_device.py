@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
+import numpy as np
 import torch
 
 from engine.api import Device
@@ -36,6 +37,15 @@ class DeviceArena:
     def commit(self, pages: Iterable[int], free_bytes: Callable[[], int]) -> None:
         """Nothing to do."""
 
+    def view(self, pages: Sequence[int]) -> list[np.ndarray]:
+        """See `kv_arena.Arena`: copies."""
+        return list(self.pages.index_select(0, self._index(pages)).cpu().numpy())
+
+    def fill(self, pages: Sequence[int], content: np.ndarray) -> None:
+        """See `kv_arena.Arena`."""
+        memory = torch.from_numpy(content).to(self.pages.device)
+        self.pages.index_copy_(0, self._index(pages), memory)
+
     def give_back(self, pages: Iterable[int]) -> None:
         """Nothing to do."""
 
@@ -44,3 +54,6 @@ class DeviceArena:
         self.pages = torch.empty(0)
         with suppress(RuntimeError):  # of a device that has failed for good
             torch.cuda.empty_cache()
+
+    def _index(self, pages: Sequence[int]) -> torch.Tensor:
+        return torch.tensor(pages, dtype=torch.int64, device=self.pages.device)

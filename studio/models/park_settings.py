@@ -77,6 +77,18 @@ class ParkSettings:
             )
         ),
     )
+    folder: str = field(
+        default="",
+        metadata=about(
+            SettingInfo(
+                title="Folder for parked chats",
+                help="parked chats are kept there too and go on after a restart; empty: in memory alone",
+                env="LAYBY_PREEMPT_DISK",
+                flags=("--preempt-disk",),
+                applies=AppliesAt.NEXT_LOAD,
+            )
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -62,6 +62,8 @@ def _park_words(reason: ParkReason) -> str:
             return "Parked by hand until it is resumed by hand"
         case ParkCause.FORCED:
             return "Parked for a moment, as a test setting asks"
+        case ParkCause.ON_DISK:
+            return "Going on from where it was parked before the model was loaded"
     assert_never(reason.cause)
 
 

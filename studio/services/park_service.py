@@ -5,8 +5,9 @@ GUI thread, no Qt. A model that is loaded later brings the settings with it; thi
 
 from __future__ import annotations
 
-from engine.api import EngineState, ModelChanged
+from engine.api import DiskTrouble, EngineState, ModelChanged
 from engine.client import EngineClient
+from engine.errors import ParkDiskFailed
 from engine.runs import SetParkBudget, SetVictimPolicy
 from studio.models.notices import Notice, NoticeAction, NoticeLevel
 from studio.models.settings import Settings
@@ -31,6 +32,7 @@ class ParkService:
         self._disconnects = (
             settings.changed.connect(self._on_settings),
             client.on_model_changed(self._on_model),
+            client.on_disk_trouble(self._on_disk_trouble),
         )
 
     def close(self) -> None:
@@ -48,6 +50,7 @@ class ParkService:
 
     def _on_model(self, event: ModelChanged) -> None:
         if event.state is EngineState.READY:
+            self._notices.resolve(ParkDiskFailed.code)
             self._tell_if_lowered()
         else:
             self._notices.resolve(BUDGET_LOWERED)
@@ -60,6 +63,9 @@ class ParkService:
             self._notices.show(_lowered(wanted, most // _MIB))
         else:
             self._notices.resolve(BUDGET_LOWERED)
+
+    def _on_disk_trouble(self, event: DiskTrouble) -> None:
+        self._notices.report(event.error)
 
 
 def _bytes(mib: int) -> int:

@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from engine.api import EngineState, ModelChanged
+from engine.api import DiskTrouble, EngineState, ModelChanged
 from engine.client import EngineClient
+from engine.errors import ParkDiskFailed
 from engine.runs import ParkUsage, SetParkBudget, SetVictimPolicy
 from fakes.fake_engine import TINY_MODEL, FakeEngine
 from studio.models.park_settings import ParkPolicy
@@ -117,3 +118,17 @@ def test_without_a_model_nothing_is_called_lowered(tmp_path: Path) -> None:
         rig.settings.change("park.ram_mib", 10_000)
 
     assert play(tmp_path, scene).lowered == []
+
+
+def test_trouble_with_the_disk_is_told_until_a_model_is_ready_without(tmp_path: Path) -> None:
+    async def scene(rig: Rig) -> None:
+        heard = asyncio.Event()
+        rig.client.on_disk_trouble(lambda _: heard.set())
+        rig.engine.emit(DiskTrouble(error=ParkDiskFailed("the folder is full")))
+        await heard.wait()
+        (notice,) = rig.notices.notices.notices
+        assert (notice.code, notice.detail) == ("park_disk_failed", "the folder is full")
+        await rig.load(EngineState.READY, budget_bytes=8192 * MIB)
+        assert rig.notices.notices.notices == ()
+
+    play(tmp_path, scene)
