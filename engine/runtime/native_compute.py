@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from engine.api import KvType
+from engine.errors import UnsupportedModel
 from engine.runtime.compute import Limits, OnProgress, RecordedModel
 from engine.runtime.stored_weights import StoredWeights
 from kernels.api import StepInputs
@@ -40,7 +41,7 @@ class NativeBackend:
     def compile(
         self, pages: torch.Tensor, limits: Limits, on_progress: OnProgress
     ) -> NativeCompute:
-        """See `compute.Backend`."""
+        """See `compute.Backend`. Raises UnsupportedModel too, for shapes that no native kernel takes."""
         model = self._model
         kernels = Kernels(self._library, self._threads)
         weights = StoredWeights(model.checkpoint, model.sources, on_progress)
@@ -48,6 +49,11 @@ class NativeBackend:
         try:
             sizes = StepLimits(limits.rows, limits.outputs)
             return NativeCompute(kernels, kernels.compile(model.program, weights, pool, sizes))
+        except NativeError as error:
+            kernels.close()
+            raise UnsupportedModel(
+                f"the native kernels do not take this model ({error}); load it with --cpu-variant torch"
+            ) from error
         except BaseException:
             kernels.close()
             raise
