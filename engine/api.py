@@ -17,8 +17,8 @@ from engine.errors import EngineError, InvalidRequest
 from engine.options import Device as Device
 from engine.options import KvType as KvType
 from engine.options import LoadOptions as LoadOptions
+from engine.runs import ForgetSaved, ParkReason, ParkUsage, Run, SteeringCommand, Suspend
 from engine.runs import Origin as Origin
-from engine.runs import ParkReason, ParkUsage, Run, SteeringCommand
 from engine.runs import PoolUsage as PoolUsage
 from engine.runs import Priority as Priority
 
@@ -137,6 +137,10 @@ class Request:
     """Most seconds it waits outside the pool, in line and parked taken together; then it fails."""
     group: RequestGroup | None = None
     """What it is asked together with; None: alone."""
+    is_durable: bool = False
+    """While it is parked its state is also on disk, where the model was loaded with a folder for that."""
+    resumes: bool = False
+    """Go on with the state on disk of the request of this id, as that one was asked; see `Resumed`."""
 
     def __post_init__(self) -> None:
         if self.max_tokens is not None and self.max_tokens < 0:
@@ -236,6 +240,18 @@ class Restored:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Resumed:
+    """A request goes on with the state on disk of an earlier one. `text` and `token_ids` are its reply until then.
+
+    It is parked at first, and comes back as any other.
+    """
+
+    request_id: str
+    text: str
+    token_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
     """Terminal: the request ended as asked (or was aborted)."""
 
@@ -289,13 +305,25 @@ class ModelChanged:
     error: EngineError | None = None
 
 
-RequestEvent = Started | PromptProgress | TokenDelta | Parked | Restored | Finished | Failed
-EngineEvent = RequestEvent | ModelChanged
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiskTrouble:
+    """Parked state cannot be kept on disk, said once for each load; parking goes on in memory."""
+
+    error: EngineError
+
+
+RequestEvent = (
+    Started | PromptProgress | TokenDelta | Parked | Restored | Resumed | Finished | Failed
+)
+EngineEvent = RequestEvent | ModelChanged | DiskTrouble
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadModel:
-    """Replace the model. Requests alive end with ModelUnavailable; outcome arrives as ModelChanged."""
+    """Replace the model. Requests alive end with ModelUnavailable, those that are kept on disk with Suspended.
+
+    The outcome arrives as ModelChanged.
+    """
 
     path: Path
     name: str
@@ -304,10 +332,10 @@ class LoadModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnloadModel:
-    """Free the model, also while it is still loading. Requests alive end with ModelUnavailable."""
+    """Free the model, also while it is still loading. Requests alive end as with LoadModel."""
 
 
-Command = LoadModel | UnloadModel | SteeringCommand
+Command = LoadModel | UnloadModel | Suspend | ForgetSaved | SteeringCommand
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -329,6 +357,8 @@ class EngineSnapshot:
     parked: int = 0
     parks: ParkUsage = field(default_factory=ParkUsage)
     runs: tuple[Run, ...] = ()
+    saved_ids: tuple[str, ...] = ()
+    """Requests of before whose state is on disk: what can be asked with `Request.resumes`."""
     tokens_per_s: float = 0.0
 
 

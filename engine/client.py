@@ -9,9 +9,11 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
+from typing import TypeVar
 
 from engine.api import (
     Command,
+    DiskTrouble,
     EngineEvent,
     EnginePort,
     EngineSnapshot,
@@ -23,6 +25,8 @@ from engine.api import (
 )
 from engine.errors import InvalidRequest
 
+_T = TypeVar("_T")
+
 
 class EngineClient:
     """Hands each request its own events. Queues are unbounded: a slow consumer never stalls the engine."""
@@ -32,6 +36,7 @@ class EngineClient:
         self._loop = loop
         self._queues: dict[str, asyncio.Queue[RequestEvent]] = {}
         self._model_listeners: list[Callable[[ModelChanged], object]] = []
+        self._trouble_listeners: list[Callable[[DiskTrouble], object]] = []
         self._unsubscribe = port.subscribe(self._on_events)
 
     def stream(self, request: Request) -> RequestStream:
@@ -51,13 +56,11 @@ class EngineClient:
 
     def on_model_changed(self, listener: Callable[[ModelChanged], object]) -> Callable[[], None]:
         """Call `listener` on this loop for every ModelChanged; the returned function ends it."""
-        self._model_listeners.append(listener)
+        return _connect(self._model_listeners, listener)
 
-        def disconnect() -> None:
-            if listener in self._model_listeners:
-                self._model_listeners.remove(listener)
-
-        return disconnect
+    def on_disk_trouble(self, listener: Callable[[DiskTrouble], object]) -> Callable[[], None]:
+        """The same for every DiskTrouble."""
+        return _connect(self._trouble_listeners, listener)
 
     def close(self) -> None:
         """Hear no more events. Streams still open get none either."""
@@ -72,6 +75,9 @@ class EngineClient:
             if isinstance(event, ModelChanged):
                 for listener in tuple(self._model_listeners):
                     listener(event)
+            elif isinstance(event, DiskTrouble):
+                for hear in tuple(self._trouble_listeners):
+                    hear(event)
             elif (queue := self._queues.get(event.request_id)) is not None:
                 queue.put_nowait(event)
 
@@ -89,6 +95,18 @@ class EngineClient:
         del self._queues[request_id]
         if abort:
             self._port.abort(request_id)
+
+
+def _connect(
+    listeners: list[Callable[[_T], object]], listener: Callable[[_T], object]
+) -> Callable[[], None]:
+    listeners.append(listener)
+
+    def disconnect() -> None:
+        if listener in listeners:
+            listeners.remove(listener)
+
+    return disconnect
 
 
 class RequestStream:

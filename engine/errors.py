@@ -12,6 +12,9 @@ EngineError
 │   └── NotEnoughMemory         the model or its pool does not fit this machine
 ├── WaitedTooLong               it waited outside the pool for as long as it was willing to
 ├── RestoreFailed               its parked state could not be brought back
+├── Suspended                   it was put aside on disk, and another request can go on with it
+├── ResumeRefused               what is on disk cannot be gone on with here
+├── ParkDiskFailed              parked state cannot be kept on disk; concerns no request
 ├── ModelUnavailable            no model is loaded, or it was unloaded or replaced meanwhile
 ├── DeviceFailure               a kernel or the device failed in the middle of a step
 └── EngineStopped               the engine has shut down
@@ -46,7 +49,10 @@ class InvalidRequest(RequestError):
 
 
 class ContextLengthExceeded(RequestError):
-    """The request needs more tokens than the model's window or the whole pool can hold."""
+    """The request needs more tokens than the model's window or the whole pool can hold.
+
+    `needed_tokens` are those that it has; a prompt leaves room for at least one more.
+    """
 
     code = "context_length_exceeded"
 
@@ -106,6 +112,31 @@ class RestoreFailed(EngineError):
     """The state of a parked request could not be brought back, in many tries; text sent so far stays."""
 
     code = "restore_failed"
+
+
+class Suspended(EngineError):
+    """The model went away and the request's state is on disk: a request that `resumes` goes on with it."""
+
+    code = "suspended"
+
+
+class ResumeRefused(EngineError):
+    """The state on disk is damaged, gone, or of another model; text sent before stays.
+
+    `is_lost`: no model can go on with it, and it is deleted.
+    """
+
+    code = "resume_refused"
+
+    def __init__(self, message: str, *, is_lost: bool = False) -> None:
+        super().__init__(message)
+        self.is_lost = is_lost
+
+
+class ParkDiskFailed(EngineError):
+    """Parked state cannot be kept on disk; parking itself goes on without."""
+
+    code = "park_disk_failed"
 
 
 class ModelUnavailable(EngineError):

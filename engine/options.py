@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 
 from engine.checks import check_name, check_range
 from engine.runs import POLICY_NAMES, RESUME_NAMES
@@ -54,6 +55,9 @@ class LoadOptions:
     """Who is parked and in which order they return: one of `engine.runs.POLICY_NAMES`."""
     preempt_async: bool = True
     """Where parked state is copied, copy beside the steps."""
+    preempt_disk: Path | None = None
+    """Folder that durable requests are kept in while they are parked, so that they outlive the model and the program;
+    None: they are not."""
     context_shift: bool = False
     """A reply that fills the window goes on: the oldest half of what it has is forgotten."""
     test_preempt_every: int = 0

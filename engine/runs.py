@@ -46,6 +46,8 @@ class ParkCause(Enum):
     """A step found no page although the plan said there was one."""
     FORCED = "forced"
     """A test parks every request every so many tokens."""
+    ON_DISK = "on_disk"
+    """It was parked when its model went away, and goes on from the state on disk."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,8 +145,8 @@ class Run:
     """Seconds it has spent outside the pool, in line and parked."""
     wait: WaitReason | None = None
     """Set while it is outside the pool."""
-    expected_wait_s: tuple[float, float | None] | None = None
-    """Soonest and latest return, from measured speed; None for the latest when nothing bounds it."""
+    expected_wait_s: tuple[float, float] | None = None
+    """Soonest and latest entry in seconds from now, from measured speed; None in no line, or before any is measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,6 +166,10 @@ class ParkUsage:
 
     budget_bytes: int = 0
     """0: nobody is ever parked; -1: no limit."""
+    most_budget_bytes: int = 0
+    """What a larger budget is lowered to: half of the memory that was free when the model was loaded; 0 without one."""
+    is_async: bool = False
+    """Whether copies of parked states run beside the steps; False also where nothing is copied."""
     used_bytes: int = 0
     num_parks: int = 0
     """Parks whose pages have been given to others, since the model was loaded."""
@@ -227,6 +233,20 @@ class SetParkBudget:
 
     def __post_init__(self) -> None:
         check_range("budget_bytes", self.budget_bytes, -1, 1 << 62)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suspend:
+    """End a request because the program ends: its state stays on disk if it `is_durable`; Suspended follows then."""
+
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgetSaved:
+    """Delete states on disk that nobody will come back for; ids without one are passed over."""
+
+    request_ids: tuple[str, ...]
 
 
 SteeringCommand = ParkNow | ResumeNext | Pin | SetPriority | SetVictimPolicy | SetParkBudget

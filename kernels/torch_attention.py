@@ -11,11 +11,22 @@ from kernels.api import AttentionShape, PagedAttention, StepInputs
 from kernels.attention_plan import PIECE_TOKENS, TILE_SIZE, Geometry, plan_attention
 from kernels.torch_pool import Pool
 from kernels.torch_step import Step, Workspace
-from kernels.torch_wave import BoundWave, WaveBinder, value_width
+from kernels.torch_wave import Batching, BoundWave, WaveBinder, WaveMemory, value_width
 from kernels.torch_wave_ops import Part
 
 _WAVE_BYTES = 6 << 20
 """Most bytes of scores, and of keys and values, in a wave: both stay in the last-level cache of a desktop machine."""
+_DEVICE_WAVE_BYTES = 32 << 20
+"""On a device, where it is launches that count."""
+_DEVICE_BATCH = 32
+
+
+def products_at_once(device: torch.device) -> int:
+    """How many matrices every batch of products has; 0: any number, where a library treats them one by one.
+
+    cuBLAS takes another kernel, with another order of summation, for another number of matrices.
+    """
+    return 0 if device.type == "cpu" else _DEVICE_BATCH
 
 
 class AttentionKernel:
@@ -32,6 +43,9 @@ class AttentionKernel:
         self._pool = pool
         self._scratch = workspace.scratch
         self._device = workspace.device
+        self._batching = Batching(products_at_once(self._device))
+        if self._device.type != "cpu":
+            wave_bytes = _DEVICE_WAVE_BYTES
         group = shape.heads // shape.kv_heads
         pair_bytes = 4 * shape.kv_heads * max(TILE_SIZE, group) * PIECE_TOKENS
         piece_bytes = 4 * 2 * PIECE_TOKENS * pool.width
@@ -78,18 +92,20 @@ class AttentionKernel:
         shape, group = self._shape, self._geometry.group
         tile_rows, size = self._geometry.tile_rows, self._geometry.tile_size
         tiles = (shape.kv_heads, num_tiles, size)
-        queries = self._scratch.take("tiles", *tiles, shape.head_dim)
+        room = self._batching.room_after(num_tiles)
+        queries = self._scratch.take("tiles", shape.kv_heads, room, size, shape.head_dim)
         state = Part.take(self._scratch, "state", (*tiles, value_width(shape.head_dim)))
         by_head = (shape.kv_heads, num_tiles, tile_rows, group, shape.head_dim)
         used = tile_rows * group
-        self._query_places = queries[:, :, :used].view(by_head)
+        self._query_places = queries[:, :num_tiles, :used].view(by_head)
         self._result_places = state.mean[:, :, :used, : shape.head_dim].view(by_head)
         self._tile_rows = self._scratch.take(
             "tile_rows", num_tiles * tile_rows, shape.heads * shape.head_dim
         )
         by_row = (num_tiles, tile_rows, shape.kv_heads, group, shape.head_dim)
         self._rows_by_head = self._tile_rows.view(by_row).permute(2, 0, 1, 3, 4)
-        return WaveBinder(self._pool, self._geometry, self._scratch, tiles=queries, state=state)
+        memory = WaveMemory(self._pool, self._scratch, queries, state)
+        return WaveBinder(memory, self._geometry, self._batching)
 
     def _tensor(self, values: npt.NDArray[np.int64]) -> Tensor:
         return torch.from_numpy(values).to(self._device)

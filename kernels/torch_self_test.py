@@ -2,7 +2,8 @@
 
 torch's kernels differ between processors, builds and devices, so the rule of `kernels.api` is not left to belief: an op
 of every shape in the program runs with a row in one tile and in several, at other places, beside neighbours a thousand
-times larger, and on one thread; the bits are compared. Runs once after loading, in the new pool, on the engine thread.
+times larger, and on one thread; the bits are compared. A device, whose libraries choose by size, has to prove the
+largest step too. Runs once after loading, in the new pool, on the engine thread.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from torch import Tensor
 from kernels.api import GatedActivation, PagedAttention, RmsNorm, Rotary, StepInputs
 from kernels.lowering import LinearGroup, read_buffers
 from kernels.torch_backend import CompiledOp, TorchExecutable
-from kernels.torch_step import TILE_ROWS
+from kernels.torch_step import TILE_ROWS, padded
 
 _PLACES = ((1, 0), (1, 5), (3, 0), (3, TILE_ROWS + 1), (3, 3 * TILE_ROWS - 1))
 """How many tiles there are and where the row is put; the first is the comparison."""
@@ -85,6 +86,8 @@ def _row_op_is_exact(
         return out[place].clone()
 
     results = [result_at(tiles, place) for tiles, place in _PLACES]
+    if _is_device(executable):
+        results.append(result_at(padded(executable.limits.max_rows) // TILE_ROWS, 0))
     results.append(_on_one_thread(lambda: result_at(*_PLACES[0])))
     return _all_equal(results)
 
@@ -125,6 +128,8 @@ def _attention_is_exact(
         result_beside(0, min(3, most)),
         _on_one_thread(lambda: result_beside(min(3, length - 1, most), 0)),
     ]
+    if _is_device(executable):
+        results += [result_beside(0, most), result_beside(min(length - 1, most), 0)]
     last_page = pages[table[-1]]
     last_page[:, (length - 1) % page_tokens + 1 :] = torch.nan  # what a page held before
     results.append(result_beside(0, 0))
@@ -140,6 +145,10 @@ def _attention_inputs(length: int, before: int, others: int, table: list[int]) -
         sequences.append(other + 1)
     rows = len(positions)
     return StepInputs([0] * rows, positions, sequences, [table] * (others + 1), [])
+
+
+def _is_device(executable: TorchExecutable) -> bool:
+    return executable.kv_pool.device.type != "cpu"
 
 
 def _all_equal(results: Sequence[Tensor | None]) -> bool:

@@ -58,50 +58,92 @@ class BoundWave:
     actions: tuple[Action, ...]
 
 
-class WaveBinder:
-    """Binds the waves of one step. `tiles` [kv_heads, tiles, tile_size, head_dim] are its queries, scaled."""
+@dataclass(frozen=True, slots=True)
+class Batching:
+    """How products of many small matrices are cut: into batches of exactly `size`, or not at all where it is 0.
 
-    def __init__(
-        self, pool: Pool, geometry: Geometry, scratch: Scratch, *, tiles: Tensor, state: Part
-    ) -> None:
-        self._pool = pool
+    Where it is not, memory goes on behind the last matrix, and what is computed there means nothing to anybody.
+    """
+
+    size: int
+
+    def padded(self, count: int) -> int:
+        """`count` in whole batches."""
+        return -(-count // self.size) * self.size if self.size else count
+
+    def room_after(self, count: int) -> int:
+        """Room for batches that begin anywhere among `count` matrices."""
+        return count + max(self.size - 1, 0)
+
+    def starts(self, count: int) -> range:
+        """Where the batches of `count` matrices begin."""
+        return range(0, count, self.size or count)
+
+    def length(self, count: int) -> int:
+        """Matrices in each of these batches."""
+        return self.size or count
+
+
+@dataclass(frozen=True, slots=True)
+class WaveMemory:
+    """What the waves of one step work on."""
+
+    pool: Pool
+    scratch: Scratch
+    tiles: Tensor
+    """[kv_heads, tiles and room behind them, tile_size, head_dim]: the step's queries, scaled."""
+    state: Part
+
+
+class WaveBinder:
+    """Binds the waves of one step."""
+
+    def __init__(self, memory: WaveMemory, geometry: Geometry, batching: Batching) -> None:
+        self._pool = memory.pool
+        self._scratch = memory.scratch
+        self._tiles = memory.tiles
+        self._state = memory.state
         self._geometry = geometry
-        self._scratch = scratch
-        self._tiles = tiles
-        self._state = state
+        self._batching = batching
 
     def bind(self, wave: Wave, first_page: int) -> BoundWave:
         """Memory and actions of one wave; waves share the memory, as they run one after another."""
         kv_heads, _, size, head_dim = self._tiles.shape
-        num_pairs = len(wave.pair_tiles)
-        lead = (kv_heads, num_pairs) if wave.shared else (num_pairs, kv_heads)
+        num_pairs, num_pieces = len(wave.pair_tiles), len(wave.pages) // self._geometry.piece_pages
+        if wave.shared:
+            room = self._batching.room_after(num_pairs)
+            lead = (kv_heads, room)
+        else:
+            room = num_pieces = -(-self._batching.padded(num_pairs * kv_heads) // kv_heads)
+            lead = (room, kv_heads)
         scores = self._scratch.take("scores", *lead, size, PIECE_TOKENS)
         weights = self._scratch.take("weights", *lead, size, PIECE_TOKENS)
         part = Part.take(self._scratch, "part", (*lead, size, value_width(head_dim)))
-        gathered, keys, values, convert = self._bind_pieces(len(wave.pages))
+        gathered, keys, values, convert = self._bind_pieces(len(wave.pages), num_pieces)
         actions: list[Action] = []
         if wave.piece_mask is not None:
             actions.append(self._hide_unwritten(wave.piece_mask, gathered))
         actions.append(convert)
         if wave.shared:
-            actions += _shared_products(wave, self._tiles, keys, scores, of_tiles=True)
+            actions += self._shared_products(wave, self._tiles, keys, scores)
         else:
             queries = self._scratch.take("queries", *lead, size, head_dim)
-            actions += [self._gather_queries(wave, queries), _pairwise(queries, keys, scores)]
+            actions.append(self._gather_queries(wave, queries[:num_pairs]))
+            actions += self._pairwise(num_pairs, queries, keys, scores)
         if wave.pair_mask is not None:
             target = scores if wave.shared else scores.transpose(0, 1)
             actions += self._hide_unseen(wave.pair_mask, target)
         actions.append(Softmax(scores, weights, part))
         if wave.shared:
-            actions += _shared_products(wave, weights, values, part.mean, of_tiles=False)
+            actions += self._shared_products(wave, weights, values, part.mean)
         else:
-            actions.append(_pairwise(weights, values, part.mean))
+            actions += self._pairwise(num_pairs, weights, values, part.mean)
             part = part.transposed()
         actions += [self._join(segment, part) for segment in wave.segments]
         return BoundWave(first_page, len(wave.pages), gathered, tuple(actions))
 
-    def _bind_pieces(self, num_pages: int) -> tuple[Tensor, Tensor, Tensor, Copy]:
-        """Pages as the pool has them; their keys [pieces, kv_heads, head_dim, 256], values [.., 256, value_width]."""
+    def _bind_pieces(self, num_pages: int, room: int) -> tuple[Tensor, Tensor, Tensor, Copy]:
+        """Pages as the pool has them; their keys [room, kv_heads, head_dim, 256], values [.., 256, value_width]."""
         pool, count = self._pool, self._geometry.piece_pages
         pieces = num_pages // count
         gathered = self._scratch.take(
@@ -109,9 +151,9 @@ class WaveBinder:
         )
         by_page = gathered.view(pieces, count, 2, pool.page_tokens, pool.kv_heads, pool.head_dim)
         width = value_width(pool.head_dim)
-        kv = self._scratch.take("kv", 2, pieces, pool.kv_heads, count, pool.page_tokens, width)
-        keys, values = kv.view(2, pieces, pool.kv_heads, PIECE_TOKENS, width).unbind()
-        convert = Copy(by_page.permute(2, 0, 4, 1, 3, 5), kv[..., : pool.head_dim])
+        kv = self._scratch.take("kv", 2, room, pool.kv_heads, count, pool.page_tokens, width)
+        keys, values = kv.view(2, room, pool.kv_heads, PIECE_TOKENS, width).unbind()
+        convert = Copy(by_page.permute(2, 0, 4, 1, 3, 5), kv[:, :pieces, ..., : pool.head_dim])
         return gathered, keys[..., : pool.head_dim].transpose(-1, -2), values, convert
 
     def _hide_unwritten(self, mask: PieceMask, gathered: Tensor) -> Keep:
@@ -140,8 +182,8 @@ class WaveBinder:
 
     def _gather_queries(self, wave: Wave, queries: Tensor) -> Gather:
         """The queries of each pair's tile; `queries` has pairs first, the tiles have key heads first."""
-        kv_heads, num_tiles = self._tiles.shape[:2]
-        index = wave.pair_tiles[:, None] + np.arange(kv_heads) * num_tiles
+        kv_heads, room = self._tiles.shape[:2]
+        index = wave.pair_tiles[:, None] + np.arange(kv_heads) * room
         return Gather(
             self._tiles.flatten(0, 1).flatten(1),
             torch.from_numpy(index.reshape(-1)).to(queries.device),
@@ -156,20 +198,28 @@ class WaveBinder:
         top = self._scratch.take("join_top", *part.top.shape)
         return Join(state, part, top, self._scratch.take("join_factors", 2, *part.top.shape))
 
+    def _pairwise(self, num_pairs: int, a: Tensor, b: Tensor, out: Tensor) -> Iterator[Product]:
+        """Batches over pairs and key heads."""
+        a, b, out = a.flatten(0, 1), b.flatten(0, 1), out.flatten(0, 1)
+        count = num_pairs * len(self._tiles)
+        length = self._batching.length(count)
+        for start in self._batching.starts(count):
+            rows = slice(start, start + length)
+            yield Product(a[rows], b[rows], out[rows])
 
-def _pairwise(a: Tensor, b: Tensor, out: Tensor) -> Product:
-    """One batch over pairs and key heads."""
-    return Product(a.flatten(0, 1), b.flatten(0, 1), out.flatten(0, 1))
+    def _shared_products(
+        self, wave: Wave, a: Tensor, pieces: Tensor, out: Tensor
+    ) -> Iterator[Product]:
+        """For each piece and key head batches over the tiles that read it; `a` is the tiles, or numbered by pair.
 
-
-def _shared_products(
-    wave: Wave, a: Tensor, pieces: Tensor, out: Tensor, *, of_tiles: bool
-) -> Iterator[Product]:
-    """For each piece and key head one batch over the tiles that read it; `a` is numbered by tile or by pair."""
-    for index, segment in enumerate(wave.segments):
-        first = segment.first_tile if of_tiles else segment.first_pair
-        rows = slice(first, first + segment.num_pairs)
-        results = slice(segment.first_pair, segment.first_pair + segment.num_pairs)
-        for head, matrix in enumerate(pieces[index]):
-            batch = matrix.expand(segment.num_pairs, -1, -1)
-            yield Product(a[head, rows], batch, out[head, results])
+        The last batch of a segment may run on into the next one, whose own products come later.
+        """
+        for index, segment in enumerate(wave.segments):
+            first = segment.first_tile if a is self._tiles else segment.first_pair
+            length = self._batching.length(segment.num_pairs)
+            for head, matrix in enumerate(pieces[index]):
+                batch = matrix.expand(length, -1, -1)
+                for start in self._batching.starts(segment.num_pairs):
+                    rows = slice(first + start, first + start + length)
+                    results = slice(segment.first_pair + start, segment.first_pair + start + length)
+                    yield Product(a[head, rows], batch, out[head, results])

@@ -24,6 +24,7 @@ from studio.models.errors import StoreError
 from studio.paths import Paths
 from studio.server.thread import ServerThread
 from studio.services.chat_service import ChatService
+from studio.services.comeback_service import ComebackService
 from studio.services.history_store import HistoryStore
 from studio.services.model_catalog import read_catalog
 from studio.services.model_fetcher import ModelFetcher, default_pip
@@ -175,6 +176,7 @@ async def open_services(
         inspect=inspect_model,
     )
     parking = ParkService(client, settings, notices)
+    comebacks = ComebackService(client, chats, notices)
     server_engine = engine
     server = ServerService(
         lambda: ServerThread(server_engine, settings.settings.server.server_settings()), notices
@@ -194,6 +196,7 @@ async def open_services(
         )
     finally:
         await server.stop()
+        await comebacks.close()
         await chats.close()
         await models.close()
         parking.close()

@@ -15,7 +15,10 @@ MARGIN_TOKENS = 8
 """Spare tokens for each sequence in the pool when another one enters, and while parks are asynchronous."""
 
 ROTATE_AFTER_S = 2.0
-"""The head of the line is owed the room after this wait; see `engine.core.entrance`."""
+"""The head of the line is owed the room after this wait; see `engine.core.planner.owed_after_s`."""
+
+LONGEST_TURN = 4
+"""One that takes turns with others is owed the room later each time it is parked, at most so many times as late."""
 
 ROTATE_BY_RECOMPUTE_AFTER_S = 30.0
 """Where the budget keeps a resident from giving way, its state is dropped after this wait of the head."""

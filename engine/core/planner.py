@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from collections.abc import Sequence as Seq
 
-from engine.core.config import GUARD_S, GUARD_TOKENS
-from engine.core.types import Party
+from engine.core.config import GUARD_S, GUARD_TOKENS, LONGEST_TURN
+from engine.core.types import Party, Sequence
 from engine.core.victim_policies import Candidate, VictimPolicy
 
 
@@ -57,6 +57,16 @@ def choose_rotation(
     if enough:
         return min(enough, key=lambda c: (c.pages_freed, -c.arrival))
     return max(candidates, key=lambda c: (c.gain, c.arrival))
+
+
+def owed_after_s(head: Sequence, first_s: float) -> float:
+    """Seconds outside the pool after which the head of the line is owed the room.
+
+    `first_s` for a newcomer and at the first park; twice, three times and at most `LONGEST_TURN`
+    times that at the next ones. So those who take turns in a pool too small for all of them get
+    longer turns, and there are far fewer parks, while nobody waits long the first time.
+    """
+    return first_s * min(max(head.num_parks, 1), LONGEST_TURN)
 
 
 def may_be_rotated(party: Party, *, head_priority: int, now_s: float) -> bool:

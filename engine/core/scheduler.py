@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence as Seq
 
 from engine.core.admission import Admission
+from engine.core.budget import StepBudget
 from engine.core.config import SchedulerConfig
 from engine.core.entrance import Entrance
 from engine.core.explain import Explainer
 from engine.core.kv_pool import KVPool
-from engine.core.parked import Released
+from engine.core.parked import Fate, ParkedState, Released
 from engine.core.parking import Parking
 from engine.core.patience import Patience
 from engine.core.pressure import Needs, Pressure
@@ -58,8 +59,11 @@ class Scheduler:
 
     @property
     def is_idle(self) -> bool:
-        """Nobody is alive. Copies may still be under way for sequences that have ended."""
-        return self._yard.lines.is_empty
+        """Nobody is alive, and no end is left to be reported by a step.
+
+        Copies may still be under way for sequences that have ended.
+        """
+        return self._yard.lines.is_empty and not self._yard.moves.ended
 
     @property
     def live(self) -> tuple[Sequence, ...]:
@@ -73,6 +77,11 @@ class Scheduler:
     @property
     def num_running(self) -> int:
         return len(self._yard.lines[SeqStatus.RUNNING])
+
+    @property
+    def num_replies(self) -> int:
+        """Running sequences that need one token: replies that go on, as against prompts being read."""
+        return sum(seq.num_uncomputed == 1 for seq in self._yard.running)
 
     @property
     def num_parked(self) -> int:
@@ -97,6 +106,7 @@ class Scheduler:
         counts = self._yard.counts
         return ParkUsage(
             budget_bytes=self._yard.budget_bytes,
+            is_async=self.config.park.is_async and not any(seq.parks_in_step for seq in self.live),
             used_bytes=self._yard.keeper.used_bytes,
             num_parks=counts.parks,
             num_resumes=counts.resumes,
@@ -119,6 +129,25 @@ class Scheduler:
                 f"{seq.request_id}: the prompt has {seq.num_prompt} tokens, allowed is 1 to {limit}"
             )
         self._yard.lines.add(seq)
+        self._patience.watch(seq)
+
+    def adopt(self, seq: Sequence, now_s: float) -> None:
+        """Put a new sequence in line as one that is parked, with the tokens it has: the model it had was unloaded.
+
+        Pages of it that were kept elsewhere can be planted before; see `engine.core.planting`. Raises ValueError if
+        its id is alive, or it has more tokens than a sequence may have.
+        """
+        limit = self.config.sequence_tokens
+        if not 1 <= len(seq.token_ids) <= limit:
+            raise ValueError(
+                f"{seq.request_id} has {len(seq.token_ids)} tokens, allowed is 1 to {limit}"
+            )
+        reason = ParkReason(cause=ParkCause.ON_DISK)
+        seq.status = SeqStatus.PARKED
+        seq.started_s = seq.arrival_s
+        seq.parked = ParkedState(now_s, self._yard.step, Fate.RECOMPUTE, reason, len(seq.token_ids))
+        self._yard.lines.add(seq)
+        self._yard.moves.parked.append(seq)
         self._patience.watch(seq)
 
     def abort(self, request_id: str, now_s: float) -> Sequence | None:
@@ -147,13 +176,19 @@ class Scheduler:
 
     # --- a step
 
-    def schedule(self, now_s: float) -> StepBatch:
+    def schedule(self, now_s: float, *, beside_replies: int | None = None) -> StepBatch:
         """Settle the next step: statuses are moved and pages taken.
+
+        `beside_replies` is how many tokens of prompts it may hold beside replies that went on
+        before these were asked, so that replies keep their pace; None: as many as any other step.
+        With 0 such prompts stand still while a reply goes on.
 
         Without rows nobody is alive, or all who are wait for a copy, a moment or a command.
         """
         yard = self._yard
         yard.step += 1
+        most = self.config.step_tokens
+        yard.budget = StepBudget(most, most if beside_replies is None else beside_replies)
         self._settle(now_s)
         self._parking.honour_budget()
         self._patience.end_impatient()

@@ -9,12 +9,9 @@ from __future__ import annotations
 import logging
 import math
 import os
-import queue
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from engine.api import (
@@ -41,6 +38,7 @@ from engine.errors import (
     RequestError,
 )
 from engine.runs import (
+    ForgetSaved,
     ParkNow,
     Pin,
     ResumeNext,
@@ -48,23 +46,34 @@ from engine.runs import (
     SetPriority,
     SetVictimPolicy,
     SteeringCommand,
+    Suspend,
 )
+from engine.runtime.disk.recalling import come_back, no_folder, put_aside
 from engine.runtime.event_bus import EventBus
 from engine.runtime.groups import Groups
+from engine.runtime.inbox import Inbox
 from engine.runtime.intake import Intake, Prepared
 from engine.runtime.live_request import LiveRequest
-from engine.runtime.messages import Abort, CopyDone, Message, Shutdown, Submit
+from engine.runtime.loading import aborted_before_start
+from engine.runtime.messages import (
+    Abort,
+    CopyDone,
+    Message,
+    Shutdown,
+    StateRead,
+    StateWritten,
+    Submit,
+)
 from engine.runtime.rate_meter import RateMeter
 from engine.runtime.snapshots import SnapshotMaker
 
 if TYPE_CHECKING:
+    from engine.runtime.disk.disk_keeper import DiskKeeper
     from engine.runtime.loaded_model import LoadedModel
     from engine.runtime.stepper import Stepper
 
-
 _REFRESH_S = 1.0
 """While somebody waits and nothing is computed, figures of the waits are renewed so often."""
-
 
 _LOG = logging.getLogger(__name__)
 
@@ -79,9 +88,7 @@ class Engine:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._bus = EventBus()
-        self._inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
-        self._pending: deque[Message] = deque()
-        """Taken out of the inbox, not yet applied."""
+        self._inbox = Inbox()
         self._intake = Intake(self._inbox.put)
         self._state = EngineState.NO_MODEL
         self._model: LoadedModel | None = None
@@ -93,41 +100,31 @@ class Engine:
         self._snapshots = SnapshotMaker(self._rate)
         self._snapshot = EngineSnapshot()
         self._stopping = False
-        self._door = (
-            threading.Lock()
-        )  # held for the moment of a put, so that no message slips in after the end
         self._thread = threading.Thread(target=self._run, name="layby-engine", daemon=True)
         self._thread.start()
 
     # The door: any thread.
 
     def submit(self, request: Request) -> None:
-        if not self._send(Submit(request)):
+        if not self._inbox.put(Submit(request)):
             error = EngineStopped("the engine has shut down; start Layby again")
             self._bus.publish((Failed(request_id=request.request_id, error=error, partial=False),))
 
     def abort(self, request_id: str) -> None:
-        self._send(Abort(request_id))
+        self._inbox.put(Abort(request_id))
 
     def subscribe(self, listener: Listener) -> Unsubscribe:
         return self._bus.subscribe(listener)
 
     def control(self, command: Command) -> None:
-        self._send(command)
+        self._inbox.put(command)
 
     def snapshot(self) -> EngineSnapshot:
         return self._snapshot
 
     def shutdown(self) -> None:
-        self._send(Shutdown())
+        self._inbox.put(Shutdown())
         self._thread.join()
-
-    def _send(self, message: Message) -> bool:
-        with self._door:
-            if self._state is EngineState.STOPPED:
-                return False
-            self._inbox.put(message)
-            return True
 
     # The loop: engine thread only, from here on.
 
@@ -137,6 +134,8 @@ class Engine:
                 events = self._handle_messages()
                 if self._wait_s() <= 0 and self._stepper is not None:
                     events += self._stepper.step()
+                if (disk := self._disk) is not None:
+                    disk.keep_up(self._live)
             except Exception as error:  # noqa: BLE001 - whatever breaks, everybody is told and the thread lives
                 events = self._break_down(error)
             self._publish(events)
@@ -148,27 +147,23 @@ class Engine:
         failure = DeviceFailure(
             f"the engine broke down ({type(error).__name__}: {error}); load the model again"
         )
-        events = self._drop_model(failure)
+        events = self._drop_model(failure, is_sound=False)
         self._state = EngineState.FAILED
         return [*events, ModelChanged(state=self._state, model=None, error=failure)]
 
     def _finish_thread(self) -> None:
         self._intake.close()
-        with self._door:
-            self._state = EngineState.STOPPED
+        self._inbox.close()
+        self._state = EngineState.STOPPED
         error = EngineStopped("the engine has shut down; start Layby again")
         events = self._drop_model(error)
-        self._take_messages()
+        self._inbox.take()
         events += [
             Failed(request_id=message.request.request_id, error=error, partial=False)
-            for message in self._pending
+            for message in self._inbox.pending
             if isinstance(message, Submit)
         ]
         self._publish([*events, ModelChanged(state=EngineState.STOPPED, model=None)])
-
-    def _take_messages(self) -> None:
-        while not self._inbox.empty():
-            self._pending.append(self._inbox.get())
 
     def _wait_s(self) -> float:
         """Seconds until there is a step to compute, unless a message comes before; infinite if only a message can."""
@@ -179,12 +174,12 @@ class Engine:
         wait_s = self._wait_s()
         if wait_s > 0:
             self._await_message(wait_s)
-        self._take_messages()
-        if self._pending and self._stepper is not None:
+        self._inbox.take()
+        if self._inbox.pending and self._stepper is not None:
             self._stepper.wake()
         events: list[EngineEvent] = []
-        while self._pending and not self._stopping:
-            events += self._apply(self._pending.popleft())
+        while self._inbox.pending and not self._stopping:
+            events += self._apply(self._inbox.pending.popleft())
         return events
 
     def _await_message(self, wait_s: float) -> None:
@@ -192,8 +187,7 @@ class Engine:
             self._stepper.give_back()
         if self._live:
             wait_s = min(wait_s, _REFRESH_S)
-        with suppress(queue.Empty):
-            self._pending.append(self._inbox.get(timeout=None if wait_s == math.inf else wait_s))
+        self._inbox.wait(wait_s)
 
     def _apply(self, message: Message) -> list[EngineEvent]:
         match message:
@@ -207,6 +201,12 @@ class Engine:
                 if self._stepper is not None:
                     self._stepper.finish_copy(message)
                 return []
+            case StateWritten() | ForgetSaved():
+                return self._disk.apply(message) if self._disk is not None else []
+            case StateRead():
+                return self._admit_recalled(message)
+            case Suspend(request_id=request_id):
+                return self._suspend(request_id)
             case LoadModel():
                 return self._load(message)
             case UnloadModel():
@@ -232,15 +232,20 @@ class Engine:
     # Requests.
 
     def _accept(self, request: Request) -> list[EngineEvent]:
-        if self._model is None:
-            error = ModelUnavailable("no model is loaded; load one and ask again")
-            return [Failed(request_id=request.request_id, error=error, partial=False)]
         self._arrivals += 1
         live = LiveRequest(request, self._arrivals, self._clock())
         self._live[request.request_id] = live
         if (refusal := self._groups.join(live)) is not None:
             return self._fail(live, refusal)
-        self._intake.prepare(self._model.prepare_task(live))
+        if self._model is None:
+            error = ModelUnavailable("no model is loaded; load one and ask again")
+            return self._refuse(live, error)
+        if not request.resumes:
+            self._intake.prepare(self._model.prepare_task(live))
+        elif self._disk is not None:
+            self._disk.recall(request.request_id)
+        else:
+            return self._fail(live, no_folder())
         return []
 
     def _admit(self, prepared: Prepared) -> list[EngineEvent]:
@@ -260,16 +265,37 @@ class Engine:
             return self._refuse(live, error)
         except Exception as error:  # noqa: BLE001 - one request's trouble is its own
             return self._refuse(live, RequestError(f"{type(error).__name__}: {error}"))
-        self._enter(self._groups.ready(live))
-        return []
+        return self._enter(self._groups.ready(live))
 
-    def _enter(self, ready: tuple[LiveRequest, ...]) -> None:
-        """Put requests in line, and do with them what was asked for meanwhile."""
+    def _admit_recalled(self, read: StateRead) -> list[EngineEvent]:
+        live, disk = self._live.get(read.request_id), self._disk
+        if live is None or disk is None or not disk.is_mine(read):
+            return []  # aborted, or its model was unloaded, while the state was being read
+        assert self._model is not None, "it has the folder"
+        try:
+            resumed = come_back(live, self._model, read.outcome)
+        except EngineError as error:
+            return self._fail(live, error)
+        events = self._enter((live,))
+        disk.take_over(live)
+        return [resumed, *events]
+
+    def _enter(self, ready: tuple[LiveRequest, ...]) -> list[EngineEvent]:
+        """Put requests in line, and do with them what was asked for meanwhile; to an empty prompt there is no reply."""
+        events: list[EngineEvent] = []
         for live in ready:
             assert self._stepper is not None, "whoever's prompt is read has a model"
-            self._stepper.add(live)
+            assert live.generation is not None
+            if not live.generation.seq.num_prompt:
+                events.append(self._finish(live, FinishReason.STOP))
+                continue
+            if live.request.resumes:
+                self._stepper.adopt(live)
+            else:
+                self._stepper.add(live)
             for wish in live.wishes:
                 self._steer(wish)
+        return events
 
     def _refuse(self, live: LiveRequest, error: EngineError) -> list[EngineEvent]:
         """End a request whose prompt cannot be read, and those that were asked together with it."""
@@ -284,20 +310,38 @@ class Engine:
             self._model.steer(command, self._clock())
 
     def _abort(self, request_id: str) -> list[EngineEvent]:
-        live = self._live.pop(request_id, None)
+        live = self._live.get(request_id)
         if live is None:
             return []
-        now_s = self._clock()
         if live.generation is not None and self._model is not None:
-            self._model.scheduler.abort(request_id, now_s)
-        self._enter(self._groups.leave(live))
-        return [
-            Finished(request_id=request_id, reason=FinishReason.ABORTED, usage=live.usage(now_s))
-        ]
+            self._model.scheduler.abort(request_id, self._clock())
+        if self._disk is not None:
+            self._disk.forget(request_id)
+        return [self._finish(live, FinishReason.ABORTED), *self._enter(self._groups.leave(live))]
+
+    def _finish(self, live: LiveRequest, reason: FinishReason) -> Finished:
+        request_id = live.request.request_id
+        del self._live[request_id]
+        return Finished(request_id=request_id, reason=reason, usage=live.usage(self._clock()))
 
     def _fail(self, live: LiveRequest, error: EngineError) -> list[EngineEvent]:
         del self._live[live.request.request_id]
         return [Failed(request_id=live.request.request_id, error=error, partial=live.has_sent_text)]
+
+    # The disk.
+
+    @property
+    def _disk(self) -> DiskKeeper | None:
+        return None if self._model is None else self._model.disk
+
+    def _suspend(self, request_id: str) -> list[EngineEvent]:
+        """End a request for good here, its state on disk where that can be; else it ends as aborted."""
+        live = self._live.get(request_id)
+        if live is None or self._disk is None or not self._disk.suspend(live):
+            return self._abort(request_id)
+        if live.generation is not None and self._model is not None:
+            self._model.scheduler.abort(request_id, self._clock())
+        return self._fail(live, put_aside())
 
     # The model.
 
@@ -309,7 +353,7 @@ class Engine:
         self._publish([*events, ModelChanged(state=self._state, model=None, progress=0.0)])
         # Threads that spin while they wait halve the speed beside one busy program; read when torch is imported.
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-        # Here and not above: torch takes a second to import, on this thread, when the window is up.
+        # Here and not above: it takes a while to import (torch, where that computes, a second), when the window is up.
         from engine.runtime.loaded_model import LoadedModel
         from engine.runtime.stepper import Stepper
 
@@ -325,7 +369,7 @@ class Engine:
         self._state = EngineState.READY
         self._stepper = Stepper(self._model, self._live, self._rate, self._clock)
         self._publish([])
-        return [ModelChanged(state=self._state, model=self._model.info, progress=1.0)]
+        return self._model.first_news()
 
     def _load_failed(self, error: EngineError) -> list[EngineEvent]:
         self._state = EngineState.FAILED
@@ -333,35 +377,22 @@ class Engine:
 
     def _on_load_progress(self, progress: float) -> None:
         """Between two tensors: tell the world, and look whether anybody wants this load to end."""
-        self._take_messages()
+        self._inbox.take()
         events: list[EngineEvent] = [
             ModelChanged(state=EngineState.LOADING, model=None, progress=progress)
         ]
-        for message in tuple(self._pending):
-            if isinstance(message, Abort) and (submit := self._pending_submit(message.request_id)):
-                self._pending.remove(submit)
-                now_s = self._clock()
-                usage = LiveRequest(submit.request, 0, now_s).usage(now_s)
-                events.append(
-                    Finished(
-                        request_id=message.request_id, reason=FinishReason.ABORTED, usage=usage
-                    )
-                )
+        events += aborted_before_start(self._inbox.pending, self._groups, self._clock())
         self._publish(events)
-        if any(isinstance(one, UnloadModel | LoadModel | Shutdown) for one in self._pending):
+        if any(isinstance(one, UnloadModel | LoadModel | Shutdown) for one in self._inbox.pending):
             raise _LoadCancelled
 
-    def _pending_submit(self, request_id: str) -> Submit | None:
-        """The request of that id, if it waits for the model to be loaded."""
-        for message in self._pending:
-            if isinstance(message, Submit) and message.request.request_id == request_id:
-                return message
-        return None
-
-    def _drop_model(self, error: EngineError) -> list[EngineEvent]:
-        """Free the model; whoever it served is told `error`."""
-        events = [event for live in tuple(self._live.values()) for event in self._fail(live, error)]
-        self._groups.clear()
+    def _drop_model(self, error: EngineError, *, is_sound: bool = True) -> list[EngineEvent]:
+        """Free the model; whoever it served is told `error`, or where it can be gone on with that it was put aside."""
+        events: list[EngineEvent] = []
+        for live in tuple(self._live.values()):
+            is_kept = self._disk is not None and self._disk.suspend(live, is_sound=is_sound)
+            events += self._fail(live, put_aside() if is_kept else error)
+        self._groups.end_all(error)
         if self._model is not None:
             self._model.close()
         self._model = self._stepper = None

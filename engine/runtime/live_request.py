@@ -20,8 +20,12 @@ class Generation:
     sampler: Sampler
     seed: int
     stream: TextStream
+    continues_text: bool
+    """Whether the reply goes on a raw text instead of answering a chat."""
     parked_before_first_s: float = 0.0
     """Share of the parked time that fell before the first token."""
+    reply_ids: list[int] = field(default_factory=list)
+    """Every token generated so far, those that a context shift has forgotten too."""
     num_recomputes_told: int = 0
     """Recomputes that its listeners have heard of."""
 

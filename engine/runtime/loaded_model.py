@@ -2,27 +2,46 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from engine.api import Chat, LoadModel, LoadOptions, ModelInfo
-from engine.core.config import PAGE_TOKENS, SchedulerConfig
+from engine.api import (
+    Chat,
+    DiskTrouble,
+    EngineEvent,
+    EngineState,
+    LoadModel,
+    LoadOptions,
+    ModelChanged,
+    ModelInfo,
+)
+from engine.core.config import PAGE_TOKENS, ParkMemory, SchedulerConfig
+from engine.core.planting import plant_prefix
 from engine.core.scheduler import Scheduler
 from engine.core.types import Sequence
+from engine.errors import ParkDiskFailed
 from engine.formats.checkpoint import inspect_model, open_checkpoint
 from engine.runs import SetParkBudget, SetVictimPolicy, SteeringCommand
+from engine.runtime.disk.disk_keeper import DiskKeeper
+from engine.runtime.disk.disk_worker import DiskWorker, ModelFiles
+from engine.runtime.disk.recalling import adopt_state, check_recalled
+from engine.runtime.disk.state_file import Recalled
+from engine.runtime.disk.state_folder import StateFolder
 from engine.runtime.intake import PrepareTask
 from engine.runtime.live_request import Generation, LiveRequest
-from engine.runtime.messages import CopyDone
+from engine.runtime.messages import CopyDone, StateRead, StateWritten
 from engine.runtime.model_runner import ModelRunner
-from engine.runtime.page_copier import PageCopier
+from engine.runtime.page_copier import PageCopier, choose_copies
 from engine.runtime.park_plan import lowered_budget, make_knobs, mib_of
 from engine.runtime.sampler import Sampler
 from engine.text.chat_template import ChatTemplate, load_chat_template
 from engine.text.text_stream import TextStream
 from engine.text.tokenizer import Tokenizer, load_tokenizer
 
+_LOG = logging.getLogger(__name__)
 _KEPT_SHARE = 4
 """A context shift keeps the beginning of the prompt, as far as it is within a quarter of the window."""
 
@@ -32,26 +51,30 @@ class LoadedModel:
     """Made by `load`; `close` frees weights and pool."""
 
     options: LoadOptions
-    """As they hold now: budget and policy may be changed while requests run."""
+    """As they hold now: budget and policy may be changed while requests run, and parks may turn out not to be async."""
     info: ModelInfo
     tokenizer: Tokenizer
     template: ChatTemplate
     runner: ModelRunner
     copier: PageCopier
     scheduler: Scheduler
+    disk: DiskKeeper | None = None
+    """Keeps durable requests on disk while they are parked, where that is asked for and works."""
+    disk_trouble: ParkDiskFailed | None = None
+    """Why it does not work."""
 
     @classmethod
     def load(
         cls,
         command: LoadModel,
         on_progress: Callable[[float], object],
-        on_copy: Callable[[CopyDone], object],
+        on_done: Callable[[CopyDone | StateWritten | StateRead], object],
     ) -> LoadedModel:
         """Read the files and make the pool.
 
-        `on_progress` hears shares of 1 and may raise to cancel; `on_copy` hears of copies made beside the steps, on
-        the copying thread. Raises ModelError when the model cannot be used, InvalidRequest when an option makes no
-        sense, and what `on_progress` raises.
+        `on_progress` hears shares of 1 and may raise to cancel; `on_done` hears of copies and files made beside the
+        steps, on the threads that make them. Raises ModelError when the model cannot be used, InvalidRequest when an
+        option makes no sense, and what `on_progress` raises.
         """
         knobs = make_knobs(command.options)
         info = inspect_model(command.path, command.name)
@@ -60,6 +83,7 @@ class LoadedModel:
             tokenizer = load_tokenizer(checkpoint)
             template = load_chat_template(checkpoint, tokenizer)
             runner = ModelRunner.load(checkpoint, command.options, on_progress)
+            paths = tuple(file.path for file in checkpoint.files)
         finally:
             checkpoint.close()
         config = SchedulerConfig(
@@ -72,8 +96,28 @@ class LoadedModel:
             park=runner.plan.park,
             knobs=knobs,
         )
-        copier = PageCopier(runner.pool, on_copy)
-        return cls(command.options, info, tokenizer, template, runner, copier, Scheduler(config))
+        park, options = runner.plan.park, command.options
+        if park.memory is ParkMemory.COPIED:
+            options = replace(options, preempt_async=park.is_async)
+        copier = PageCopier(choose_copies(runner.pool, is_async=park.is_async), on_done)
+        scheduler = Scheduler(config)
+        model = cls(options, info, tokenizer, template, runner, copier, scheduler)
+        if (folder := options.preempt_disk) is not None:
+            files = ModelFiles(info.name, runner.compute_id, runner.page_bytes, paths)
+            try:
+                worker = DiskWorker(StateFolder.open(folder), files, on_done)
+                model.disk = DiskKeeper.start(worker, scheduler, runner, copier)
+            except ParkDiskFailed as error:
+                _LOG.warning("%s", error)
+                model.disk_trouble = error
+        return model
+
+    def first_news(self) -> list[EngineEvent]:
+        """It is ready, and what does not work."""
+        ready = ModelChanged(state=EngineState.READY, model=self.info, progress=1.0)
+        if self.disk_trouble is None:
+            return [ready]
+        return [ready, DiskTrouble(error=self.disk_trouble)]
 
     def prepare_task(self, live: LiveRequest) -> PrepareTask:
         """What the intake worker needs for this request's prompt."""
@@ -87,19 +131,66 @@ class LoadedModel:
             seed = self.options.seed
         if seed is None:
             seed = int.from_bytes(os.urandom(8), "little")
+        # a raw completion goes on in mid-text
+        continues = not isinstance(request.prompt, Chat)
+        return self._generation(live, token_ids, len(token_ids), seed, continues=continues)
+
+    def recall(self, live: LiveRequest, recalled: Recalled) -> tuple[Generation, str]:
+        """The same for a request whose state was on disk, and its text so far. Puts its pages into the pool.
+
+        From now on `live.request` asks for what the one that was parked asked for. Raises ContextLengthExceeded when
+        it has more tokens than a request can have here, InvalidRequest when they are none of this vocabulary.
+        """
+        state, window = recalled.state, self.runner.window_tokens
+        check_recalled(state, window_tokens=window, vocab_size=self.tokenizer.vocab_size)
+        live.request = replace(
+            live.request,
+            sampling=state.sampling,
+            max_tokens=state.max_tokens,
+            stop=state.stop,
+            ignore_eos=state.ignore_eos,
+        )
+        generation = self._generation(
+            live, state.token_ids, state.num_prompt, state.seed, continues=state.continues_text
+        )
+        generation.reply_ids += state.reply_ids
+        text = "".join(generation.stream.push(token_id).text for token_id in state.reply_ids)
+        adopt_state(generation.seq, state)
+        generation.num_recomputes_told = state.num_recomputes
+        with suppress(MemoryError):  # then it is computed again
+            plant_prefix(
+                self.scheduler.pool,
+                state.token_ids,
+                state.num_pages,
+                lambda pages, first: self.runner.fill_pages(
+                    pages, recalled.pages[first : first + len(pages)]
+                ),
+            )
+        return generation, text
+
+    def _generation(
+        self,
+        live: LiveRequest,
+        token_ids: tuple[int, ...],
+        num_prompt: int,
+        seed: int,
+        *,
+        continues: bool,
+    ) -> Generation:
+        request = live.request
         window, shifts = self.runner.window_tokens, self.options.context_shift
-        room = window - len(token_ids)
+        room = window - num_prompt
         wanted = room if request.max_tokens is None else request.max_tokens
         seq = Sequence(
             request_id=request.request_id,
             token_ids=list(token_ids),
-            num_prompt=len(token_ids),
+            num_prompt=num_prompt,
             max_new_tokens=wanted if shifts else min(wanted, room),
             eos_ids=frozenset() if request.ignore_eos else self.tokenizer.eos_ids,
             priority=request.priority,
             arrival=live.arrival,
             arrival_s=live.arrival_s,
-            keep_tokens=min(len(token_ids), window // _KEPT_SHARE) if shifts else None,
+            keep_tokens=min(num_prompt, window // _KEPT_SHARE) if shifts else None,
             max_wait_s=request.max_wait_s,
         )
         sampler = Sampler(
@@ -108,9 +199,8 @@ class LoadedModel:
             vocab_size=min(self.runner.spec.vocab_size, self.tokenizer.vocab_size),
             token_bytes=self.tokenizer.token_bytes,
         )
-        continues = not isinstance(request.prompt, Chat)  # a raw completion goes on in mid-text
         stream = TextStream(self.tokenizer, request.stop, continues=continues)
-        return Generation(seq, sampler, seed, stream)
+        return Generation(seq, sampler, seed, stream, continues)
 
     def steer(self, command: SteeringCommand, now_s: float) -> None:
         """Carry out a command by hand; what it asks for of a request that is not alive is passed over."""
@@ -123,7 +213,15 @@ class LoadedModel:
                 self.options = replace(self.options, preempt_policy=name)
         self.scheduler.steer(command, now_s)
 
+    def settle_for_waiting(self) -> None:
+        """Requests whose host memory could not be pinned are parked within the step from now on."""
+        for request_id in self.copier.take_awaited():
+            self.scheduler.buffer_is_pageable(request_id)
+            self.options = replace(self.options, preempt_async=False)
+
     def close(self) -> None:
-        """Free weights, pool and host buffers."""
+        """Free weights, pool and host buffers. What is on disk stays there."""
+        if self.disk is not None:
+            self.disk.close()
         self.copier.close()
         self.runner.close()

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from engine.api import LoadModel, Request, UnloadModel
-from engine.runs import SteeringCommand
+from engine.errors import EngineError
+from engine.runs import ForgetSaved, SteeringCommand, Suspend
+from engine.runtime.disk.saved_state import Save
+from engine.runtime.disk.state_file import Recalled
 from engine.runtime.intake import Prepared
 
 
@@ -33,10 +37,39 @@ class CopyDone:
 
 
 @dataclass(frozen=True, slots=True)
+class StateWritten:
+    """A parked state lies in `half`, or could not be written (None). `save` tells which: parks come and go."""
+
+    save: Save
+    half: Path | None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StateRead:
+    """The state that a request goes on with, or why it cannot. `reader` tells of which model's folder."""
+
+    reader: object
+    request_id: str
+    outcome: Recalled | EngineError
+
+
+@dataclass(frozen=True, slots=True)
 class Shutdown:
     """The engine is to end."""
 
 
 Message = (
-    Submit | Abort | Shutdown | Prepared | CopyDone | LoadModel | UnloadModel | SteeringCommand
+    Submit
+    | Abort
+    | Shutdown
+    | Prepared
+    | CopyDone
+    | StateWritten
+    | StateRead
+    | LoadModel
+    | UnloadModel
+    | Suspend
+    | ForgetSaved
+    | SteeringCommand
 )

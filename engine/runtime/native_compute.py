@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import numpy as np
-import torch
+import hashlib
+from typing import TYPE_CHECKING
 
-from engine.api import KvType
+import numpy as np
+
+from engine.api import Device, KvType
 from engine.errors import UnsupportedModel
 from engine.runtime.compute import Limits, OnProgress, RecordedModel
 from engine.runtime.stored_weights import StoredWeights
 from kernels.api import StepInputs
-from kernels.cpu.library import NativeError, NativeLibrary
+from kernels.cpu.library import LIBRARY_PATH, NativeError, NativeLibrary
 from kernels.kv_layout import KvPool, page_layout
 from kernels.kv_layout import KvType as PageNumbers
 from kernels.native_backend import NativeBackend as Kernels
 from kernels.native_backend import NativeProgram, StepLimits
+
+if TYPE_CHECKING:
+    from engine.runtime.kv_arena import Pages
 
 _TYPES = {KvType.F16: PageNumbers.F16, KvType.F32: PageNumbers.F32}
 _PACKING = 1.04
@@ -24,7 +29,7 @@ _PACKING = 1.04
 class NativeBackend:
     """Implements `compute.Backend`."""
 
-    device = torch.device("cpu")
+    device = Device.CPU
 
     def __init__(
         self, model: RecordedModel, kv_type: KvType, library: NativeLibrary, threads: int
@@ -38,17 +43,17 @@ class NativeBackend:
         stored = sum(tensors[source.tensor].num_bytes for source in model.sources.values())
         self.weight_bytes = int(stored * _PACKING)
 
-    def compile(
-        self, pages: torch.Tensor, limits: Limits, on_progress: OnProgress
-    ) -> NativeCompute:
+    def compile(self, pages: Pages, limits: Limits, on_progress: OnProgress) -> NativeCompute:
         """See `compute.Backend`. Raises UnsupportedModel too, for shapes that no native kernel takes."""
+        assert isinstance(pages, np.ndarray), "the native kernels compute on host memory"
         model = self._model
         kernels = Kernels(self._library, self._threads)
         weights = StoredWeights(model.checkpoint, model.sources, on_progress)
-        pool = KvPool(self._layout, pages.numpy())
+        pool = KvPool(self._layout, pages)
         try:
             sizes = StepLimits(limits.rows, limits.outputs)
-            return NativeCompute(kernels, kernels.compile(model.program, weights, pool, sizes))
+            program = kernels.compile(model.program, weights, pool, sizes)
+            return NativeCompute(kernels, program, self._compute_id())
         except NativeError as error:
             kernels.close()
             raise UnsupportedModel(
@@ -58,13 +63,18 @@ class NativeBackend:
             kernels.close()
             raise
 
+    def _compute_id(self) -> str:
+        build = hashlib.sha256(LIBRARY_PATH.read_bytes()).hexdigest()[:16]
+        return f"native {self._library.variant} {build} {self._layout.kv_type.name}"
+
 
 class NativeCompute:
     """Implements `compute.Compute`. Every native kernel is row-invariant by construction, which tests prove."""
 
     inexact_ops: tuple[str, ...] = ()
 
-    def __init__(self, kernels: Kernels, program: NativeProgram) -> None:
+    def __init__(self, kernels: Kernels, program: NativeProgram, compute_id: str) -> None:
+        self.compute_id = compute_id
         self._kernels = kernels
         self._program = program
         self.kernels = f"native {kernels.variant}"

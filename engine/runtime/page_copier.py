@@ -1,155 +1,104 @@
 """Copies pages between the pool and host buffers: one buffer for each park, one gather or scatter for each order.
 
-`PageCopier` runs on the engine thread. Copies that need not land before the step are made by its worker thread, with
-numpy alone, which lets go of the interpreter lock meanwhile; only the engine thread calls torch.
+`PageCopier` runs on the engine thread. Copies that need not land before the step run beside it: `copies.Copies` starts
+them, a `CopyWorker` ends them and tells.
 """
 
 from __future__ import annotations
 
-import queue
-import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
-from engine.core.parked import CopyWay, PageCopy
+from engine.core.parked import CopyWay, PageCopy, SavedPage
+from engine.runtime.copies import Copies, HostBuffer, stretches_of
+from engine.runtime.copy_worker import CopyWorker
+from engine.runtime.host_copies import HostCopies
 from engine.runtime.messages import CopyDone
 
-Buffers = dict[int, np.ndarray]
-"""Bytes [slots, page_bytes] by buffer id."""
+if TYPE_CHECKING:
+    from engine.runtime.kv_arena import Pages
 
 
 class PageCopier:
-    """Carries out orders. `deliver` is called on the worker's thread."""
+    """Carries out orders. `deliver` is called on the worker's thread, and on the caller's for what it had to await."""
 
-    def __init__(self, pool: torch.Tensor, deliver: Callable[[CopyDone], object]) -> None:
-        """`pool` has a page in each place of its first dimension."""
-        self._pages = pool.view(len(pool), -1).view(torch.uint8)
-        self._page_bytes = self._pages.shape[1]
-        self._is_host = pool.device.type == "cpu"
+    def __init__(self, copies: Copies, deliver: Callable[[CopyDone], object]) -> None:
+        self._copies = copies
         self._deliver = deliver
-        self._buffers: Buffers = {}
-        self._tasks: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        self._worker: threading.Thread | None = None
+        self._worker = CopyWorker()
+        self._buffers: dict[int, HostBuffer] = {}
+        self._awaited: list[str] = []
 
     @property
     def num_bytes(self) -> int:
         """Bytes of all buffers."""
-        return sum(buffer.nbytes for buffer in self._buffers.values())
+        return sum(buffer.memory.nbytes for buffer in self._buffers.values())
 
     def carry_out(self, order: PageCopy) -> bool:
-        """Make a copy that must land, or hand another to the worker. False: it cannot be made for want of memory."""
+        """Make a copy that must land, or start another. False: it cannot be made for want of memory."""
         try:
             if order.way is CopyWay.OUT:
                 self._provide(order)
+            stretches = stretches_of(self._buffers, order.pages, order.saved)
+            finish = self._copies.start(order.way, stretches)
             if order.must_land:
-                self._copy(order)
+                finish()
+            elif all(stretch.buffer.goes_beside for stretch in stretches):
+                self._worker.give(finish, partial(self._tell, order.copy_id))
             else:
-                self._hand_over(order)
+                finish()
+                self._awaited += order.request_ids
+                self._tell(order.copy_id, is_made=True)
         except MemoryError:
             return False
         return True
 
+    def take_awaited(self) -> tuple[str, ...]:
+        """Requests whose copies were to run beside the steps and could not, their buffers not being pinned."""
+        awaited, self._awaited = tuple(self._awaited), []
+        return awaited
+
+    def view_saved(self, saved: Iterable[SavedPage]) -> list[np.ndarray]:
+        """The bytes of pages where they were copied to, as long as they are kept there."""
+        return [self._buffers[one.buffer_id].memory[one.slot] for one in saved]
+
     def give_back(self, buffer_ids: Iterable[int]) -> None:
         """Free buffers; one that was never made is passed over."""
         for buffer_id in buffer_ids:
-            self._buffers.pop(buffer_id, None)
+            buffer = self._buffers.pop(buffer_id, None)
+            if buffer is not None:
+                self._copies.free_buffer(buffer)
 
     def close(self) -> None:
-        """Wait for the copies under way and free everything."""
-        if self._worker is not None:
-            self._tasks.put(None)
-            self._worker.join()
-        self._buffers.clear()
+        """Wait for the copies under way, free everything and let go of the pool."""
+        self._worker.close()
+        self.give_back(tuple(self._buffers))
+        self._copies.close()
 
     # --- how
 
     def _provide(self, order: PageCopy) -> None:
         """Make the buffer of the order, or replace it by a larger one."""
         buffer_id = order.saved[0].buffer_id
-        slots = order.capacity_bytes // self._page_bytes
-        if buffer_id not in self._buffers or len(self._buffers[buffer_id]) < slots:
-            self._buffers.pop(buffer_id, None)
-            self._buffers[buffer_id] = np.empty((slots, self._page_bytes), np.uint8)
+        slots = order.capacity_bytes // self._copies.page_bytes
+        if buffer_id not in self._buffers or len(self._buffers[buffer_id].memory) < slots:
+            self.give_back((buffer_id,))
+            self._buffers[buffer_id] = self._copies.make_buffer(slots)
 
-    def _hand_over(self, order: PageCopy) -> None:
-        assert self._is_host, "a device's memory is copied by the engine thread"
-        pages, parts = self._pages.numpy(), self._parts(order)
-
-        def work() -> None:
-            try:
-                for part in parts:
-                    _copy_on_host(order.way, pages, part)
-            except MemoryError:
-                self._deliver(CopyDone(self, order.copy_id, is_made=False))
-            else:
-                self._deliver(CopyDone(self, order.copy_id, is_made=True))
-
-        if self._worker is None:
-            self._worker = threading.Thread(target=self._run, name="layby-copies", daemon=True)
-            self._worker.start()
-        self._tasks.put(work)
-
-    def _copy(self, order: PageCopy) -> None:
-        for part in self._parts(order):
-            if self._is_host:
-                _copy_on_host(order.way, self._pages.numpy(), part)
-            else:
-                _copy_on_device(order.way, self._pages, part)
-
-    def _parts(self, order: PageCopy) -> list[_Part]:
-        """The order by buffers: coming back, a state may lie in several."""
-        parts = []
-        for buffer_id in dict.fromkeys(saved.buffer_id for saved in order.saved):
-            ends = [
-                (page, saved.slot)
-                for page, saved in zip(order.pages, order.saved, strict=True)
-                if saved.buffer_id == buffer_id
-            ]
-            pages, slots = np.array(ends, dtype=np.int64).T
-            parts.append(_Part(self._buffers[buffer_id], pages, slots))
-        return parts
-
-    def _run(self) -> None:
-        while (task := self._tasks.get()) is not None:
-            task()
+    def _tell(self, copy_id: int, *, is_made: bool) -> None:
+        self._deliver(CopyDone(self, copy_id, is_made=is_made))
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """One buffer's share of an order: `pages[i]` and `slots[i]` are the two ends of one page."""
+def choose_copies(pool: Pages, *, is_async: bool) -> Copies:
+    """The way of copying that the pool's device has; `is_async`: copies are to run beside the steps."""
+    if isinstance(pool, np.ndarray):
+        return HostCopies(pool)
+    # Here and not above: they import torch.
+    from engine.runtime.cuda_lane import CudaLane
+    from engine.runtime.device_copies import DeviceCopies, StepLane
 
-    buffer: np.ndarray
-    pages: np.ndarray
-    slots: np.ndarray
-
-    @property
-    def rows(self) -> np.ndarray | None:
-        """The slots as one stretch of the buffer, if they are one."""
-        first = int(self.slots[0])
-        if np.array_equal(self.slots, np.arange(first, first + len(self.slots))):
-            stretch: np.ndarray = self.buffer[first : first + len(self.slots)]
-            return stretch
-        return None
-
-
-def _copy_on_host(way: CopyWay, pool: np.ndarray, part: _Part) -> None:
-    rows = part.rows
-    if way is CopyWay.OUT and rows is not None:
-        np.take(pool, part.pages, axis=0, out=rows, mode="clip")  # any other mode copies twice
-    elif way is CopyWay.OUT:
-        part.buffer[part.slots] = pool[part.pages]
-    else:
-        pool[part.pages] = part.buffer[part.slots] if rows is None else rows
-
-
-def _copy_on_device(way: CopyWay, pool: torch.Tensor, part: _Part) -> None:
-    """One gather on the device and one transfer, or the other way round."""
-    pages = torch.from_numpy(part.pages).to(pool.device)
-    if way is CopyWay.OUT:
-        part.buffer[part.slots] = pool.index_select(0, pages).cpu().numpy()
-    else:
-        rows = torch.from_numpy(part.buffer[part.slots]).to(pool.device)
-        pool.index_copy_(0, pages, rows)
+    beside = is_async and pool.device.type == "cuda"
+    return DeviceCopies(pool, CudaLane(pool.device) if beside else StepLane(pool.device))

@@ -1,16 +1,14 @@
 """From the options of a load to the scheduler's configuration of parks. Plain figures; engine thread.
 
 Where the pool is host memory, a parked request's pages stay where they are and belong to the parked account of the same
-arena. Elsewhere its state is copied to host memory, beside the steps only where that memory is the CPU's own.
+arena. Elsewhere its state is copied to host memory, beside the steps where that memory can be pinned.
 """
 
 from __future__ import annotations
 
 import logging
 
-import torch
-
-from engine.api import LoadOptions
+from engine.api import Device, LoadOptions
 from engine.core.config import PAGE_TOKENS, Knobs, ParkConfig, ParkMemory, ResumeOrder
 from engine.core.host_pool import NO_LIMIT
 from engine.errors import InvalidRequest
@@ -22,19 +20,34 @@ _WINDOWS_PER_SEAT = 2
 
 
 def plan_parks(
-    options: LoadOptions, device: torch.device, *, page_bytes: int, num_pages: int, free: int
+    options: LoadOptions, device: Device, *, page_bytes: int, num_pages: int, free: int
 ) -> ParkConfig:
     """How parks are made, given the bytes of host memory that are free beside weights and pool."""
-    is_in_place = device.type == "cpu" and not options.test_preempt_copy
+    is_in_place = device is Device.CPU and not options.test_preempt_copy
     window_pages = min(num_pages * _WINDOWS_PER_SEAT * options.parallel, max(free, 0) // page_bytes)
     return ParkConfig(
         memory=ParkMemory.IN_PLACE if is_in_place else ParkMemory.COPIED,
         budget_bytes=budget_bytes(options.preempt_ram_mib, most_budget_bytes(free)),
         page_bytes=page_bytes,
         arena_pages=num_pages + window_pages if is_in_place else num_pages,
-        is_async=options.preempt_async and not is_in_place and device.type == "cpu",
+        is_async=options.preempt_async and not is_in_place and _copies_beside_steps(device),
         resume_order=ResumeOrder(options.test_preempt_resume),
     )
+
+
+def _copies_beside_steps(device: Device) -> bool:
+    """Whether copies can run while the device computes; a notice in the log where they should and cannot."""
+    if device is not Device.CUDA:
+        return device is Device.CPU
+    # Here and not above: it imports torch.
+    from engine.runtime.cuda_lane import can_pin
+
+    if not can_pin(device):
+        _LOG.warning(
+            "host memory cannot be pinned on this machine: steps wait while a request is parked or restored"
+        )
+        return False
+    return True
 
 
 def most_budget_bytes(free: int) -> int:

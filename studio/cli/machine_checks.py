@@ -38,13 +38,13 @@ def check_machine(*, is_deep: bool) -> Iterator[Check]:
 def _check_processor() -> Check:
     physical = psutil.cpu_count(logical=False)
     logical = psutil.cpu_count(logical=True)
-    name, features = _describe_processor()
+    name, features = describe_processor()
     cores = f"{physical or 'unknown'} cores, {logical or 'unknown'} threads"
     return ok("processor", f"{name}, {cores}" + (f", {' '.join(features)}" if features else ""))
 
 
-def _describe_processor() -> tuple[str, list[str]]:
-    """Its name, and those of its features that kernels care about, where the system tells them."""
+def describe_processor() -> tuple[str, list[str]]:
+    """The processor's name, and those of its features that kernels care about, where the system tells them."""
     if sys.platform == "darwin":
         command = ["/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string"]
         answer = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -5,12 +5,14 @@ Plain state, owned by the GUI thread; no Qt.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from enum import Enum
 
 from engine.api import SamplingParams
 from engine.runs import ParkReason
 
+_REPLY_ID = re.compile(r"chat-(\d{1,18})-(\d{1,18})", re.ASCII)
 NEW_CHAT_TITLE = "New chat"
 """What a chat is called until its first prompt."""
 
@@ -35,7 +37,7 @@ class MessageStatus(Enum):
     LENGTH = "length"
     """The reply reached its token limit or the end of the window."""
     INTERRUPTED = "interrupted"
-    """The program ended while the reply was being written."""
+    """Program or model went away while the reply was being written; it may be gone on with."""
     FAILED = "failed"
 
     @property
@@ -79,7 +81,7 @@ class Message:
     created_s: float
     status: MessageStatus = MessageStatus.DONE
     note: str = ""
-    """Why it failed, in words."""
+    """Why it failed, or what it waits for to go on, in words."""
     progress: float = 0.0
     """Share of the prompt that has been read, while READING."""
     park: Park | None = None
@@ -92,6 +94,12 @@ class Message:
 def reply_request_id(reply: Message) -> str:
     """What the engine calls the request whose answer is `reply`."""
     return f"chat-{reply.chat_id}-{reply.message_id}"
+
+
+def ids_of_request(request_id: str) -> tuple[int, int] | None:
+    """Chat and message of a `reply_request_id`; None if it is none."""
+    found = _REPLY_ID.fullmatch(request_id)
+    return (int(found[1]), int(found[2])) if found else None
 
 
 @dataclass(slots=True, eq=False)

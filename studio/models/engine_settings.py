@@ -34,6 +34,7 @@ class EngineSettings:
                 flags=("--ctx-size", "-c"),
                 low=0,
                 high=1 << 31,
+                unit="tokens",
                 applies=AppliesAt.NEXT_LOAD,
             )
         ),
@@ -62,6 +63,7 @@ class EngineSettings:
                 flags=("--batch-size", "-b"),
                 low=16,
                 high=8192,
+                unit="tokens",
                 applies=AppliesAt.NEXT_LOAD,
             )
         ),

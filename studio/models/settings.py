@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
+from pathlib import Path
 from typing import Any, get_type_hints
 
 from engine.api import LoadOptions
@@ -104,6 +105,7 @@ class LocalServerSettings:
                 flags=("--sse-ping-interval",),
                 low=-1,
                 high=3600,
+                unit="s",
                 applies=AppliesAt.SERVER_START,
             )
         ),
@@ -142,6 +144,7 @@ class AppearanceSettings:
                 env="LAYBY_TEXT_SIZE",
                 low=10,
                 high=28,
+                unit="px",
             )
         ),
     )
@@ -191,6 +194,7 @@ class Settings:
             preempt_ram_mib=park.ram_mib,
             preempt_policy=park.policy.value,
             preempt_async=park.is_async,
+            preempt_disk=Path(park.folder).expanduser().absolute() if park.folder else None,
             test_preempt_every=test.every_tokens,
             test_preempt_planner=test.planner is OnOff.ON,
             test_preempt_fail_save=test.fail_save,

@@ -18,8 +18,8 @@ _USABLE = frozenset(
 )
 
 
-def request_for(chat: Conversation, reply: Message) -> Request:
-    """The request whose answer becomes `reply`, the last message of the chat."""
+def request_for(chat: Conversation, reply: Message, *, resumes: bool = False) -> Request:
+    """The request whose answer becomes `reply`, the last message of the chat; or one that goes on with it."""
     return Request(
         request_id=reply_request_id(reply),
         origin=Origin.GUI,
@@ -27,6 +27,8 @@ def request_for(chat: Conversation, reply: Message) -> Request:
         sampling=chat.sampling,
         max_tokens=chat.max_tokens,
         priority=Priority.INTERACTIVE,
+        is_durable=True,
+        resumes=resumes,
     )
 
 

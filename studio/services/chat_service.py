@@ -15,8 +15,16 @@ from functools import partial
 
 from engine.api import Failed, Request
 from engine.client import EngineClient
-from engine.errors import EngineError
-from studio.models.chat import NEW_CHAT_TITLE, Conversation, Message, MessageStatus, Role
+from engine.errors import EngineError, Suspended
+from engine.runs import Suspend
+from studio.models.chat import (
+    NEW_CHAT_TITLE,
+    Conversation,
+    Message,
+    MessageStatus,
+    Role,
+    reply_request_id,
+)
 from studio.models.errors import StoreError
 from studio.models.signal import Signal
 from studio.services.chat_prompt import request_for, title_for
@@ -24,7 +32,7 @@ from studio.services.chat_saver import SAVE_INTERVAL_S, ChatSaver
 from studio.services.history_rows import valid_text
 from studio.services.history_store import HistoryStore
 from studio.services.notice_service import NoticeService
-from studio.services.reply_fold import ReplyFold
+from studio.services.reply_fold import ReplyFold, checked_comeback
 
 _log = logging.getLogger(__name__)
 
@@ -129,6 +137,22 @@ class ChatService:
         self._start_reply(chat, reply)
         return True
 
+    async def go_on(self, chat: Conversation, message_id: int) -> bool:
+        """Go on with an interrupted reply whose state the engine has on disk; True also if that is under way.
+
+        False if it is not the chat's last message, or was not interrupted. Raises StoreError if it cannot be read.
+        """
+        await self._load_messages(chat)
+        reply = chat.messages[-1] if chat.messages else None
+        if reply is None or reply.message_id != message_id or self._is_closing:
+            return False
+        if reply.status is MessageStatus.INTERRUPTED and chat.chat_id not in self._sending:
+            reply.status, reply.note = MessageStatus.QUEUED, ""
+            self._start_task(chat, reply, resumes=True)
+            self.message_changed.emit(reply)
+            self.chat_changed.emit(chat)
+        return reply.status.is_alive
+
     def stop(self, chat: Conversation) -> None:
         """End the running reply, keeping its text; nothing if none is running."""
         self._end_reply(chat, MessageStatus.STOPPED)
@@ -215,23 +239,28 @@ class ChatService:
         for message in chat.messages[-2:]:
             self.message_added.emit(message)
         self.chat_changed.emit(chat)
-        work = self._run_reply(chat, reply, request_for(chat, reply))
+        self._start_task(chat, reply)
+
+    def _start_task(self, chat: Conversation, reply: Message, *, resumes: bool = False) -> None:
+        work = self._run_reply(chat, reply, request_for(chat, reply, resumes=resumes))
         task = asyncio.get_running_loop().create_task(work)
         self._replies[chat.chat_id] = task
         task.add_done_callback(partial(self._on_reply_done, chat, reply))
 
     async def _run_reply(self, chat: Conversation, reply: Message, request: Request) -> None:
-        fold = ReplyFold(reply, asked_s=reply.created_s)
+        fold = ReplyFold(reply, asked_s=reply.created_s, resumes=request.resumes)
         async with self._client.stream(request) as events:
-            async for event in events:
-                before = reply.status
+            async for heard in events:
+                before, event = reply.status, checked_comeback(heard, reply)
                 fold.apply(event, self._clock())
                 self._saver.save_message(chat, reply)
                 self.message_changed.emit(reply)
                 if reply.status is not before:
                     self._on_status_changed(chat, reply)
                 if isinstance(event, Failed):
-                    self._notices.report(event.error)
+                    if not isinstance(event.error, Suspended):
+                        self._notices.report(event.error)
+                    return
 
     def _on_status_changed(self, chat: Conversation, reply: Message) -> None:
         if not reply.status.is_alive and chat.chat_id not in self._visible:
@@ -246,6 +275,8 @@ class ChatService:
             return
         del self._replies[chat.chat_id]
         self._ending.add(task)
+        if status is MessageStatus.INTERRUPTED:  # before the abort that leaving the stream is
+            self._client.control(Suspend(request_id=reply_request_id(reply)))
         task.cancel()
         reply.status = status
         reply.park = None

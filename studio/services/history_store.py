@@ -15,10 +15,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+from engine.file_lock import FileLock
 from studio.models.chat import NEW_CHAT_TITLE, Conversation, Message, MessageStatus
 from studio.models.errors import StoreBroken, StoreBusy, StoreError, StoreFull
 from studio.models.signal import Signal
-from studio.services.file_lock import FileLock
 from studio.services.history_repair import DamageFound, check_integrity, is_damage, rebuild
 from studio.services.history_rows import (
     CHAT_COLUMNS,

@@ -18,11 +18,11 @@ import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from engine.file_lock import FileLock
 from studio.models.engine_state import FetchProgress
 from studio.models.errors import FetchCancelled, FetchError, FetchMismatch, FetchUnavailable
 from studio.models.model_library import CatalogEntry, ModelEntry
 from studio.paths import child_environment
-from studio.services.file_lock import FileLock
 from studio.services.model_catalog import read_requirements
 from studio.services.model_files import sha256_of
 from studio.services.model_library_service import ModelLibraryService

@@ -39,6 +39,17 @@ NOTICE_TABLE: dict[str, _Row] = {
         "A parked chat could not be brought back",
         NoticeAction.NONE,
     ),
+    "suspended": (NoticeLevel.INFO, "A reply was put aside on disk", NoticeAction.NONE),
+    "resume_refused": (
+        NoticeLevel.WARNING,
+        "A parked reply cannot go on; its text is kept",
+        NoticeAction.NONE,
+    ),
+    "park_disk_failed": (
+        NoticeLevel.WARNING,
+        "Parked chats are not kept on disk",
+        NoticeAction.OPEN_SETTINGS,
+    ),
     "model_error": (NoticeLevel.ERROR, "This model cannot be used", NoticeAction.LOAD_MODEL),
     "model_not_found": (NoticeLevel.WARNING, "There is no such model", NoticeAction.LOAD_MODEL),
     "model_corrupt": (NoticeLevel.ERROR, "The model's file is damaged", NoticeAction.LOAD_MODEL),

@@ -12,9 +12,11 @@ from engine.api import (
     PromptProgress,
     RequestEvent,
     Restored,
+    Resumed,
     Started,
     TokenDelta,
 )
+from engine.errors import ResumeRefused, Suspended
 from studio.models.chat import Message, MessageStatus, Park
 
 _ENDED_AS = {
@@ -27,8 +29,12 @@ _ENDED_AS = {
 class ReplyFold:
     """Owns a reply from the moment it is asked for until its terminal event."""
 
-    def __init__(self, message: Message, asked_s: float) -> None:
+    def __init__(self, message: Message, asked_s: float, *, resumes: bool = False) -> None:
         self._message = message
+        self._is_coming_back = resumes
+        """It is to go on with what an earlier request has written, and has not begun to."""
+        self._tokens_before = 0
+        """What an earlier request has written; no part of the speed measured now."""
         self._asked_s = asked_s
         self._first_token_at_s: float | None = None
         self._parked_before_s = 0.0
@@ -53,10 +59,17 @@ class ReplyFold:
                 message.park = Park(since_s=now_s, reason=event.reason)
             case Restored():
                 self._come_back(event)
+            case Resumed():
+                self._is_coming_back = False
+                self._asked_s = now_s
+                self._tokens_before = len(event.token_ids)
+                message.text = event.text
+                message.stats.completion_tokens = len(event.token_ids)
             case Finished():
                 self._finish(event)
             case Failed():
-                message.status = MessageStatus.FAILED
+                is_kept = self._is_coming_back or isinstance(event.error, Suspended)
+                message.status = MessageStatus.INTERRUPTED if is_kept else MessageStatus.FAILED
                 message.park = None
                 message.note = str(event.error)
             case _:
@@ -71,10 +84,11 @@ class ReplyFold:
         if self._first_token_at_s is None:
             self._first_token_at_s = now_s
             self._parked_before_s = stats.parked_s
-            stats.first_token_s = now_s - self._asked_s
+            if not self._tokens_before:
+                stats.first_token_s = now_s - self._asked_s
             return
         writing_s = now_s - self._first_token_at_s - (stats.parked_s - self._parked_before_s)
-        stats.tokens_per_s = _rate(stats.completion_tokens, writing_s)
+        stats.tokens_per_s = _rate(stats.completion_tokens - self._tokens_before, writing_s)
 
     def _come_back(self, event: Restored) -> None:
         message = self._message
@@ -93,8 +107,21 @@ class ReplyFold:
         message.stats.prompt_tokens = usage.prompt_tokens
         message.stats.cached_tokens = usage.cached_tokens
         message.stats.completion_tokens = usage.completion_tokens
-        message.stats.tokens_per_s = _rate(usage.completion_tokens, usage.decode_s)
+        new_tokens = usage.completion_tokens - self._tokens_before
+        message.stats.tokens_per_s = _rate(new_tokens, usage.decode_s)
         message.stats.parked_s = usage.parked_s
+
+
+def checked_comeback(event: RequestEvent, reply: Message) -> RequestEvent:
+    """The event, or a refusal if the state that the engine goes on with is that of another reply."""
+    if not isinstance(event, Resumed):
+        return event
+    if event.text.startswith(reply.text) or reply.text.startswith(event.text):
+        return event
+    error = ResumeRefused(
+        "the state kept on disk is not that of this reply: its text is another one; send the prompt again"
+    )
+    return Failed(request_id=event.request_id, error=error, partial=True)
 
 
 def _share(part: int, whole: int) -> float:

@@ -76,7 +76,7 @@ def describe_reply(message: Message) -> StatusWords:
             text = joined(tr("Ended at the length limit"), figures(message))
             return StatusWords(Mark.SQUARE, text, Tone.WAITING)
         case MessageStatus.INTERRUPTED:
-            return _interrupted()
+            return _interrupted(message.note)
         case MessageStatus.FAILED:
             return _failed(message.note)
     assert_never(status)
@@ -88,7 +88,7 @@ def describe_chat(chat: Conversation, now_s: float) -> StatusWords:
     if last is not None and last.status.is_alive:
         return describe_reply(last)
     if chat.last_status is MessageStatus.INTERRUPTED:
-        return _interrupted()
+        return _interrupted(last.note if last is not None else "")
     if chat.last_status is MessageStatus.FAILED:
         return _failed(last.note if last is not None else "")
     if chat.has_unread:
@@ -111,8 +111,9 @@ def figures(message: Message) -> str:
     return joined(*parts)
 
 
-def _interrupted() -> StatusWords:
-    return StatusWords(Mark.BROKEN_RING, tr("Interrupted when Layby closed"), Tone.WAITING)
+def _interrupted(note: str) -> StatusWords:
+    text = joined(tr("Interrupted"), note) if note else tr("Interrupted when Layby closed")
+    return StatusWords(Mark.BROKEN_RING, text, Tone.WAITING)
 
 
 def _failed(note: str) -> StatusWords:

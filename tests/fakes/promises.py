@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from engine.core.config import GUARD_S, ParkMemory, ResumeOrder
-from engine.core.parked import EndReason
+from engine.core.config import GUARD_S, LONGEST_TURN, ParkMemory, ResumeOrder, SchedulerConfig
+from engine.core.parked import CopyWay, EndReason
 from engine.core.types import IS_OUT, LEGAL_MOVES, SeqEnd, SeqStatus, Sequence, StepBatch
 from engine.runs import ParkCause, WaitKind
-from fakes.worlds import Case, Head, World
+from fakes.worlds import Case, Head, Leader, World
 
 HEAD_WAITS_S = 65.0
 """Longest wait of a head of the line with nobody pinned: two classes of priority up, and a rotation."""
@@ -47,6 +47,7 @@ def check_batch(world: World, batch: StepBatch, before: Before) -> None:
     assert all(row.seq.status is SeqStatus.RUNNING for row in batch.rows), "a row outside the pool"
     _check_progress(world, batch)
     _check_leader(batch, before)
+    _check_leader_advances(world, batch)
     if not batch.ended:  # an end changes who has a seat
         _check_line(world, before)
     _check_families(world)
@@ -89,6 +90,34 @@ def _check_leader(batch: StepBatch, before: Before) -> None:
             assert not loose, f"{seq.request_id} is pinned and left, {loose} stayed"
 
 
+def _check_leader_advances(world: World, batch: StepBatch) -> None:
+    """The leader computes something in every step but for the prompts before it, and copies that hold its pages."""
+    scheduler = world.scheduler
+    leader = min(
+        scheduler._yard.running_parties(), key=scheduler._yard.policy.leader_key, default=None
+    )
+    shifts_always = world.config.sequence_tokens < 4  # then a prompt before it is always there
+    if leader is None or batch.is_empty or shifts_always:
+        world.leader = None
+        return
+    advances = any(row.seq in leader for row in batch.rows)
+    if advances or world.leader is None or world.leader.seq is not leader[0]:
+        world.leader = Leader(leader[0], world.told.steps)
+    steps = world.told.steps - world.leader.step
+    most = _reading_steps(world.config) + _copying_steps(world.config)
+    assert steps <= most, f"{leader[0].request_id} idles for {steps} steps"
+
+
+def _reading_steps(config: SchedulerConfig) -> int:
+    """Steps in which the prompts of everybody in the pool are read."""
+    return -(-config.sequence_tokens * config.seats // config.step_tokens)
+
+
+def _copying_steps(config: SchedulerConfig) -> int:
+    """Steps in which a copy that runs beside them has landed, all but certainly."""
+    return 30 * config.park.is_async
+
+
 def _check_line(world: World, before: Before) -> None:
     """Nobody who was in line has been passed by somebody behind it."""
     if world.config.park.resume_order is ResumeOrder.PASS:
@@ -127,7 +156,7 @@ def _check_end(world: World, end: SeqEnd) -> None:
         assert seq.max_wait_s is not None
         assert end.waited_s >= seq.max_wait_s - 1e-6, f"{seq.request_id} would have waited"
     else:
-        assert world.copy_fails, f"{seq.request_id}: no copy ever failed"
+        assert world.fails[CopyWay.IN], f"{seq.request_id}: no copy ever failed"
 
 
 def check_state(world: World) -> None:
@@ -194,7 +223,7 @@ def _longest_wait(world: World, head: Sequence) -> tuple[float, int] | None:
     admission, rank = scheduler.admission, scheduler._yard.rank
     if (
         world.budget_bytes == 0
-        or world.copy_fails
+        or (config.park.memory is ParkMemory.COPIED and any(world.fails.values()))
         or config.park.resume_order is ResumeOrder.PASS
         or any(seq.is_pinned for seq in scheduler.live)
         or admission is None
@@ -209,9 +238,10 @@ def _longest_wait(world: World, head: Sequence) -> tuple[float, int] | None:
     )
     if not is_easy:
         return HEAD_WAITS_S, 200 + 4 * config.seats * config.sequence_tokens
-    reading = -(-config.sequence_tokens * config.seats // config.step_tokens)
-    copying = 30 * config.park.is_async
-    seconds = config.park.rotate_after_s + 2 * GUARD_S + (2 + copying) * world.step_s
+    reading = _reading_steps(config)
+    copying = _copying_steps(config)
+    turns = min(max(head.num_parks, 1), LONGEST_TURN)
+    seconds = turns * config.park.rotate_after_s + 2 * GUARD_S + (2 + copying) * world.step_s
     return seconds, 10 + reading + copying
 
 

@@ -15,7 +15,14 @@ import gguf
 import numpy as np
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
-from fakes.tiny_model import CONTROL_TOKENS, TinyShape, tiny_shape, tiny_vocabulary, tiny_weights
+from fakes.tiny_model import (
+    CONTROL_TOKENS,
+    WIDE_SHAPE,
+    TinyShape,
+    tiny_shape,
+    tiny_vocabulary,
+    tiny_weights,
+)
 from fakes.weight_blocks import random_blocks
 from kernels.quant import BLOCK_FORMATS
 
@@ -65,11 +72,11 @@ def write_tiny_gguf(
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"tiny-{architecture}-{storage}.gguf"
     is_wide = BLOCK_FORMATS[storage].block_values > 32
-    shape = tiny_shape(architecture, is_wide=is_wide)
+    shape = WIDE_SHAPE if is_wide else tiny_shape(architecture)
     writer = gguf.GGUFWriter(path, architecture, split_max_tensors=tensors_per_shard)
     _add_gguf_metadata(writer, shape)
     writer.add_file_type(gguf.LlamaFileType[_file_type_name(storage)])
-    for name, weight in tiny_weights(architecture, seed, tied=tied, is_wide=is_wide).items():
+    for name, weight in tiny_weights(architecture, seed, tied=tied, shape=shape).items():
         if architecture == "llama" and ("q_proj" in name or "k_proj" in name):
             weight = _interleave_rotary_rows(weight, shape.head_dim)
         kind = gguf.GGMLQuantizationType[storage if weight.ndim == 2 else "F32"]
@@ -149,14 +156,18 @@ def write_tiny_folder(
     tied: bool = True,
     dtype: str = "F32",
     shards: int = 1,
+    shape: TinyShape | None = None,
+    context_tokens: int = CONTEXT_TOKENS,
 ) -> Path:
     """Write a Hugging Face folder ("llama", "mistral", "qwen2", "qwen3") and return it.
 
-    `dtype` is F32, F16 or BF16, for every tensor; with more than one of `shards` there is an index.
+    `dtype` is F32, F16 or BF16, for every tensor; with more than one of `shards` there is an index. `shape` is another
+    than the tiny one.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    shape = shape or tiny_shape(model_type)
     stored = {name: (dtype, weight.shape, encode_floats(weight, dtype))
-              for name, weight in tiny_weights(model_type, seed, tied=tied).items()}  # fmt: skip
+              for name, weight in tiny_weights(model_type, seed, tied=tied, shape=shape).items()}  # fmt: skip
     if shards == 1:
         write_safetensors(folder / "model.safetensors", stored)
     else:
@@ -169,7 +180,8 @@ def write_tiny_folder(
         _write_json(
             folder / "model.safetensors.index.json", {"metadata": {}, "weight_map": weight_map}
         )
-    _write_json(folder / "config.json", _config(model_type, tied=tied))
+    config = _config(model_type, shape, tied=tied)
+    _write_json(folder / "config.json", config | {"max_position_embeddings": context_tokens})
     _write_json(
         folder / "generation_config.json",
         {"bos_token_id": BOS_ID, "eos_token_id": [EOS_ID, UNKNOWN_ID]},
@@ -200,9 +212,8 @@ def write_safetensors(path: Path, tensors: dict[str, tuple[str, tuple[int, ...],
     )
 
 
-def _config(model_type: str, *, tied: bool) -> dict[str, object]:
-    shape = tiny_shape(model_type)
-    config = {
+def _config(model_type: str, shape: TinyShape, *, tied: bool) -> dict[str, object]:
+    config: dict[str, object] = {
         "architectures": [f"{model_type.capitalize()}ForCausalLM"],
         "model_type": model_type,
         "torch_dtype": "float32",
@@ -215,7 +226,6 @@ def _config(model_type: str, *, tied: bool) -> dict[str, object]:
         "hidden_act": "silu",
         "rms_norm_eps": NORM_EPSILON,
         "rope_theta": ROPE_BASE,
-        "max_position_embeddings": CONTEXT_TOKENS,
         "vocab_size": len(tiny_vocabulary()[0]),
         "tie_word_embeddings": tied,
         "bos_token_id": BOS_ID,

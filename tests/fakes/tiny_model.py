@@ -34,13 +34,16 @@ class TinyShape:
     head_dim: int = 16
 
 
-def tiny_shape(model_type: str, *, is_wide: bool = False) -> TinyShape:
-    """The sizes of the tiny model of "llama", "mistral", "qwen2" or "qwen3".
+SMALL_SHAPE = TinyShape(width=576, hidden=1536, layers=30, heads=9, kv_heads=3, head_dim=64)
+"""That of a model of 135 million parameters, for timings and for shapes that libraries treat in their own ways."""
+LARGE_LAYER = TinyShape(width=4096, hidden=14336, layers=1, heads=32, kv_heads=8, head_dim=128)
+"""One layer of a model of 8 billion parameters."""
+WIDE_SHAPE = TinyShape(width=256, hidden=256, head_dim=64)
+"""Its matrices take 256 inputs, the largest block of any storage."""
 
-    `is_wide`: matrices take 256 inputs, the largest block of any storage.
-    """
-    if is_wide:
-        return TinyShape(width=256, hidden=256, head_dim=64)
+
+def tiny_shape(model_type: str) -> TinyShape:
+    """The sizes of the tiny model of "llama", "mistral", "qwen2" or "qwen3"."""
     return TinyShape(head_dim=32) if model_type == "qwen3" else TinyShape()
 
 
@@ -63,13 +66,17 @@ def tiny_vocabulary() -> tuple[list[str], list[tuple[str, str]]]:
 
 
 def tiny_weights(
-    model_type: str = "llama", seed: int = 0, *, tied: bool = True, is_wide: bool = False
+    model_type: str = "llama",
+    seed: int = 0,
+    *,
+    tied: bool = True,
+    shape: TinyShape | None = None,
 ) -> dict[str, np.ndarray]:
     """Seeded random float32 weights under Hugging Face names, [out, in].
 
-    `tied` leaves `lm_head.weight` out.
+    `tied` leaves `lm_head.weight` out; `shape` is another than the tiny one.
     """
-    shape = tiny_shape(model_type, is_wide=is_wide)
+    shape = shape or tiny_shape(model_type)
     random = np.random.default_rng(seed)
     vocabulary = len(tiny_vocabulary()[0])
 

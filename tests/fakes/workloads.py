@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from engine.api import FinishReason, Priority
 from engine.core.parked import EndReason
-from engine.core.types import IS_OUT, Family, SeqStatus, Sequence, SeqUpdate, StepBatch
+from engine.core.types import Family, Sequence, SeqUpdate, StepBatch
 from engine.core.victim_policies import VICTIM_POLICIES
 from engine.errors import DeviceFailure
 from engine.runs import (
@@ -59,7 +59,7 @@ def play(seed: int, *, checked: bool = True) -> Told:
 
 def _let_requests_come_and_go(world: World) -> None:
     random, scheduler = world.random, world.scheduler
-    while world.to_come and (scheduler.is_idle or random.random() < 0.4):
+    while world.to_come and (scheduler.is_idle or random.random() < world.arrives):
         world.to_come -= 1
         beginning = random.choice(world.beginnings)
         prompt = beginning[: random.randint(1, len(beginning))]
@@ -68,18 +68,19 @@ def _let_requests_come_and_go(world: World) -> None:
         _submit(world, (prompt + tail)[: world.config.sequence_tokens], size)
     if scheduler.live and random.random() < 0.01:
         _abort(world, random.choice(scheduler.live))
-    in_transfer = [*scheduler.line(SeqStatus.PARKING), *scheduler.line(SeqStatus.RESTORING)]
-    if in_transfer and random.random() < 0.05:
-        _abort(world, random.choice(in_transfer))
+    for status, probability in world.cuts.items():
+        line = scheduler.line(status)
+        if line and random.random() < probability:
+            _abort(world, random.choice(line))
     if scheduler.live and random.random() < world.meddles:
         _meddle(world)
 
 
 def _submit(world: World, prompt: list[int], size: int = 1) -> None:
     random = world.random
-    ends = random.sample(range(VOCABULARY), random.choice([0, 0, 2]))
-    keep = random.choice([None, None, None, 0, 3]) if size == 1 else None
-    max_new = random.choice([0, 1, 5, 20, 40, 40, 1000] if keep is None else [5, 20, 40, 300])
+    ends = random.sample(range(VOCABULARY), random.choice([0, 0, 0, 2]))
+    keep = random.choice(world.keeps) if size == 1 else None
+    max_new = random.choice(world.reply_tokens if keep is None else [5, 20, 300, 600])
     priority = random.choice([*Priority, Priority.NORMAL, Priority.NORMAL])
     members = [
         make_sequence(
@@ -118,8 +119,7 @@ def _expect(world: World, seq: Sequence, ends: list[int]) -> None:
 
 def _abort(world: World, seq: Sequence) -> None:
     case = world.cases[seq.request_id]
-    world.told.aborted += 1
-    world.told.aborted_in_transfer += seq.status in IS_OUT - {SeqStatus.PARKED}
+    world.told.kinds[f"aborted {seq.status.value}"] += 1
     assert world.scheduler.abort(seq.request_id, world.now_s) is seq
     _break_off(case, FinishReason.ABORTED)
 
@@ -133,8 +133,8 @@ def _break_off(case: Case, end: End) -> None:
 
 
 def _meddle(world: World) -> None:
-    world.told.commands += 1
     command = _random_command(world)
+    world.told.kinds[f"command {type(command).__name__}"] += 1
     if isinstance(command, SetParkBudget):
         world.budget_bytes = command.budget_bytes
         world.may_be_ended |= command.budget_bytes == 0
@@ -200,20 +200,32 @@ def _play_step(world: World) -> None:
 def _note(world: World, batch: StepBatch) -> None:
     """Take note of who moved, and of who was ended."""
     told = world.told
-    told.parks += len(batch.parked)
+    for seq in batch.parked:
+        _note_park(world, seq)
     told.cached_tokens += sum(seq.num_cached for seq in batch.started)
     told.found_again_tokens += sum(seq.num_computed for seq in batch.restored)
     for end in batch.ended:
-        told.pool_full += end.reason is EndReason.POOL_FULL
-        told.waited_too_long += end.reason is EndReason.WAITED_TOO_LONG
+        told.kinds[f"ended: {end.reason.value}"] += 1
         _break_off(world.cases[end.seq.request_id], end.reason)
+
+
+def _note_park(world: World, seq: Sequence) -> None:
+    told, park = world.told, world.config.park
+    told.parks += 1
+    assert seq.parked is not None
+    beside = " beside steps" if park.is_async else ""
+    told.kinds[f"parked under {world.scheduler._yard.policy.name}"] += 1
+    told.kinds[f"parked for {seq.parked.reason.cause.value}"] += 1
+    told.kinds[f"parked at priority {Priority(seq.priority).name}"] += 1
+    told.kinds[f"parked, memory {park.memory.value}{beside}"] += 1
+    told.kinds["parked siblings"] += len(seq.party) > 1
 
 
 def _make_copies(world: World, batch: StepBatch) -> StepBatch:
     """Carry out or start the copies of a batch; some fail."""
     for order in batch.copies:
-        if world.random.random() < world.copy_fails:
-            world.told.failed_copies += 1
+        if world.random.random() < world.fails[order.way]:
+            world.told.kinds[f"copy {order.way.value} failed"] += 1
             world.scheduler.copy_failed(order.copy_id, world.now_s)
             batch = batch.of_running()
         else:
@@ -225,12 +237,12 @@ def _make_copies(world: World, batch: StepBatch) -> StepBatch:
 
 def _land_copies(world: World, share: float) -> None:
     """Some of the copies under way land, or fail after all."""
-    for copy_id in tuple(world.copier.under_way):
+    for copy_id, (order, _) in tuple(world.copier.under_way.items()):
         if world.random.random() >= share:
             continue
-        if world.random.random() < world.copy_fails:
-            world.told.failed_copies += 1
+        if world.random.random() < world.fails[order.way]:
             world.copier.fail(copy_id)
+            world.told.kinds[f"copy {order.way.value} failed"] += 1
             world.scheduler.copy_failed(copy_id, world.now_s)
         else:
             world.copier.land(copy_id)

@@ -6,20 +6,37 @@ that fit none, copies that land late or never, clocks that crawl or leap.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import dataclass, field, fields
 from random import Random
+from typing import get_args
 
-from engine.api import FinishReason
+from engine.api import FinishReason, Priority
 from engine.core.config import Knobs, ParkConfig, ParkMemory, ResumeOrder, SchedulerConfig
 from engine.core.host_pool import ROUNDING_BYTES
-from engine.core.parked import EndReason
+from engine.core.parked import CopyWay, EndReason
 from engine.core.scheduler import Scheduler
 from engine.core.types import SeqStatus, Sequence
 from engine.core.victim_policies import VICTIM_POLICIES
+from engine.runs import ParkCause, SteeringCommand
 from fakes.fake_copier import FakeCopier
 from fakes.fake_runner import FakeRunner
 
 End = FinishReason | EndReason
+
+KINDS = (
+    *(f"parked under {name}" for name in VICTIM_POLICIES),
+    *(f"parked for {cause.value}" for cause in ParkCause),
+    *(f"parked at priority {priority.name}" for priority in Priority),
+    *(f"parked, memory {memory.value}" for memory in ParkMemory),
+    "parked, memory copied beside steps",
+    "parked siblings",
+    *(f"aborted {status.value}" for status in SeqStatus if status is not SeqStatus.FINISHED),
+    *(f"copy {way.value} failed" for way in CopyWay),
+    *(f"ended: {reason.value}" for reason in EndReason),
+    *(f"command {command.__name__}" for command in get_args(SteeringCommand)),
+)
+"""What the fuzz must reach, by name: what happened, under what, to whom. The registries give the names."""
 
 
 @dataclass(slots=True)
@@ -38,14 +55,18 @@ class Told:
     cached_tokens: int = 0
     found_again_tokens: int = 0
     shifts: int = 0
-    aborted: int = 0
-    aborted_in_transfer: int = 0
     stopped: int = 0
     failed: int = 0
-    failed_copies: int = 0
-    commands: int = 0
-    pool_full: int = 0
-    waited_too_long: int = 0
+    kinds: Counter[str] = field(default_factory=Counter)
+    """How often each of `KINDS` happened."""
+
+    def counts(self) -> Counter[str]:
+        """All numbers by name, those that are 0 included."""
+        found = Counter({name: self.kinds[name] for name in KINDS})
+        for one in fields(self):
+            if one.name != "kinds":
+                found[one.name] = getattr(self, one.name)
+        return found
 
 
 @dataclass(slots=True)
@@ -73,6 +94,14 @@ class Head:
     since_step: int
 
 
+@dataclass(frozen=True, slots=True)
+class Leader:
+    """Who may not be sent out for a step, and the step in which it last advanced or became the leader."""
+
+    seq: Sequence
+    step: int
+
+
 @dataclass(slots=True)
 class World:
     """A workload being played."""
@@ -86,10 +115,18 @@ class World:
     """Whether the scheduler recounts in every step; without, only what the runner reads can show a mistake."""
     beginnings: list[list[int]]
     step_s: float
-    copy_fails: float
-    """Probability that a copy fails."""
+    fails: dict[CopyWay, float]
+    """Probabilities that a copy fails."""
     meddles: float
     """Probability of a command by hand before a step."""
+    arrives: float
+    """Probability that one more request comes before a step."""
+    reply_tokens: list[int]
+    """What requests want at most."""
+    keeps: list[int | None]
+    """Tokens that context shifts keep; None: the context is not shifted."""
+    cuts: dict[SeqStatus, float]
+    """Probabilities that somebody who is being copied out or back is given up before a step."""
     cases: dict[str, Case] = field(default_factory=dict)
     told: Told = field(default_factory=Told)
     now_s: float = 0.0
@@ -97,6 +134,7 @@ class World:
     arrivals: int = 0
     budget_bytes: int = 0
     head: Head | None = None
+    leader: Leader | None = None
     may_be_ended: bool = False
     """Whether parking has been off, or memory run out: then one that does not fit is ended."""
 
@@ -105,7 +143,7 @@ def make_world(seed: int, *, checked: bool) -> World:
     """The world of a seed, before anything has happened in it."""
     random = Random(seed)
     page_tokens = random.choice([1, 2, 3, 4, 8])
-    num_pages = random.randint(2, 24)
+    num_pages = random.choice([random.randint(2, 24), random.randint(20, 60)])
     pool_tokens = num_pages * page_tokens
     park = _make_park(random, num_pages)
     config = SchedulerConfig(
@@ -128,9 +166,19 @@ def make_world(seed: int, *, checked: bool) -> World:
         copier=FakeCopier(config, runner),
         checked=checked,
         beginnings=[[random.randrange(3) for _ in range(longest)] for _ in range(3)],
-        step_s=random.choice([0.01, 0.1, 0.5, 2.0]),
-        copy_fails=random.choice([0, 0, 0.05, 0.3]),
+        step_s=random.choice([0.01, 0.03, 0.1, 0.5, 2.0]),
+        fails={
+            CopyWay.OUT: random.choice([*8 * [0], 0.05, 0.3]),
+            CopyWay.IN: random.choice([*8 * [0], 0.05, 0.3, 0.9, 0.9]),
+        },
         meddles=random.choice([0, 0, 0.02, 0.1]),
+        arrives=random.choice([0.4, 0.9]),
+        reply_tokens=random.choice([[0, 1, 5, 20, 40, 40, 1000], [40, 80, 200]]),
+        keeps=random.choice([*3 * [[None, None, None, 0, 3]], [0, 3]]),
+        cuts={
+            SeqStatus.PARKING: random.choice([0, 0, 0, 0.3]),
+            SeqStatus.RESTORING: random.choice([0, 0, 0.3, 0.6]),
+        },
         to_come=random.randint(3, 16),
         budget_bytes=park.budget_bytes,
         may_be_ended=park.budget_bytes == 0,
@@ -139,7 +187,7 @@ def make_world(seed: int, *, checked: bool) -> World:
 
 def random_budget(random: Random, memory: ParkMemory, num_pages: int, page_bytes: int) -> int:
     """Nothing, everything, or something between."""
-    pages = random.choice([0, 1, num_pages // 2, num_pages, 3 * num_pages, 10 * num_pages])
+    pages = random.choice([0, 1, num_pages // 2, num_pages, 3 * num_pages, *3 * [10 * num_pages]])
     if memory is ParkMemory.NONE:
         return random.choice([-1, -1, -1, 0])
     if random.random() < 0.15:
@@ -148,14 +196,14 @@ def random_budget(random: Random, memory: ParkMemory, num_pages: int, page_bytes
 
 
 def _make_park(random: Random, num_pages: int) -> ParkConfig:
-    memory = random.choice([ParkMemory.NONE, *2 * [ParkMemory.IN_PLACE], *2 * [ParkMemory.COPIED]])
+    memory = random.choice([ParkMemory.NONE, *2 * [ParkMemory.IN_PLACE], *3 * [ParkMemory.COPIED]])
     page_bytes = random.choice([ROUNDING_BYTES, ROUNDING_BYTES * 3 // 4, ROUNDING_BYTES * 5 // 2])
     return ParkConfig(
         memory=memory,
         page_bytes=page_bytes,
         budget_bytes=random_budget(random, memory, num_pages, page_bytes),
         arena_pages=random.randint(num_pages, 6 * num_pages),
-        is_async=memory is ParkMemory.COPIED and random.random() < 0.6,
+        is_async=memory is ParkMemory.COPIED and random.random() < 0.7,
         rotate_after_s=random.choice([2.0, 2.0, 2.0, 0.0, 20.0]),
         resume_order=random.choice([*7 * [ResumeOrder.HEAD], ResumeOrder.PASS]),
     )

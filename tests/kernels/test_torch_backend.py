@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from fakes.tiny_programs import Share, TinyProgram, random_tokens, random_weights, step_of
-from kernels import torch_linear
+from kernels import torch_attention, torch_linear, torch_wave_ops
 from kernels.api import Activation, Embedding, Linear, RmsNorm
 from kernels.reference import run_reference
 from kernels.torch_attention import AttentionKernel
@@ -92,6 +92,33 @@ def test_waves_of_any_size_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -
     for one, two, three in zip(*results, strict=True):
         assert torch.equal(one, two)
         assert torch.equal(one, three)
+
+
+@pytest.mark.parametrize("size", [1, 5, 32])
+@pytest.mark.parametrize("wave_bytes", [1, 300_000])
+def test_products_in_batches_of_one_size_say_the_same(
+    size: int, wave_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = set()
+    run = torch_wave_ops.Product.run
+
+    def watch(product: torch_wave_ops.Product) -> None:
+        sizes.add(len(product.out))
+        run(product)
+
+    plain = _compile(TinyProgram(windows=(0, 300)))
+    monkeypatch.setattr(AttentionKernel.__init__, "__defaults__", (wave_bytes,))
+    monkeypatch.setattr(torch_attention, "products_at_once", lambda device: size)
+    batched = _compile(TinyProgram(windows=(0, 300)))
+    for shares in _steps(2):
+        expected = plain.run(step_of(shares)).clone()
+        for memory in batched.workspace.scratch._memory.values():
+            memory.fill_(math.nan)
+        with monkeypatch.context() as patch:
+            patch.setattr(torch_wave_ops.Product, "run", watch)
+            logits = batched.run(step_of(shares))
+        torch.testing.assert_close(logits, expected, rtol=2e-5, atol=2e-5)
+    assert sizes == {size}
 
 
 @pytest.mark.parametrize("garbage", [math.nan, math.inf, -math.inf, 3e38])

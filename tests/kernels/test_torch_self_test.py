@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from fakes.tiny_programs import TinyProgram, random_weights
-from kernels import torch_rows, torch_wave_ops
+from kernels import torch_rows, torch_self_test, torch_wave_ops
 from kernels.torch_backend import TorchExecutable, compile_program
 from kernels.torch_linear import LinearOp
 from kernels.torch_self_test import find_inexact_ops
@@ -30,6 +30,14 @@ def test_this_machine_keeps_the_rule(max_rows: int, max_outputs: int, pages: int
     assert find_inexact_ops(executable) == ()
     assert torch.get_num_threads() == threads
     assert not executable.kv_pool.any()
+
+
+@pytest.mark.parametrize(("max_rows", "pages"), [(256, 30), (1, 1)])
+def test_what_a_device_has_to_prove_holds_here_too(
+    max_rows: int, pages: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch_self_test, "_is_device", lambda executable: True)
+    assert find_inexact_ops(_compile(max_rows, 4, pages)) == ()
 
 
 class _LeaksNeighbours:

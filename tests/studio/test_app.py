@@ -6,10 +6,10 @@ import pytest
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication, QMessageBox
 
+from engine.file_lock import FileLock
 from studio.app import run_window
 from studio.models.errors import StoreBusy
 from studio.paths import find_paths
-from studio.services.file_lock import FileLock
 from studio.services.settings_service import SettingsService
 
 

@@ -93,13 +93,14 @@ def test_serve_takes_every_flag_other_programs_rely_on(program: Program, model: 
 
 def test_serve_takes_the_flags_of_parking(program: Program, model: Path) -> None:
     flags = (
-        "--preempt-ram -1 --preempt-policy cost --no-preempt-async --sse-ping-interval 5 "
+        "--preempt-ram -1 --preempt-policy cost --no-preempt-async --preempt-disk parked --sse-ping-interval 5 "
         "--context-shift --test-preempt-every 8 --test-preempt-planner off --test-preempt-copy"
     )
     assert main(["serve", "-m", str(model), *flags.split()]) == 0
     (settings,) = program.served
     assert (settings.park.ram_mib, settings.park.policy) == (-1, ParkPolicy.COST)
     assert not settings.park.is_async
+    assert settings.load_options().preempt_disk == Path("parked").absolute()
     assert settings.server.server_settings().sse_ping_interval_s == 5
     assert settings.engine.context_shift
     test = settings.park_test

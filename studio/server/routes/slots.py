@@ -80,7 +80,7 @@ def _props(snapshot: EngineSnapshot) -> Json:
         "preempt": {
             "enabled": can_park(snapshot),
             "ram_mib": budget_mib(snapshot),
-            "async": options.preempt_async,
+            "async": snapshot.parks.is_async,
             "notices": True,
             "recurrent": False,
             "granularity": options.test_preempt_granularity or snapshot.pool.page_tokens,

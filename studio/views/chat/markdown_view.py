@@ -34,6 +34,8 @@ class MarkdownView(QWidget):
         """Show a text that may still grow. Costs what is new, and the unfinished block."""
         if len(text) == self._num_fed:
             return
+        if len(text) < self._num_fed:
+            self.start_again()
         self._splitter.feed(text[self._num_fed :])
         self._num_fed = len(text)
         blocks = self._splitter.blocks
@@ -52,6 +54,14 @@ class MarkdownView(QWidget):
             self._remove(piece)
         del self.pieces[len(parts) :]
         self.updateGeometry()
+
+    def start_again(self) -> None:
+        """Forget what was shown: a text that was whole grows on, or another one takes its place."""
+        for piece in self.pieces:
+            self._remove(piece)
+        self.pieces.clear()
+        self._splitter = BlockSplitter()
+        self._num_fed = self._num_settled = 0
 
     def _show(self, index: int, block: Block) -> None:
         if index < len(self.pieces) and not _fits(self.pieces[index], block):

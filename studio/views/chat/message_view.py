@@ -126,6 +126,9 @@ class ReplyView(MessageView):
     def redraw(self) -> None:
         message = self.message
         if message.status.is_alive:
+            if self._is_whole:  # it was interrupted, and goes on
+                self._is_whole = False
+                self._text.start_again()
             self._text.stream(message.text)
         elif not self._is_whole:
             self._is_whole = True

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from types import ModuleType
 
 import pytest
@@ -27,12 +27,17 @@ from engine.core.types import Party, SeqStatus, Sequence, StepBatch
 from engine.core.victim_policies import Candidate
 from fakes.workloads import play
 
-WORLDS = 50
-CHUNKS = 10
-FULL_WORLDS = 1000
+WORLDS = 100
+CHUNKS = 5
+FULL_WORLDS = 500
 FULL_STEPS = 100_000
-MUTANT_SEEDS = range(540, 940)
+MUTANT_SEEDS = range(14, 414)
 """The first of these have residents that stay long, which few worlds have."""
+RARE = (
+    "aborted parking", "aborted restoring", "copy out failed", "copy in failed",
+    "ended: restore_failed", "parked for last_resort",
+)  # fmt: skip
+"""What only the full run reaches for certain."""
 FAILURES = (AssertionError, ValueError, KeyError, IndexError)
 """What a broken core may end in: a broken promise, or one of its own checks."""
 
@@ -41,25 +46,26 @@ def play_all(seeds: Iterable[int], *, checked: bool) -> Counter[str]:
     """Play every seed; returns the sums of what they told."""
     total: Counter[str] = Counter()
     for seed in seeds:
-        total.update(asdict(play(seed, checked=checked)))
+        total.update(play(seed, checked=checked).counts())
     return total
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_every_reply_is_the_undisturbed_one(chunk: int) -> None:
     total = play_all(range(chunk * WORLDS, (chunk + 1) * WORLDS), checked=True)
-    rare = ("aborted_in_transfer", "failed_copies", "pool_full")
-    unreached = [name for name, count in total.items() if count < 10 and name not in rare]
-    assert not unreached, f"these workloads prove little about {unreached}: {total}"
+    unreached = [name for name, count in total.items() if not count and name not in RARE]
+    assert not unreached, f"these workloads prove nothing about {unreached}: {total}"
 
 
 @pytest.mark.full
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("chunk", range(5))
 def test_every_reply_is_the_undisturbed_one_in_half_a_million_steps(chunk: int) -> None:
     first = 100_000 + chunk * FULL_WORLDS
     total = play_all(range(first, first + FULL_WORLDS), checked=True)
     assert total["steps"] >= FULL_STEPS
-    unreached = [name for name, count in total.items() if count < 20]
+    assert total["aborted parking"] + total["aborted restoring"] >= 50
+    unreached = [name for name, count in total.items() if count < 3]
     assert not unreached, f"these workloads prove little about {unreached}: {total}"
 
 

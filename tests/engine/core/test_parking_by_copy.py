@@ -11,7 +11,7 @@ from engine.core.host_pool import ROUNDING_BYTES
 from engine.core.parked import CopyWay, EndReason, Fate, PageCopy
 from engine.core.types import SeqStatus, Sequence, StepBatch
 from engine.runs import ParkNow, ResumeNext, SetParkBudget
-from fakes.builders import copied, make_scheduler, make_sequence
+from fakes.builders import copied, in_place, make_scheduler, make_sequence
 from fakes.stepping import Bench, assert_undisturbed
 
 PAGE = ROUNDING_BYTES
@@ -350,6 +350,25 @@ def test_a_restore_that_fails_is_undone_and_tried_again(*, is_async: bool) -> No
     assert_undisturbed(new)
 
 
+def test_an_end_that_no_step_has_reported_yet_keeps_the_scheduler_busy() -> None:
+    """Otherwise nobody would plan the step that reports it, and its client would wait for ever."""
+    bench = bench_of(copied())
+    seq = make_sequence(8, arrival=1, max_new=20)
+    bench.add(seq)
+    bench.steps(3)
+    park(bench, seq)
+    bench.scheduler.steer(ResumeNext(request_id="r1"), bench.now_s)
+    while not seq.has_ended:
+        bench.now_s += 10.0
+        batch = bench.scheduler.schedule(bench.now_s)
+        for order in batch.copies:
+            bench.scheduler.copy_failed(order.copy_id, bench.now_s)
+    assert not bench.scheduler.is_idle
+    (end,) = bench.scheduler.schedule(bench.now_s).ended
+    assert (end.seq, end.reason) == (seq, EndReason.RESTORE_FAILED)
+    assert bench.scheduler.is_idle
+
+
 def test_a_restore_that_fails_eight_times_in_a_minute_ends_the_sequence() -> None:
     bench = bench_of(copied())
     old, new = two(bench, max_new=20)
@@ -392,6 +411,22 @@ def test_one_whose_buffer_cannot_be_pinned_parks_in_step_from_then_on() -> None:
     assert only_copy(park(bench, new)).must_land
     assert new.status is SeqStatus.PARKED
     assert not only_copy(park(bench, old)).must_land
+
+
+@pytest.mark.parametrize(
+    ("park", "is_async"),
+    [(copied(is_async=True), True), (copied(), False), (in_place(), False)],
+)
+def test_whether_copies_run_beside_steps_is_told_as_it_is_now(
+    park: ParkConfig, is_async: bool
+) -> None:
+    bench = bench_of(park)
+    _, new = two(bench)
+    assert bench.scheduler.park_usage().is_async is is_async
+    bench.scheduler.buffer_is_pageable(new.request_id)
+    assert not bench.scheduler.park_usage().is_async
+    bench.scheduler.abort(new.request_id, bench.now_s)
+    assert bench.scheduler.park_usage().is_async is is_async
 
 
 # --- cancels

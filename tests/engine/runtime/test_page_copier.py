@@ -1,31 +1,44 @@
-"""Pages out of the pool and back, byte for byte, at once or beside the steps."""
+"""Pages out of the pool and back, byte for byte, at once or beside the steps, on the host and on a device."""
 
 from __future__ import annotations
 
+import gc
 import queue
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
 import torch
 
 from engine.core.parked import CopyWay, PageCopy, SavedPage
-from engine.runtime import page_copier
+from engine.runtime import device_copies
+from engine.runtime.copies import Copies, stretches_of
+from engine.runtime.device_copies import DeviceCopies, StepLane
+from engine.runtime.host_copies import HostCopies
 from engine.runtime.messages import CopyDone
-from engine.runtime.page_copier import PageCopier
+from engine.runtime.page_copier import PageCopier, choose_copies
+from fakes.fake_lane import FakeLane
 
 PAGES, VALUES = 40, 96
 PAGE_BYTES = 2 * VALUES
+WAYS: dict[str, Callable[[torch.Tensor], Copies]] = {
+    "on the host": lambda pool: HostCopies(pool.view(len(pool), -1).view(torch.uint8).numpy()),
+    "in a device's steps": lambda pool: DeviceCopies(pool, StepLane(pool.device)),
+    "beside a device's steps": lambda pool: DeviceCopies(pool, FakeLane()),
+    "beside, not pinned": lambda pool: DeviceCopies(pool, FakeLane(pageable=range(99))),
+}
 
 
 class Rig:
     """A pool of random bytes and a copier."""
 
-    def __init__(self) -> None:
+    def __init__(self, make: Callable[[torch.Tensor], Copies]) -> None:
         self.random = np.random.default_rng(0)
         self.pool = torch.from_numpy(self.random.random((PAGES, 3, VALUES // 3)).astype(np.float16))
         self.done: queue.SimpleQueue[CopyDone] = queue.SimpleQueue()
-        self.copier = PageCopier(self.pool, self.done.put)
+        self.copies = make(self.pool)
+        self.copier = PageCopier(self.copies, self.done.put)
 
     def copy(self, order: PageCopy) -> None:
         """Carry it out, and wait for it."""
@@ -35,11 +48,13 @@ class Rig:
             assert done == CopyDone(self.copier, order.copy_id, is_made=True)
 
 
-@pytest.fixture
-def rig() -> Iterator[Rig]:
-    rig = Rig()
+@pytest.fixture(params=WAYS)
+def rig(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
+    monkeypatch.setattr(device_copies, "_STAGING_BYTES", 3 * PAGE_BYTES)
+    rig = Rig(WAYS[request.param])
     yield rig
     rig.copier.close()
+    assert rig.copier.num_bytes == 0
 
 
 def order(
@@ -84,26 +99,81 @@ def test_a_buffer_is_replaced_by_a_larger_one_and_kept_otherwise(rig: Rig) -> No
     assert rig.copier.num_bytes == 0
 
 
+def test_slots_side_by_side_are_one_stretch() -> None:
+    buffers = {one: HostCopies(np.zeros((1, 8), np.uint8)).make_buffer(9) for one in (1, 2)}
+    saved = [SavedPage(2, 0), SavedPage(1, 5), SavedPage(1, 3), SavedPage(1, 4), SavedPage(1, 0)]
+    found = stretches_of(buffers, [10, 11, 12, 13, 14], saved)
+    assert [(s.first, s.pages.tolist()) for s in found] == [(0, [14]), (3, [12, 13, 11]), (0, [10])]
+    assert [s.buffer for s in found] == [buffers[1], buffers[1], buffers[2]]
+
+
 def test_memory_that_runs_out_on_the_way_is_told(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_memory(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(page_copier, "_copy_on_host", no_memory)
-    assert not rig.copier.carry_out(order(CopyWay.OUT, [0], [SavedPage(1, 0)], must_land=True))
+    monkeypatch.setattr(rig.copies, "start", no_memory)
+    out = order(CopyWay.OUT, [0], [SavedPage(1, 0)], must_land=True)
+    assert not rig.copier.carry_out(out)
+    monkeypatch.setattr(rig.copies, "start", lambda way, stretches: no_memory)
+    assert not rig.copier.carry_out(out)
+
+
+@pytest.mark.parametrize("error", [MemoryError("none left"), RuntimeError("device-side assert")])
+def test_a_copy_that_fails_beside_the_steps_is_told(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise error
+
+    rig = Rig(WAYS["beside a device's steps"])
+    monkeypatch.setattr(rig.copies, "start", lambda way, stretches: fail)
     assert rig.copier.carry_out(order(CopyWay.OUT, [0], [SavedPage(1, 0)], must_land=False))
     assert not rig.done.get(timeout=60).is_made
+    rig.copier.close()
 
 
-def test_a_device_gathers_and_scatters_the_same_bytes() -> None:
-    random = np.random.default_rng(1)
-    pool = torch.from_numpy(random.integers(0, 256, (PAGES, PAGE_BYTES), np.uint8))
-    on_host, on_device = pool.clone(), pool.clone()
-    buffers = [np.zeros((6, PAGE_BYTES), np.uint8) for _ in range(2)]
-    pages, slots = np.array([9, 4, 30]), np.array([5, 0, 2])
-    for way in CopyWay:
-        page_copier._copy_on_host(way, on_host.numpy(), page_copier._Part(buffers[0], pages, slots))
-        page_copier._copy_on_device(way, on_device, page_copier._Part(buffers[1], pages, slots))
-        pages = pages[::-1].copy()
-    assert torch.equal(on_host, on_device)
-    assert not torch.equal(on_host, pool)
-    assert np.array_equal(*buffers)
+def test_a_device_out_of_memory_is_no_more_than_a_copy_not_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def no_memory(*_: object) -> None:
+        raise torch.OutOfMemoryError("0 bytes free")
+
+    rig = Rig(WAYS["beside a device's steps"])
+    monkeypatch.setattr(FakeLane, "issue", no_memory)
+    assert not rig.copier.carry_out(order(CopyWay.OUT, [0], [SavedPage(1, 0)], must_land=True))
+    rig.copier.close()
+
+
+def test_memory_stays_pinned_as_long_as_it_is_there() -> None:
+    lane = FakeLane(pageable={1})
+    rig = Rig(lambda pool: DeviceCopies(pool, lane))
+    for buffer_id, slots, pinned in ((1, 2, 1), (2, 2, 1), (1, 5, 1), (3, 1, 2)):
+        saved = [SavedPage(buffer_id, 0)]
+        rig.copy(order(CopyWay.OUT, [0], saved, must_land=True, slots=slots))
+        assert len(lane.pinned) == pinned
+    rig.copier.give_back([1])
+    assert len(lane.pinned) == 1
+    rig.copier.close()
+    assert not lane.pinned
+
+
+def test_who_has_to_be_waited_for_is_named_once() -> None:
+    rig = Rig(WAYS["beside, not pinned"])
+    saved = [SavedPage(1, 0)]
+    rig.copy(order(CopyWay.OUT, [0], saved, must_land=True))
+    assert rig.copier.take_awaited() == (), "it was to land before the step anyway"
+    rig.copy(order(CopyWay.OUT, [0], saved, must_land=False))
+    assert rig.copier.take_awaited() == ("a",)
+    assert rig.copier.take_awaited() == ()
+    rig.copier.close()
+
+
+def test_the_pool_is_let_go_of_with_the_copier(rig: Rig) -> None:
+    rig.copier.close()
+    pool, rig.pool = weakref.ref(rig.pool.untyped_storage()), torch.empty(0)
+    gc.collect()
+    assert pool() is None
+
+
+def test_host_memory_is_copied_by_the_host() -> None:
+    assert isinstance(choose_copies(np.zeros((1, 8), np.uint8), is_async=True), HostCopies)

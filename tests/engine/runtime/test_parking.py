@@ -5,9 +5,10 @@ from __future__ import annotations
 import ctypes
 import mmap
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -16,8 +17,10 @@ from engine.core.parked import CopyWay
 from engine.errors import ContextLengthExceeded, PoolFull
 from engine.factory import create_engine
 from engine.runs import POLICY_NAMES, ParkCause, SetParkBudget
-from engine.runtime import model_runner, page_copier
+from engine.runtime import host_copies, loaded_model, model_runner, page_copier
+from engine.runtime.device_copies import DeviceCopies
 from engine.runtime.engine import Engine
+from fakes.fake_lane import FakeLane
 from fakes.listening import Ear, run_all
 from fakes.parking_rig import (
     REPLY_TOKENS,
@@ -186,20 +189,48 @@ def test_a_restore_that_fails_is_tried_again_shortly(
     *,
     is_async: bool,
 ) -> None:
-    copy = page_copier._copy_on_host
+    copy = host_copies._copy
     tries = iter(range(1000))
 
-    def fail_first(way: CopyWay, pool: object, part: object) -> None:
+    def fail_first(way: CopyWay, pages: object, stretches: object) -> None:
         if way is CopyWay.IN and next(tries) == 0:
             raise MemoryError
-        copy(way, pool, part)  # type: ignore[arg-type]
+        copy(way, pages, stretches)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(page_copier, "_copy_on_host", fail_first)
+    monkeypatch.setattr(host_copies, "_copy", fail_first)
     load(engine, model_path, preempt_async=is_async, **COPIED)
     ear = run_all(engine, four())
     assert next(tries) > 1
     assert_all_as_alone(ear, alone)
     assert_nothing_is_held(engine)
+
+
+@pytest.mark.parametrize("every", [0, 8])
+@pytest.mark.parametrize("pageable", [(), (1,), range(999)], ids=["pinned", "one not", "none"])
+def test_copies_beside_a_device_are_exact_and_hold_up_nobody_but_who_cannot_be_pinned(
+    engine: Engine,
+    model_path: Path,
+    alone: dict[str, list[int]],
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    pageable: Iterable[int],
+    every: int,
+) -> None:
+    lane = FakeLane(pageable)
+    monkeypatch.setattr(
+        loaded_model,
+        "choose_copies",
+        lambda pool, is_async: DeviceCopies(torch.from_numpy(pool), lane),
+    )
+    load(engine, model_path, test_preempt_every=every, **COPIED)
+    ear = run_all(engine, four())
+    assert_all_as_alone(ear, alone)
+    assert lane.pins > 1
+    options = engine.snapshot().options
+    assert options is not None
+    assert options.preempt_async == (not pageable)
+    assert_nothing_is_held(engine)
+    assert not lane.pinned
 
 
 def test_a_step_that_finds_no_memory_parks_somebody_and_goes_on(
@@ -254,10 +285,10 @@ def test_memory_of_parked_states_is_given_back_to_the_system(
     assert 0 < _resident_bytes(pool) <= pool_bytes
 
 
-def _resident_bytes(pool: torch.Tensor) -> int:
-    """Physical memory behind the pool's tensor."""
-    start = pool.data_ptr() // mmap.PAGESIZE * mmap.PAGESIZE
-    pages = -(-(pool.data_ptr() + pool.nbytes - start) // mmap.PAGESIZE)
+def _resident_bytes(pool: np.ndarray) -> int:
+    """Physical memory behind the pool."""
+    start = pool.ctypes.data // mmap.PAGESIZE * mmap.PAGESIZE
+    pages = -(-(pool.ctypes.data + pool.nbytes - start) // mmap.PAGESIZE)
     answer = (ctypes.c_ubyte * pages)()
     libc = ctypes.CDLL(None, use_errno=True)
     failed = libc.mincore(ctypes.c_void_p(start), ctypes.c_size_t(pages * mmap.PAGESIZE), answer)

@@ -36,7 +36,7 @@ from engine.runs import (
     SetVictimPolicy,
     WaitKind,
 )
-from engine.runtime import page_copier
+from engine.runtime import host_copies
 from engine.runtime.engine import Engine
 from fakes.listening import TIMEOUT_S, Ear, run_all
 from fakes.parking_rig import (
@@ -50,7 +50,8 @@ from fakes.parking_rig import (
 )
 from fakes.tiny_files import write_tiny_gguf
 
-CYCLES = 100
+CYCLES = [100, pytest.param(1000, marks=[pytest.mark.full, pytest.mark.timeout(1200)])]
+"""How often in a row somebody gives up; the whole of the check is a thousand times."""
 
 
 @pytest.fixture(scope="module")
@@ -256,6 +257,7 @@ def test_one_who_never_got_in_waits_no_longer_either(engine: Engine, model_path:
 # --- ends while out
 
 
+@pytest.mark.parametrize("cycles", CYCLES)
 @pytest.mark.parametrize(
     "options",
     [
@@ -266,10 +268,10 @@ def test_one_who_never_got_in_waits_no_longer_either(engine: Engine, model_path:
     ids=["in place", "copied", "copied beside the steps"],
 )
 def test_a_request_given_up_while_parked_leaves_nothing_behind(
-    engine: Engine, model_path: Path, options: dict[str, object]
+    engine: Engine, model_path: Path, options: dict[str, object], cycles: int
 ) -> None:
     load(engine, model_path, test_preempt_every=4, **options)
-    for _ in range(CYCLES):
+    for _ in range(cycles):
         with subscribed(engine, lambda e: engine.abort("r3") if isinstance(e, Parked) else None):
             end = run_all(engine, [ask("r3")]).wait_end("r3")
         assert isinstance(end, Finished)
@@ -277,22 +279,23 @@ def test_a_request_given_up_while_parked_leaves_nothing_behind(
         assert_nothing_is_held(engine)
 
 
+@pytest.mark.parametrize("cycles", CYCLES)
 @pytest.mark.parametrize("way", CopyWay)
 def test_a_request_given_up_while_it_is_copied_leaves_nothing_behind(
-    engine: Engine, model_path: Path, monkeypatch: pytest.MonkeyPatch, way: CopyWay
+    engine: Engine, model_path: Path, monkeypatch: pytest.MonkeyPatch, way: CopyWay, cycles: int
 ) -> None:
     gate = threading.Event()
-    copy = page_copier._copy_on_host
+    copy = host_copies._copy
 
-    def copy_at_leisure(one: CopyWay, pool: object, part: object) -> None:
+    def copy_at_leisure(one: CopyWay, pages: object, stretches: object) -> None:
         if one is way:
             engine.abort("r3")
             assert gate.wait(TIMEOUT_S)
-        copy(one, pool, part)  # type: ignore[arg-type]
+        copy(one, pages, stretches)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(page_copier, "_copy_on_host", copy_at_leisure)
+    monkeypatch.setattr(host_copies, "_copy", copy_at_leisure)
     load(engine, model_path, test_preempt_every=4, test_preempt_copy=True)
-    for _ in range(CYCLES):
+    for _ in range(cycles):
         gate.clear()
         end = run_all(engine, [ask("r3")]).wait_end("r3")
         snapshot = engine.snapshot()

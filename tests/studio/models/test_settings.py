@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from engine.api import Device, LoadOptions
@@ -40,7 +42,7 @@ def test_the_flags_other_programs_rely_on_are_there() -> None:
     assert flags >= {
         "-m", "--host", "--port", "-c", "--ctx-size", "-np", "--parallel", "-b", "--batch-size",
         "--threads", "--device", "--api-key", "--seed", "--preempt-ram", "--preempt-policy",
-        "--preempt-async", "--sse-ping-interval", "--context-shift",
+        "--preempt-async", "--preempt-disk", "--sse-ping-interval", "--context-shift",
     }  # fmt: skip
 
 
@@ -72,6 +74,7 @@ def test_settings_of_parking_reach_the_engine() -> None:
         ("park.ram_mib", -1),
         ("park.policy", "cost"),
         ("park.is_async", False),
+        ("park.folder", "/tmp/../tmp/parked"),
         ("engine.context_shift", True),
         ("park_test.every_tokens", 8),
         ("park_test.planner", "off"),
@@ -85,6 +88,7 @@ def test_settings_of_parking_reach_the_engine() -> None:
         preempt_ram_mib=-1,
         preempt_policy="cost",
         preempt_async=False,
+        preempt_disk=Path("/tmp/../tmp/parked").absolute(),
         context_shift=True,
         test_preempt_every=8,
         test_preempt_planner=False,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from studio.services.file_lock import FileLock
+from engine.file_lock import FileLock
 from studio.services.safe_file import set_aside, write_atomically
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[3]
 HOLD = """
 import sys
 from pathlib import Path
-from studio.services.file_lock import FileLock
+from engine.file_lock import FileLock
 print(FileLock(Path(sys.argv[1])).acquire(), flush=True)
 """
 HOLD_UNTIL_KILLED = HOLD.replace("print(FileLock", "lock = FileLock").replace(

@@ -15,11 +15,11 @@ from typing import NamedTuple
 import pytest
 
 from engine.errors import ModelNotFound
+from engine.file_lock import FileLock
 from fakes.fake_engine import TINY_MODEL
 from studio.models.engine_state import FetchProgress
 from studio.models.errors import FetchCancelled, FetchError, FetchMismatch, FetchUnavailable
 from studio.models.model_library import CatalogEntry, ModelSource
-from studio.services.file_lock import FileLock
 from studio.services.model_catalog import read_catalog
 from studio.services.model_fetcher import ModelFetcher, default_pip
 from studio.services.model_library_service import ModelLibraryService

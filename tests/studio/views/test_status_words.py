@@ -45,6 +45,11 @@ def chat_with(message: Message | None, *, has_unread: bool = False) -> Conversat
         ),
         (reply(MessageStatus.PARKED), Mark.BARS, "Parked"),
         (reply(MessageStatus.INTERRUPTED), Mark.BROKEN_RING, "Interrupted when Layby closed"),
+        (
+            reply(MessageStatus.INTERRUPTED, note="waits for its model"),
+            Mark.BROKEN_RING,
+            "Interrupted · waits for its model",
+        ),
         (reply(MessageStatus.FAILED, note="out of memory"), Mark.CROSS, "Failed · out of memory"),
         (reply(MessageStatus.STOPPED), Mark.SQUARE, "Stopped"),
         (reply(MessageStatus.LENGTH), Mark.SQUARE, "Ended at the length limit"),

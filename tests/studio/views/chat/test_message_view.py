@@ -9,7 +9,9 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLabel, QWidget
 
 from studio.models.chat import Message, MessageStatus, ReplyStats, Role
+from studio.views.chat.markdown_view import MarkdownView
 from studio.views.chat.message_view import PromptView, ReplyView, make_message_view
+from studio.views.chat.prose_view import ProseView
 from studio.views.icon_button import IconButton
 from studio.views.state_mark import StateMark
 from studio.views.theme import Theme
@@ -79,3 +81,40 @@ def test_the_reply_can_be_copied_as_markdown(theme: Theme, page: QWidget, qtbot:
 def test_an_empty_reply_has_nothing_to_copy(theme: Theme, page: QWidget) -> None:
     view = put(Message(1, 1, Role.ASSISTANT, "", 0.0, MessageStatus.QUEUED), theme, page)
     assert not view.findChild(IconButton).isEnabled()
+
+
+def test_an_interrupted_reply_that_goes_on_grows_from_what_it_had(
+    theme: Theme, page: QWidget
+) -> None:
+    half = "# Title\n\nOne paragraph.\n\n```python\nx = 1\n"
+    whole = half + "y = 2\n```\n\nAnd the end."
+    message = Message(1, 1, Role.ASSISTANT, half, 0.0, MessageStatus.INTERRUPTED)
+    view = put(message, theme, page)
+    message.status = MessageStatus.WRITING
+    for length in range(len(half), len(whole) + 1):
+        message.text = whole[:length]
+        view.redraw()
+    message.status = MessageStatus.DONE
+    view.redraw()
+    undisturbed = put(Message(2, 1, Role.ASSISTANT, whole, 0.0, MessageStatus.DONE), theme, page)
+    assert shown(view) == shown(undisturbed)
+
+
+def test_a_text_that_turns_out_shorter_is_shown_anew(theme: Theme, page: QWidget) -> None:
+    message = Message(1, 1, Role.ASSISTANT, "One.\n\nTwo and more.", 0.0, MessageStatus.WRITING)
+    view = put(message, theme, page)
+    message.text = "One.\n\nTwo"
+    view.redraw()
+    message.text += " is all."
+    view.redraw()
+    fresh = put(
+        Message(2, 1, Role.ASSISTANT, message.text, 0.0, MessageStatus.WRITING), theme, page
+    )
+    assert shown(view) == shown(fresh)
+
+
+def shown(view: Any) -> list[str]:
+    return [
+        piece.toPlainText() if isinstance(piece, ProseView) else piece.text()
+        for piece in view.findChild(MarkdownView).pieces
+    ]

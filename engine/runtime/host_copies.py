@@ -1,0 +1,47 @@
+"""Copies pages where the pool is host memory itself. Not the usual way there, where pages stay and change accounts.
+
+All the copying is left to `Finish`: numpy alone, which lets go of the interpreter lock.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from engine.core.parked import CopyWay
+from engine.runtime.copies import Finish, HostBuffer, Stretch
+
+
+class HostCopies:
+    """Implements `copies.Copies`."""
+
+    def __init__(self, pages: np.ndarray) -> None:
+        """`pages` is [pages, page_bytes] bytes."""
+        self._pages = pages
+        self.page_bytes: int = pages.shape[1]
+
+    def make_buffer(self, slots: int) -> HostBuffer:
+        """See `copies.Copies`."""
+        return HostBuffer(np.empty((slots, self.page_bytes), np.uint8), goes_beside=True)
+
+    def free_buffer(self, buffer: HostBuffer) -> None:
+        """Nothing more than to forget it."""
+
+    def start(self, way: CopyWay, stretches: list[Stretch]) -> Finish:
+        """See `copies.Copies`."""
+        return partial(_copy, way, self._pages, stretches)
+
+    def close(self) -> None:
+        """Let go of the pool."""
+        self._pages = np.empty((0, self.page_bytes), np.uint8)
+
+
+def _copy(way: CopyWay, pages: np.ndarray, stretches: list[Stretch]) -> None:
+    """One gather or scatter for each stretch."""
+    for stretch in stretches:
+        if way is CopyWay.OUT:
+            # any other mode copies twice
+            np.take(pages, stretch.pages, axis=0, out=stretch.memory, mode="clip")
+        else:
+            pages[stretch.pages] = stretch.memory

@@ -1,0 +1,39 @@
+"""What happens to messages that wait while a model is being loaded. Engine thread; imports no tensor library."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from engine.api import EngineEvent, Finished, FinishReason
+from engine.runtime.groups import Groups
+from engine.runtime.live_request import LiveRequest
+from engine.runtime.messages import Abort, Message, Submit
+
+
+def aborted_before_start(
+    pending: deque[Message], groups: Groups, now_s: float
+) -> list[EngineEvent]:
+    """Take requests that wait and have been aborted out of `pending`, and report their ends."""
+    events: list[EngineEvent] = []
+    for message in tuple(pending):
+        if not isinstance(message, Abort):
+            continue
+        submit = _submit_of(message.request_id, pending)
+        if submit is not None:
+            pending.remove(submit)
+            groups.miss(submit.request)
+            events.append(
+                Finished(
+                    request_id=message.request_id,
+                    reason=FinishReason.ABORTED,
+                    usage=LiveRequest(submit.request, 0, now_s).usage(now_s),
+                )
+            )
+    return events
+
+
+def _submit_of(request_id: str, pending: deque[Message]) -> Submit | None:
+    for message in pending:
+        if isinstance(message, Submit) and message.request.request_id == request_id:
+            return message
+    return None

@@ -1,0 +1,92 @@
+"""For tests of states on disk: parks one request by hand, waits for its file, asks to go on with it."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from engine.api import (
+    EnginePort,
+    Failed,
+    Parked,
+    Request,
+    Resumed,
+    SamplingParams,
+    TokenDelta,
+)
+from engine.errors import ResumeRefused
+from engine.runs import ParkNow
+from engine.runtime.disk.state_folder import SUFFIX
+from engine.runtime.engine import Engine
+from fakes.listening import Ear, run_all
+from fakes.parking_rig import ask, settled
+
+ID = "chat-1-2"
+PARKED_AT = 70
+REPLY_TOKENS = 150
+LONG = 2048
+"""Tokens in a pool in which nobody is parked but by hand."""
+
+
+def durable(**fields: object) -> Request:
+    return ask(ID, max_tokens=REPLY_TOKENS, is_durable=True, **fields)
+
+
+def comeback() -> Request:
+    """Asks for nothing but what the state on disk says."""
+    return ask(ID, max_tokens=1, sampling=SamplingParams(seed=99), is_durable=True, resumes=True)
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if not path.name.startswith(".layby"))
+
+
+def park(engine: EnginePort, request: Request, *, at_token: int = PARKED_AT) -> Ear:
+    """Ask, and park by hand once that many tokens are there."""
+    ear = Ear(engine)
+    heard = 0
+
+    def listen(events: tuple[object, ...]) -> None:
+        nonlocal heard
+        for event in events:
+            if isinstance(event, TokenDelta) and event.request_id == request.request_id:
+                heard += len(event.token_ids)
+                if heard == at_token:
+                    engine.control(ParkNow(request_id=request.request_id))
+
+    stop = engine.subscribe(listen)
+    engine.submit(request)
+    ear.wait_for(lambda event: isinstance(event, Parked), "the park")
+    stop()
+    ear.close()
+    return ear
+
+
+def wait_on_disk(engine: Engine, folder: Path) -> None:
+    """Until the engine thread has put the file in its place."""
+    done = threading.Event()
+    while not done.is_set():
+        settled(engine)
+        if files(folder) == [f"{ID}{SUFFIX}"]:
+            done.set()
+
+
+def resumed(ear: Ear) -> Resumed:
+    event = ear.wait_for(lambda event: isinstance(event, Resumed), "the comeback")
+    assert isinstance(event, Resumed)
+    return event
+
+
+def settled_without_files(engine: Engine, folder: Path) -> bool:
+    for _ in range(1000):
+        settled(engine)
+        if not files(folder):
+            return True
+    return False
+
+
+def refusal_of(engine: Engine) -> str:
+    end = run_all(engine, [comeback()]).wait_end(ID)
+    assert isinstance(end, Failed)
+    assert isinstance(end.error, ResumeRefused)
+    return str(end.error)
