@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.api import Device, KvType
+from engine.errors import UnsupportedModel
 from engine.runtime.compute import Limits, OnProgress, RecordedModel
 from engine.runtime.stored_weights import StoredWeights
 from kernels.api import StepInputs
@@ -43,7 +44,7 @@ class NativeBackend:
         self.weight_bytes = int(stored * _PACKING)
 
     def compile(self, pages: Pages, limits: Limits, on_progress: OnProgress) -> NativeCompute:
-        """See `compute.Backend`."""
+        """See `compute.Backend`. Raises UnsupportedModel too, for shapes that no native kernel takes."""
         assert isinstance(pages, np.ndarray), "the native kernels compute on host memory"
         model = self._model
         kernels = Kernels(self._library, self._threads)
@@ -53,6 +54,11 @@ class NativeBackend:
             sizes = StepLimits(limits.rows, limits.outputs)
             program = kernels.compile(model.program, weights, pool, sizes)
             return NativeCompute(kernels, program, self._compute_id())
+        except NativeError as error:
+            kernels.close()
+            raise UnsupportedModel(
+                f"the native kernels do not take this model ({error}); load it with --cpu-variant torch"
+            ) from error
         except BaseException:
             kernels.close()
             raise

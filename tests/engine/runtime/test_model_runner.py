@@ -1,6 +1,7 @@
 """Loading a model and running its steps: limits, cancelling, memory, failures. For its arithmetic: test_exactness."""
 
 import gc
+import json
 import sys
 import weakref
 from contextlib import closing
@@ -11,6 +12,7 @@ from typing import NoReturn
 import numpy as np
 import psutil
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from engine.api import Device, LoadOptions
 from engine.core.types import StepRow
@@ -73,6 +75,22 @@ def test_torch_computes_where_the_native_kernels_are_not_and_that_is_said_once(
     assert len(caplog.messages) == 1  # who asks for torch knows
     with pytest.raises(InvalidRequest, match="cpu_variant is native: no compiler was there"):
         _load(path, replace(OPTIONS, cpu_variant="native"))
+
+
+def test_a_shape_that_no_native_kernel_takes_is_said_with_the_remedy(tmp_path: Path) -> None:
+    folder = write_tiny_folder(tmp_path)
+    config = json.loads((folder / "config.json").read_text())
+    wide = config | {"head_dim": 1024, "num_attention_heads": 1, "num_key_value_heads": 1}
+    (folder / "config.json").write_text(json.dumps(wide))
+    tensors = load_file(folder / "model.safetensors")
+    for name, tensor in tensors.items():
+        if "self_attn" in name:
+            shape = (64, 1024) if "o_proj" in name else (1024, 64)
+            tensors[name] = np.zeros(shape, tensor.dtype)
+    save_file(tensors, folder / "model.safetensors")
+    with pytest.raises(UnsupportedModel, match=r"heads are too wide.*--cpu-variant torch"):
+        _load(folder)
+    assert _load(folder, replace(OPTIONS, cpu_variant="torch")).kernels == "torch cpu"
 
 
 def test_rows_that_do_not_sample_have_no_logits(tmp_path: Path) -> None:
