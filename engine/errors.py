@@ -140,9 +140,16 @@ class ParkDiskFailed(EngineError):
 
 
 class ModelUnavailable(EngineError):
-    """No model is loaded, or the one that served this request was unloaded."""
+    """No model is loaded, or the one that served this request was unloaded.
+
+    Where one is being loaded it may be asked again after `retry_after_s`.
+    """
 
     code = "model_unavailable"
+
+    def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
 
 
 class DeviceFailure(EngineError):

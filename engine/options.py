@@ -10,6 +10,7 @@ from enum import Enum
 from pathlib import Path
 
 from engine.checks import check_name, check_range
+from engine.errors import InvalidRequest
 from engine.runs import POLICY_NAMES, RESUME_NAMES
 
 
@@ -29,12 +30,17 @@ class KvType(Enum):
     F32 = "f32"
 
 
+LEAST_POOL_TOKENS = 32
+"""The smallest pool that can be asked for: one page."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadOptions:
     """How a model is loaded. Raises InvalidRequest, naming the field, when a value is out of bounds."""
 
     pool_tokens: int = 0
-    """Size of the KV pool, shared by all requests; 0: what memory allows, at most the model's window x parallel."""
+    """Size of the KV pool, shared by all requests; 0: what memory allows, at most the model's window x parallel.
+    Otherwise at least `LEAST_POOL_TOKENS`."""
     parallel: int = 4
     """Most requests that run at once; further ones wait in line."""
     batch_tokens: int = 256
@@ -80,5 +86,11 @@ class LoadOptions:
             ("test_preempt_fail_save", 0, 1 << 31), ("test_preempt_granularity", 0, 1 << 31),
         ):  # fmt: skip
             check_range(name, getattr(self, name), low, high)
+        if 0 < self.pool_tokens < LEAST_POOL_TOKENS:
+            raise InvalidRequest(
+                f"pool_tokens is {self.pool_tokens}, the least is {LEAST_POOL_TOKENS}, one page; "
+                "ask for more, or for 0, which takes what memory allows",
+                param="pool_tokens",
+            )
         check_name("preempt_policy", self.preempt_policy, POLICY_NAMES)
         check_name("test_preempt_resume", self.test_preempt_resume, RESUME_NAMES)

@@ -21,7 +21,7 @@ from engine.api import (
 )
 from engine.core.cost_model import expected_wait_s
 from engine.core.explain import Explainer
-from engine.core.types import SeqStatus, Sequence
+from engine.core.types import Sequence
 from engine.runs import Run, RunState
 from engine.runtime.live_request import LiveRequest
 from engine.runtime.rate_meter import RateMeter
@@ -30,12 +30,6 @@ if TYPE_CHECKING:
     from engine.runtime.loaded_model import LoadedModel
 
 _EVERY_S = 0.1
-_STATES = {
-    SeqStatus.WAITING: RunState.QUEUED,
-    SeqStatus.PARKING: RunState.BEING_PARKED,
-    SeqStatus.PARKED: RunState.PARKED,
-    SeqStatus.RESTORING: RunState.BEING_RESTORED,
-}
 
 
 class SnapshotMaker:
@@ -119,11 +113,13 @@ def _run(live: LiveRequest, explainer: Explainer, tokens_s: float, now_s: float)
             waited_s=now_s - live.arrival_s,
         )
     seq = live.generation.seq
+    state = explainer.state(seq)
+    assert state is not None, f"{seq.request_id} has ended and is listed"
     return Run(
         request_id=seq.request_id,
         origin=request.origin,
         priority=Priority(seq.priority),
-        state=_state(seq),
+        state=state,
         prompt_tokens=seq.num_prompt,
         held_tokens=len(seq.token_ids),
         completion_tokens=seq.num_generated,
@@ -134,12 +130,6 @@ def _run(live: LiveRequest, explainer: Explainer, tokens_s: float, now_s: float)
         wait=explainer.wait_reason(seq),
         expected_wait_s=_expected_wait(seq, explainer, tokens_s),
     )
-
-
-def _state(seq: Sequence) -> RunState:
-    if seq.status is SeqStatus.RUNNING:
-        return RunState.WRITING if seq.is_generating else RunState.READING
-    return _STATES[seq.status]
 
 
 def _expected_wait(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from engine.api import Device
+from engine.options import LEAST_POOL_TOKENS
 from studio.models.setting_field import AppliesAt, SettingInfo, about
 
 
@@ -33,6 +34,7 @@ class EngineSettings:
                 env="LAYBY_CTX_SIZE",
                 flags=("--ctx-size", "-c"),
                 low=0,
+                least=LEAST_POOL_TOKENS,
                 high=1 << 31,
                 unit="tokens",
                 applies=AppliesAt.NEXT_LOAD,

@@ -53,6 +53,8 @@ class SettingInfo:
     """Names on the command line, the long one first; empty where there is none. A switch's has its `--no-` too."""
     low: int | None = None
     high: int | None = None
+    least: int | None = None
+    """The smallest number beside 0, which leaves the choice to Layby."""
     unit: str = ""
     """What a number counts, where it is shown with it."""
     applies: AppliesAt = AppliesAt.NOW
@@ -135,12 +137,16 @@ class SettingField:
         raise SettingError(f"{source} is {value!r}; give one of {allowed}")
 
     def _is_within(self, value: int) -> bool:
-        low, high = self.info.low, self.info.high
+        low, high, least = self.info.low, self.info.high, self.info.least
+        if value and least is not None and value < least:
+            return False
         return (low is None or value >= low) and (high is None or value <= high)
 
     def _bounds(self) -> str:
         if self.info.low is None or self.info.high is None:
             return ""
+        if self.info.least is not None:
+            return f" from {self.info.least} to {self.info.high}, or 0"
         return f" from {self.info.low} to {self.info.high}"
 
 

@@ -11,12 +11,21 @@ from typing import Any
 
 from starlette.responses import JSONResponse
 
-from engine.errors import ContextLengthExceeded, EngineError, InvalidRequest, WaitedTooLong
+from engine.errors import (
+    ContextLengthExceeded,
+    EngineError,
+    InvalidRequest,
+    ModelUnavailable,
+    WaitedTooLong,
+)
 
 INVALID_REQUEST = "invalid_request_error"
 SERVER_ERROR = "server_error"
 CONTEXT_SIZE = "exceed_context_size_error"
 """The type by which clients of llama.cpp know it; clients of OpenAI read the code."""
+
+LOADING_RETRY_S = 2.0
+"""When to ask again while a model is being loaded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +125,11 @@ def error_response(error: ApiError | EngineError) -> JSONResponse:
 def _headers_of(error: ApiError | EngineError) -> dict[str, str] | None:
     if isinstance(error, ApiError):
         return error.headers
-    if isinstance(error, WaitedTooLong):
-        return {"retry-after": str(max(math.ceil(error.retry_after_s), 1))}
+    if isinstance(error, WaitedTooLong | ModelUnavailable) and error.retry_after_s is not None:
+        return retry_after(error.retry_after_s)
     return None
+
+
+def retry_after(seconds: float) -> dict[str, str]:
+    """The header that tells a client when to ask again: in whole seconds, at least one."""
+    return {"retry-after": str(max(math.ceil(seconds), 1))}

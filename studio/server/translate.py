@@ -23,6 +23,7 @@ from engine.api import (
 )
 from engine.errors import EngineStopped, InvalidRequest, ModelNotFound, ModelUnavailable
 from studio.server import protocol
+from studio.server.errors import LOADING_RETRY_S
 from studio.server.protocol import (
     ChatCompletionRequest,
     CompletionRequest,
@@ -50,7 +51,10 @@ def served_model(snapshot: EngineSnapshot, name: str | None) -> ModelInfo:
         raise EngineStopped("the engine has shut down; start Layby again")
     model = snapshot.model
     if snapshot.state is not EngineState.READY or model is None:
-        raise ModelUnavailable(_UNAVAILABLE.get(snapshot.state, _UNAVAILABLE[EngineState.NO_MODEL]))
+        raise ModelUnavailable(
+            _UNAVAILABLE.get(snapshot.state, _UNAVAILABLE[EngineState.NO_MODEL]),
+            retry_after_s=LOADING_RETRY_S if snapshot.state is EngineState.LOADING else None,
+        )
     names = {model.name, str(model.path), model.path.name, model.path.name.removesuffix(".gguf")}
     if name and name.lower() not in {each.lower() for each in names}:
         raise ModelNotFound(

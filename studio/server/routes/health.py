@@ -7,6 +7,7 @@ from starlette.responses import JSONResponse
 
 from engine.api import EngineState
 from studio.server.context import ServerContext
+from studio.server.errors import LOADING_RETRY_S, retry_after
 
 _STATUS = {
     EngineState.READY: "ok",
@@ -23,6 +24,8 @@ def health_router(context: ServerContext) -> APIRouter:
     @router.get("/health")
     async def health() -> JSONResponse:
         state = context.client.snapshot().state
-        return JSONResponse({"status": _STATUS[state]}, 200 if state is EngineState.READY else 503)
+        headers = retry_after(LOADING_RETRY_S) if state is EngineState.LOADING else None
+        status = 200 if state is EngineState.READY else 503
+        return JSONResponse({"status": _STATUS[state]}, status, headers)
 
     return router

@@ -8,8 +8,10 @@ import pytest
 import torch
 
 from engine.api import Device, LoadOptions
+from engine.core.config import PAGE_TOKENS
 from engine.errors import InvalidRequest, NotEnoughMemory
 from engine.models.spec import ModelSpec, parse_spec
+from engine.options import LEAST_POOL_TOKENS
 from engine.runtime import device
 from engine.runtime.device import choose_device, default_threads, free_bytes, pool_pages
 from engine.runtime.kv_arena import KvArena
@@ -122,3 +124,11 @@ def test_one_thread_for_each_physical_core_the_process_may_use(
 def test_free_memory_is_what_the_system_says() -> None:
     assert 0 < free_bytes(Device.CPU) <= psutil.virtual_memory().total
     assert device.GIB == 2**30
+
+
+@pytest.mark.parametrize("tokens", [1, 10, 31])
+def test_a_pool_smaller_than_a_page_is_refused_with_the_least(tokens: int) -> None:
+    message = f"pool_tokens is {tokens}, the least is 32, one page; ask for more, or for 0"
+    with pytest.raises(InvalidRequest, match=message):
+        LoadOptions(pool_tokens=tokens)
+    assert PAGE_TOKENS == LEAST_POOL_TOKENS

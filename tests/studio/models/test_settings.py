@@ -110,6 +110,7 @@ def test_a_changed_copy_leaves_the_original_alone() -> None:
     ("key", "text", "value"),
     [
         ("engine.ctx_size", " 4096 ", 4096),
+        ("engine.ctx_size", "0", 0),
         ("engine.seed", "", None),
         ("engine.seed", "-1", -1),
         ("engine.device", "CUDA", Device.CUDA),
@@ -127,6 +128,7 @@ def test_text_becomes_a_value(key: str, text: str, value: object) -> None:
     ("key", "text", "words"),
     [
         ("engine.parallel", "0", "X is 0; give a whole number from 1 to 256"),
+        ("engine.ctx_size", "10", "X is 10; give a whole number from 32 to 2147483648, or 0"),
         ("engine.parallel", "many", "X is 'many'; give a whole number from 1 to 256"),
         ("engine.device", "tpu", "X is 'tpu'; give one of auto, cpu, cuda, mps"),
         ("server.port", "65536", "X is 65536; give a whole number from 0 to 65535"),

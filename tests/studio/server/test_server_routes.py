@@ -60,6 +60,7 @@ async def test_health_tells_the_state_of_the_model() -> None:
         engine._snapshot = EngineSnapshot(state=EngineState.LOADING)
         loading = await client.get("/health")
         assert (loading.status_code, loading.json()) == (503, {"status": "loading model"})
+        assert loading.headers["retry-after"] == "2"
         engine._snapshot = FakeEngine()._snapshot
         ready = await client.get("/health")
     assert (ready.status_code, ready.json()) == (200, {"status": "ok"})
@@ -239,6 +240,7 @@ async def test_no_model_means_503_and_nothing_is_queued(
     async with open_client(engine) as client:
         answer = await client.post(path, json=BODIES[path])
     assert hint in assert_error(answer, 503, code)
+    assert ("retry-after" in answer.headers) is (state is EngineState.LOADING)
     assert not engine.requests
 
 
