@@ -18,7 +18,7 @@ def test_what_is_written_is_read_again() -> None:
 @pytest.mark.parametrize("value", [0, -1.0, True, "1", None, float("nan"), float("inf"), [1]])
 def test_a_figure_that_makes_no_sense_is_named(value: object) -> None:
     data = {**write_calibration(Calibration()), "decode_token_s": value}
-    with pytest.raises(ValueError, match="decode_token_s is .*, it must be a number above 0"):
+    with pytest.raises(ValueError, match=r"decode_token_s is .*, it must be a number above 0"):
         read_calibration(data)
 
 
