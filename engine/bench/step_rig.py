@@ -52,11 +52,6 @@ class StepTime:
     def num_tokens(self) -> int:
         return sum(count for _, count in self.rows)
 
-    @property
-    def other_s(self) -> float:
-        """In copies, sampling, text and events."""
-        return self.step_s - self.run_s - self.plan_s
-
 
 class _WatchedCompute:
     """Implements `compute.Compute` by another one, and remembers how long its latest run took."""

@@ -46,10 +46,8 @@ class Reply:
     """When each piece of text came."""
     notes: list[tuple[float, str]] = field(default_factory=list)
     """Comments of the stream, and when they came."""
-    ended_s: float = 0.0
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    finish_reason: str | None = None
     error: str | None = None
 
     def is_complete(self, reply_tokens: int) -> bool:
@@ -82,7 +80,6 @@ async def stream_completion(url: str, ask: Ask) -> Reply:
     except (asyncio.IncompleteReadError, ValueError) as error:
         reply.error = f"the stream broke off: {error}"
     finally:
-        reply.ended_s = time.perf_counter()
         writer.close()
     return reply
 
@@ -138,4 +135,3 @@ def _take(event: dict[str, Any], reply: Reply, now_s: float) -> None:
     for choice in event.get("choices") or ():
         if choice.get("text"):
             reply.token_times_s.append(now_s)
-        reply.finish_reason = choice.get("finish_reason") or reply.finish_reason
