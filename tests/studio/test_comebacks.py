@@ -18,7 +18,7 @@ from studio.services.settings_service import SettingsService
 from studio.views.ports import WindowServices
 
 PROMPT = "Tell me a story"
-REPLY_TOKENS = 200
+REPLY_TOKENS = 120
 SAID_CHARS = 60
 ENDED = (MessageStatus.DONE, MessageStatus.LENGTH)
 
