@@ -347,6 +347,8 @@ class EngineSnapshot:
     options: LoadOptions | None = None
     window_tokens: int = 0
     """Most tokens one request may hold: the smaller of the model's window and the pool."""
+    kernels: str = ""
+    """What computes the model: torch and its device, or an instruction set of the native kernels."""
     inexact_ops: tuple[str, ...] = ()
     """Ops found not row-invariant on this device; empty means byte-exact concurrency holds."""
     pool: PoolUsage = field(default_factory=PoolUsage)

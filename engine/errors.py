@@ -49,7 +49,10 @@ class InvalidRequest(RequestError):
 
 
 class ContextLengthExceeded(RequestError):
-    """The request needs more tokens than the model's window or the whole pool can hold."""
+    """The request needs more tokens than the model's window or the whole pool can hold.
+
+    `needed_tokens` are those that it has; a prompt leaves room for at least one more.
+    """
 
     code = "context_length_exceeded"
 

@@ -1,4 +1,4 @@
-"""Where an engine is made. Imported by the composition root only; torch is loaded when an engine is."""
+"""Where an engine is made. Imported by the composition root only; torch is loaded with a model that needs it."""
 
 from __future__ import annotations
 

@@ -42,9 +42,9 @@ class LoadOptions:
     threads: int = 0
     """CPU threads for the kernels; 0: one per physical core."""
     device: Device = Device.AUTO
-    cpu_variant: str = "torch"
-    """What computes on the CPU: torch (float32); native, the native kernels at their best (several times faster, with
-    rows of int8); or one of their instruction sets, like avx2."""
+    cpu_variant: str = "auto"
+    """What computes on the CPU. auto: the native kernels where they were built, else torch, several times slower;
+    native: no model without them; torch; or one of their instruction sets, like avx2."""
     kv_type: KvType = KvType.F16
     seed: int | None = None
     """Seed for requests that name none; None draws one for each."""

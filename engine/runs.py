@@ -145,8 +145,8 @@ class Run:
     """Seconds it has spent outside the pool, in line and parked."""
     wait: WaitReason | None = None
     """Set while it is outside the pool."""
-    expected_wait_s: tuple[float, float | None] | None = None
-    """Soonest and latest return, from measured speed; None for the latest when nothing bounds it."""
+    expected_wait_s: tuple[float, float] | None = None
+    """Soonest and latest entry in seconds from now, from measured speed; None in no line, or before any is measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,6 +166,10 @@ class ParkUsage:
 
     budget_bytes: int = 0
     """0: nobody is ever parked; -1: no limit."""
+    most_budget_bytes: int = 0
+    """What a larger budget is lowered to: half of the memory that was free when the model was loaded; 0 without one."""
+    is_async: bool = False
+    """Whether copies of parked states run beside the steps; False also where nothing is copied."""
     used_bytes: int = 0
     num_parks: int = 0
     """Parks whose pages have been given to others, since the model was loaded."""

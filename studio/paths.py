@@ -34,6 +34,10 @@ class Paths:
         return self.data / "models"
 
     @property
+    def calibrations_file(self) -> Path:
+        return self.data / "calibrations.json"
+
+    @property
     def settings_file(self) -> Path:
         return self.config / "settings.json"
 

@@ -9,6 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from engine.core.config import GUARD_S, GUARD_TOKENS
+
+_SPEED_VARIES = 1.5
+"""A reply becomes up to so much faster or slower as others leave and enter."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
@@ -79,43 +84,56 @@ class Resident:
     """Somebody in the pool, as far as others wait for him."""
 
     pages: int
-    tokens_left: int | None
-    """Tokens until its own limit ends it; None where only its model can."""
+    tokens_left: int
+    """Tokens until its own limit or the window ends it, at the latest."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:
     """What the wait of somebody in line depends on."""
 
-    turns_s: float
-    """Seconds after which those before it, one after the other, and then it itself are owed the room."""
     pages_lacking: int
     """Pages that must come free before it enters, for those before it too."""
-    residents: tuple[Resident, ...]
+    seats_lacking: int = 0
+    """Seats that must come free, likewise."""
+    residents: tuple[Resident, ...] = ()
+    ahead_tokens: int = 0
+    """Tokens that those before it may still generate."""
+    turns_s: tuple[float, ...] = ()
+    """Seconds from now until those before it, and last it itself, are owed the room; empty where nobody gives way."""
 
 
-def expected_wait_s(
-    outlook: Outlook, *, tokens_s: float, waited_s: float
-) -> tuple[float, float | None]:
-    """Soonest and latest return in seconds from now, at `tokens_s` measured tokens per second of one sequence.
+def expected_wait_s(outlook: Outlook, *, tokens_s: float) -> tuple[float, float]:
+    """Soonest and latest entry in seconds from now, at `tokens_s` measured tokens per second of one sequence.
 
-    Soonest: the residents may end their replies at any moment, but those before it and its own turn
-    to be rotated in come first. Latest: as many residents as it takes run to their limits, those
-    that end first first; None where the limits known do not free enough. Raises ValueError on a
-    speed that is not above 0.
+    Where residents give way it is a matter of turns: of those before it and its own, at the latest
+    when each resident has had the time that is his after a return. Elsewhere it is a matter of the
+    residents' ends, which may come at any moment and come when enough of them have reached their
+    limits. For the next in line that bounds the turn too; those further back may find the room
+    taken again. Raises ValueError on a speed that is not above 0.
     """
     if not tokens_s > 0:
         raise ValueError(f"tokens_s is {tokens_s}, it must be above 0")
-    if outlook.pages_lacking <= 0 or not outlook.residents:
+    if outlook.pages_lacking <= 0 and outlook.seats_lacking <= 0:
         return (0.0, 0.0)
-    soonest = max(outlook.turns_s - waited_s, 0.0)
-    missing = outlook.pages_lacking
-    limited = sorted(
-        (one.tokens_left, one.pages) for one in outlook.residents if one.tokens_left is not None
-    )
-    for tokens_left, pages in limited:
-        missing -= pages
-        if missing <= 0:
-            latest = tokens_left / tokens_s
-            return (min(soonest, latest), latest)
-    return (soonest, None)
+    ends_s = _tokens_until_enough_end(outlook) / tokens_s
+    if not outlook.turns_s:
+        return (0.0, ends_s * _SPEED_VARIES)
+    guard_s = min(GUARD_S, GUARD_TOKENS / tokens_s)
+    latest = 0.0
+    for owed_s in outlook.turns_s:
+        latest = max(latest, owed_s) + guard_s
+    if len(outlook.turns_s) == 1:
+        latest = min(latest, ends_s * _SPEED_VARIES)
+    return (min(max(outlook.turns_s), ends_s / _SPEED_VARIES), latest)
+
+
+def _tokens_until_enough_end(outlook: Outlook) -> int:
+    """Tokens that the slowest of those generates who must end first: residents, then those before it in line."""
+    pages, seats = outlook.pages_lacking, outlook.seats_lacking
+    tokens = 0
+    for one in sorted(outlook.residents, key=lambda one: one.tokens_left):
+        if pages <= 0 and seats <= 0:
+            return tokens
+        pages, seats, tokens = pages - one.pages, seats - 1, one.tokens_left
+    return tokens if pages <= 0 and seats <= 0 else tokens + outlook.ahead_tokens

@@ -102,11 +102,9 @@ class Entrance:
         The longer a prompt waits for that, the more of a prefix it shares with those before it has
         been computed when it looks for it. One token is always there for whoever has a seat.
         """
-        running = self._yard.running
-        step_tokens = self._yard.config.step_tokens
+        running, budget = self._yard.running, self._yard.budget
         return any(
-            seq.num_uncomputed == 1 or tokens_for_entrant(running, seq, step_tokens) > 0
-            for seq in party
+            seq.num_uncomputed == 1 or tokens_for_entrant(running, seq, budget) > 0 for seq in party
         )
 
     def _growth(self, party: Party) -> int:
@@ -120,12 +118,9 @@ class Entrance:
         park = self._yard.config.park
         if not self._yard.can_park or park.resume_order is ResumeOrder.PASS:
             return False
-        return bool(seq.call) or self._waits_s(seq) >= owed_after_s(seq, park.rotate_after_s)
-
-    def _waits_s(self, seq: Sequence) -> float:
-        """Seconds of the present stretch outside the pool."""
-        since_s = seq.parked.since_s if seq.parked is not None else seq.arrival_s
-        return self._yard.now_s - since_s
+        return bool(seq.call) or seq.stretch_s(self._yard.now_s) >= owed_after_s(
+            seq, park.rotate_after_s
+        )
 
     def _rotate(self, party: Party) -> bool:
         """Park somebody so that a head that is owed the room can enter. True: look again now.
@@ -146,7 +141,7 @@ class Entrance:
             pages_short=max(short, 0),
         )
         for seq in party:
-            seq.is_made_room_for = True
+            yard.lines.make_room_for(seq)
         yard.counts.rotations += 1
         self._parking.park(chosen.party, chosen.fate, reason)
         return not yard.keeper.pages_coming
@@ -176,7 +171,9 @@ class Entrance:
 
         kept = [one for one in candidates if not one.loses_state]
         chosen = choose_rotation(kept, lets_in)
-        if chosen is None and (head.call or self._waits_s(head) >= ROTATE_BY_RECOMPUTE_AFTER_S):
+        if chosen is None and (
+            head.call or head.stretch_s(yard.now_s) >= ROTATE_BY_RECOMPUTE_AFTER_S
+        ):
             chosen = choose_rotation(candidates, lets_in)
         return chosen
 

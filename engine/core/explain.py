@@ -6,10 +6,11 @@ tensor library, clock or thread.
 
 from __future__ import annotations
 
+from engine.core.config import ROTATE_BY_RECOMPUTE_AFTER_S, ResumeOrder
 from engine.core.cost_model import Outlook, Resident
 from engine.core.entrance import Entrance
 from engine.core.planner import owed_after_s
-from engine.core.room import final_tokens
+from engine.core.room import tokens_left
 from engine.core.types import SeqStatus, Sequence
 from engine.core.yard import Yard
 from engine.runs import Holder, RunState, WaitKind, WaitReason
@@ -73,17 +74,35 @@ class Explainer:
             if one is party[0]:
                 answer = self._entrance.judge(party)
                 lacking += max(answer.pages_needed - (answer.pages_spare if not lacking else 0), 0)
-        residents = tuple(
-            Resident(
-                pages=len(one.page_table),
-                tokens_left=final - len(one.token_ids) if final > len(one.token_ids) else None,
-            )
-            for one in yard.running
-            if (final := final_tokens(yard, one))
+        seats = yard.num_seated + place - yard.config.seats
+        gives_way = seq.parked is not None or seats <= 0  # newcomers wait for a seat
+        return Outlook(
+            pages_lacking=lacking,
+            seats_lacking=max(seats, 0),
+            residents=tuple(
+                Resident(len(one.page_table), tokens_left(yard, one)) for one in yard.running
+            ),
+            ahead_tokens=sum(tokens_left(yard, one) for one in self._outside[: place - 1]),
+            turns_s=self._turns_s(seq, place) if gives_way else (),
         )
-        first_s = yard.config.park.rotate_after_s
-        turns_s = sum(owed_after_s(one, first_s) for one in self._outside[:place])
-        return Outlook(turns_s=turns_s, pages_lacking=lacking, residents=residents)
+
+    def _turns_s(self, seq: Sequence, place: int) -> tuple[float, ...]:
+        """Seconds until each of the first in line is owed the room; empty where nobody in the pool would give way."""
+        yard, park = self._yard, self._yard.config.park
+        parties = [
+            one
+            for one in yard.running_parties()
+            if not one[0].is_pinned and one[0].priority >= seq.priority
+        ]
+        if not (parties and yard.can_park and park.resume_order is ResumeOrder.HEAD):
+            return ()
+        keeps_state = any(map(yard.keeper.can_keep, parties))
+        least_s = 0.0 if keeps_state else ROTATE_BY_RECOMPUTE_AFTER_S
+        turns_s = []
+        for one in self._outside[:place]:
+            owed_s = 0.0 if one.call else max(owed_after_s(one, park.rotate_after_s), least_s)
+            turns_s.append(max(owed_s - one.stretch_s(yard.now_s), 0.0))
+        return tuple(turns_s)
 
     def _kind(self, seq: Sequence, place: int) -> tuple[WaitKind, int, int]:
         """What it waits for, with pages needed and spare where that is about pages."""

@@ -23,7 +23,8 @@ class Lines:
         self._lines: dict[SeqStatus, list[Sequence]] = {
             status: [] for status in SeqStatus if status is not SeqStatus.FINISHED
         }
-        self._called: list[Sequence] = []
+        self._preferred: dict[Sequence, None] = {}
+        """Those called by hand or made room for: in the line of their class others may stand before them."""
         self._num_calls = 0
 
     def __getitem__(self, status: SeqStatus) -> list[Sequence]:
@@ -75,7 +76,12 @@ class Lines:
         """Put a sequence outside the pool before everybody else there, those called earlier included."""
         self._num_calls += 1
         seq.call = -self._num_calls
-        self._called.append(seq)
+        self._preferred[seq] = None
+
+    def make_room_for(self, seq: Sequence) -> None:
+        """Somebody leaves the pool so that it can enter: nobody but those called goes before it."""
+        seq.is_made_room_for = True
+        self._preferred[seq] = None
 
     def head(self, rank: Rank) -> Sequence | None:
         """Who is next to enter the pool; None if nobody may."""
@@ -102,7 +108,7 @@ class Lines:
         insort(self._lines[seq.status], seq, key=_line_key)
 
     def _front(self, rank: Rank) -> list[Sequence]:
-        """Those of whom one is the head: all who are parked, the first of each class who waits, and who is called."""
+        """Those of whom one is the head: all who are parked, the first of each class who waits, and the preferred."""
         front = [seq for seq in self._lines[SeqStatus.PARKED] if rank.may_enter(seq)]
         waiting, start = self._lines[SeqStatus.WAITING], 0
         while start < len(waiting):
@@ -111,10 +117,11 @@ class Lines:
             )
             front += islice(filter(rank.may_enter, islice(waiting, start, end)), 1)
             start = end
-        if self._called:
-            self._called = [seq for seq in self._called if seq.call]
-            waiting_calls = (seq for seq in self._called if seq.status is SeqStatus.WAITING)
-            front += filter(rank.may_enter, waiting_calls)
+        for seq in tuple(self._preferred):
+            if seq.has_ended or not (seq.call or seq.is_made_room_for):
+                del self._preferred[seq]
+            elif seq.status is SeqStatus.WAITING and rank.may_enter(seq):
+                front.append(seq)
         return front
 
 
@@ -149,7 +156,7 @@ class Rank:
 
     def priority(self, seq: Sequence) -> int:
         """Its class, the time it has been outside in this stretch counted in."""
-        return seq.priority - int(self._waits_s(seq) // PRIORITY_STEP_S)
+        return seq.priority - int(seq.stretch_s(self.now_s) // PRIORITY_STEP_S)
 
     def key(self, seq: Sequence) -> tuple[float, ...]:
         """The smallest is the head; newcomers without a seat keep no parked one waiting."""
@@ -160,11 +167,8 @@ class Rank:
             return (*front, 1, seq.arrival)
         if self.resume_order is ResumeOrder.PASS:
             return (*front, 0, -seq.num_parks, *longest_parked(seq))
-        patience = int(self._waits_s(seq) // PATIENCE_STEP_S)
+        patience = int(seq.stretch_s(self.now_s) // PATIENCE_STEP_S)
         return (*front, 0, -patience, *self.resume_key(seq))
-
-    def _waits_s(self, seq: Sequence) -> float:
-        return self.now_s - (seq.parked.since_s if seq.parked is not None else seq.arrival_s)
 
 
 def _line_key(seq: Sequence) -> tuple[int, int]:

@@ -99,14 +99,13 @@ class Pressure:
 
     def _share(self) -> tuple[StepRow, ...]:
         yard = self._yard
-        step_tokens, size = yard.config.step_tokens, yard.config.page_tokens
         siblings = [seq for seq in yard.running if seq.family is not None]
         if not siblings:
-            return share_step(yard.running, step_tokens)
+            return share_step(yard.running, yard.budget)
         for seq in siblings:
             catch_up(seq, yard.pool)
-        ready = [seq for seq in yard.running if not is_held_back(seq, size)]
-        return share_step(ready, step_tokens)
+        ready = [seq for seq in yard.running if not is_held_back(seq, yard.config.page_tokens)]
+        return share_step(ready, yard.budget)
 
     def _page_needs(self, rows: tuple[StepRow, ...]) -> Needs:
         needs = {}

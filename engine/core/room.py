@@ -87,6 +87,14 @@ def final_tokens(yard: Yard, seq: Sequence) -> int:
     return final if final < yard.config.sequence_tokens else len(seq.token_ids)
 
 
+def tokens_left(yard: Yard, seq: Sequence) -> int:
+    """Tokens it may still generate at most: its own limit ends it, or the window if its context is not shifted."""
+    left = seq.max_new_tokens - seq.num_generated
+    if seq.keep_tokens is not None:
+        return left
+    return min(left, yard.config.sequence_tokens - len(seq.token_ids))
+
+
 def growth(yard: Yard, seq: Sequence) -> int:
     """Pages it will take beyond those for the tokens it has, as far as that is known."""
     return plan_pages(yard, final_tokens(yard, seq)) - plan_pages(yard, len(seq.token_ids))

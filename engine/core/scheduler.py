@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence as Seq
 
 from engine.core.admission import Admission
+from engine.core.budget import StepBudget
 from engine.core.config import SchedulerConfig
 from engine.core.entrance import Entrance
 from engine.core.explain import Explainer
@@ -78,6 +79,11 @@ class Scheduler:
         return len(self._yard.lines[SeqStatus.RUNNING])
 
     @property
+    def num_replies(self) -> int:
+        """Running sequences that need one token: replies that go on, as against prompts being read."""
+        return sum(seq.num_uncomputed == 1 for seq in self._yard.running)
+
+    @property
     def num_parked(self) -> int:
         """Out because of a park: parked, on the way out or on the way back."""
         return sum(len(self._yard.lines[status]) for status in IS_OUT)
@@ -100,6 +106,7 @@ class Scheduler:
         counts = self._yard.counts
         return ParkUsage(
             budget_bytes=self._yard.budget_bytes,
+            is_async=self.config.park.is_async and not any(seq.parks_in_step for seq in self.live),
             used_bytes=self._yard.keeper.used_bytes,
             num_parks=counts.parks,
             num_resumes=counts.resumes,
@@ -169,13 +176,19 @@ class Scheduler:
 
     # --- a step
 
-    def schedule(self, now_s: float) -> StepBatch:
+    def schedule(self, now_s: float, *, beside_replies: int | None = None) -> StepBatch:
         """Settle the next step: statuses are moved and pages taken.
+
+        `beside_replies` is how many tokens of prompts it may hold beside replies that went on
+        before these were asked, so that replies keep their pace; None: as many as any other step.
+        With 0 such prompts stand still while a reply goes on.
 
         Without rows nobody is alive, or all who are wait for a copy, a moment or a command.
         """
         yard = self._yard
         yard.step += 1
+        most = self.config.step_tokens
+        yard.budget = StepBudget(most, most if beside_replies is None else beside_replies)
         self._settle(now_s)
         self._parking.honour_budget()
         self._patience.end_impatient()

@@ -146,6 +146,10 @@ class Sequence:
         out_s = now_s - self.parked.since_s if self.parked is not None else 0.0
         return self.started_s - self.arrival_s + self.parked_s + out_s
 
+    def stretch_s(self, now_s: float) -> float:
+        """Seconds of the present stretch outside the pool."""
+        return now_s - (self.parked.since_s if self.parked is not None else self.arrival_s)
+
     def move_to(self, status: SeqStatus) -> None:
         """Change the status; raises ValueError on a move that LEGAL_MOVES does not have."""
         if status not in LEGAL_MOVES[self.status]:
@@ -256,8 +260,15 @@ class StepBatch:
     def num_tokens(self) -> int:
         return sum(row.count for row in self.rows)
 
+    @property
+    def num_replies(self) -> int:
+        """Rows that compute one token and sample the next: replies that go on, as against parts of prompts."""
+        return sum(row.count == 1 and row.samples for row in self.rows)
+
     def of_running(self) -> StepBatch:
         """The batch without what concerns sequences that could not be restored for it after all."""
+        if all(row.seq.status is SeqStatus.RUNNING for row in self.rows) and not self.restored:
+            return self
         rows = tuple(row for row in self.rows if row.seq.status is SeqStatus.RUNNING)
         restored = tuple(seq for seq in self.restored if seq.status is SeqStatus.RUNNING)
         return replace(self, rows=rows, restored=restored)

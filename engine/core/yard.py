@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from engine.core.budget import StepBudget
 from engine.core.config import ParkMemory, SchedulerConfig
 from engine.core.copy_keeper import CopyKeeper
 from engine.core.keepers import InPlaceKeeper, Keeper
@@ -50,6 +51,8 @@ class Yard:
     keeper: Keeper
     policy: VictimPolicy
     budget_bytes: int
+    budget: StepBudget
+    """Of the step being planned."""
     lines: Lines = field(default_factory=Lines)
     moves: Moves = field(default_factory=Moves)
     counts: Counts = field(default_factory=Counts)
@@ -65,7 +68,8 @@ class Yard:
         copied = config.park.memory is ParkMemory.COPIED
         keeper = CopyKeeper(pool, config) if copied else InPlaceKeeper(pool, config)
         policy = VICTIM_POLICIES[config.victim_policy]
-        return Yard(config, pool, keeper, policy, config.park.budget_bytes)
+        budget = StepBudget(config.step_tokens, config.step_tokens)
+        return Yard(config, pool, keeper, policy, config.park.budget_bytes, budget)
 
     @property
     def can_park(self) -> bool:

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-import torch
 
+from engine.api import Device
 from engine.formats.base import Checkpoint
 from engine.models.spec import ModelSpec
 from engine.models.weight_map import WeightSource
 from kernels.api import Program, StepInputs
+
+if TYPE_CHECKING:
+    from engine.runtime.kv_arena import Pages
 
 OnProgress = Callable[[float], object]
 
@@ -45,6 +48,10 @@ class Compute(Protocol):
     """A compiled model."""
 
     @property
+    def kernels(self) -> str:
+        """What computes, for people: torch and its device, or an instruction set of the native kernels."""
+
+    @property
     def compute_id(self) -> str:
         """Names all that a page's content depends on besides weights and tokens: kernels, layout, kind of numbers."""
 
@@ -66,7 +73,7 @@ class Backend(Protocol):
     """A way to compute one recorded model."""
 
     @property
-    def device(self) -> torch.device: ...
+    def device(self) -> Device: ...
 
     @property
     def page_bytes(self) -> int:
@@ -76,7 +83,7 @@ class Backend(Protocol):
     def weight_bytes(self) -> int:
         """Memory that the weights will take."""
 
-    def compile(self, pages: torch.Tensor, limits: Limits, on_progress: OnProgress) -> Compute:
+    def compile(self, pages: Pages, limits: Limits, on_progress: OnProgress) -> Compute:
         """Read the weights and make the step ready to run on `pages` [pages, page_bytes], uint8.
 
         Raises CorruptModel, MemoryError, RuntimeError when memory runs out, and what `on_progress` raises.

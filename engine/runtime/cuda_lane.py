@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine.api import Device
 from kernels.host_memory import reserve
 
 _PROBE_BYTES = 1 << 20
@@ -53,9 +54,12 @@ class CudaLane:
         return fence
 
 
-def can_pin(device: torch.device) -> bool:
+def can_pin(device: Device) -> bool:
     """Whether host memory can be pinned on this machine: tried with a little."""
-    lane, memory = CudaLane(device), np.frombuffer(reserve(_PROBE_BYTES), np.uint8)
+    lane, memory = (
+        CudaLane(torch.device(device.value)),
+        np.frombuffer(reserve(_PROBE_BYTES), np.uint8),
+    )
     is_pinned = lane.pin(memory)
     if is_pinned:
         lane.unpin(memory)

@@ -1,14 +1,17 @@
-"""What the machine has: devices, cores and memory, and how large a pool fits. Engine thread."""
+"""What the machine has: devices, cores and memory, and how large a pool fits. Engine thread.
+
+torch takes a second to import and 200 MB: it is asked for devices only where there may be another than the CPU.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import os
+import platform
 import sys
-from contextlib import suppress
+from pathlib import Path
 
 import psutil
-import torch
 
 from engine.api import Device, LoadOptions
 from engine.core.config import PAGE_TOKENS
@@ -18,20 +21,28 @@ from engine.models.spec import ModelSpec
 _POOL_SHARE = 0.5
 """Of the memory that is free once the weights are in, so much at most becomes the pool when no size is asked for."""
 GIB = 1 << 30
+_GPU_FILES = {
+    "linux": ("/dev/nvidiactl", "/dev/nvmap", "/dev/dxg", "/dev/kfd"),
+    "win32": (r"C:\Windows\System32\nvcuda.dll",),
+}
+"""Where a driver that torch can use leaves one of these: NVIDIA's, Tegra's, WSL's and AMD's; NVIDIA's."""
 
 
-def available_devices() -> tuple[Device, ...]:
-    """What AUTO chooses from, best first."""
-    found = []
-    if torch.cuda.is_available():
-        found.append(Device.CUDA)
-    if torch.backends.mps.is_available():
-        found.append(Device.MPS)
-    return (*found, Device.CPU)
+def may_have_gpu() -> bool:
+    """Whether torch might find a device beside the CPU; asks no more than the file system."""
+    if sys.platform == "darwin":
+        return platform.machine() == "arm64"
+    files = _GPU_FILES.get(sys.platform)
+    return files is None or any(Path(file).exists() for file in files)
 
 
-def choose_device(wish: Device) -> torch.device:
-    """Raises InvalidRequest, saying what is there, for a device that is not."""
+def choose_device(wish: Device) -> Device:
+    """Never AUTO. Raises InvalidRequest, saying what is there, for a device that is not."""
+    if wish is Device.CPU or (wish is Device.AUTO and not may_have_gpu()):
+        return Device.CPU
+    # Here and not above: it imports torch.
+    from engine.runtime.torch_device import available_devices
+
     available = available_devices()
     if wish is Device.AUTO:
         wish = available[0]
@@ -41,7 +52,7 @@ def choose_device(wish: Device) -> torch.device:
             f"device is {wish.value}, this machine has {names}; choose one of these or auto",
             param="device",
         )
-    return torch.device(wish.value)
+    return wish
 
 
 def default_threads() -> int:
@@ -53,18 +64,18 @@ def default_threads() -> int:
     return max(1, min(usable, psutil.cpu_count(logical=False) or usable))
 
 
-def free_bytes(device: torch.device) -> int:
+def free_bytes(device: Device) -> int:
     """Memory that can still be taken on the device; on shared memory (CPU, MPS) the system's."""
-    if device.type == "cuda":
-        return torch.cuda.mem_get_info(device)[0]
+    if device is Device.CUDA:
+        from engine.runtime.torch_device import cuda_free_bytes
+
+        return cuda_free_bytes()
     available: int = psutil.virtual_memory().available
     return available
 
 
 def return_freed_memory() -> None:
     """Give back to the system what was freed. Left to itself, glibc kept 500 MB of an unloaded model's 650."""
-    with suppress(RuntimeError):  # of a device that has failed for good
-        torch.cuda.empty_cache()
     if sys.platform == "linux":
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
         if trim is not None:

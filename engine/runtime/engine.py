@@ -265,8 +265,7 @@ class Engine:
             return self._refuse(live, error)
         except Exception as error:  # noqa: BLE001 - one request's trouble is its own
             return self._refuse(live, RequestError(f"{type(error).__name__}: {error}"))
-        self._enter(self._groups.ready(live))
-        return []
+        return self._enter(self._groups.ready(live))
 
     def _admit_recalled(self, read: StateRead) -> list[EngineEvent]:
         live, disk = self._live.get(read.request_id), self._disk
@@ -277,20 +276,26 @@ class Engine:
             resumed = come_back(live, self._model, read.outcome)
         except EngineError as error:
             return self._fail(live, error)
-        self._enter((live,))
+        events = self._enter((live,))
         disk.take_over(live)
-        return [resumed]
+        return [resumed, *events]
 
-    def _enter(self, ready: tuple[LiveRequest, ...]) -> None:
-        """Put requests in line, and do with them what was asked for meanwhile."""
+    def _enter(self, ready: tuple[LiveRequest, ...]) -> list[EngineEvent]:
+        """Put requests in line, and do with them what was asked for meanwhile; to an empty prompt there is no reply."""
+        events: list[EngineEvent] = []
         for live in ready:
             assert self._stepper is not None, "whoever's prompt is read has a model"
+            assert live.generation is not None
+            if not live.generation.seq.num_prompt:
+                events.append(self._finish(live, FinishReason.STOP))
+                continue
             if live.request.resumes:
                 self._stepper.adopt(live)
             else:
                 self._stepper.add(live)
             for wish in live.wishes:
                 self._steer(wish)
+        return events
 
     def _refuse(self, live: LiveRequest, error: EngineError) -> list[EngineEvent]:
         """End a request whose prompt cannot be read, and those that were asked together with it."""
@@ -305,18 +310,19 @@ class Engine:
             self._model.steer(command, self._clock())
 
     def _abort(self, request_id: str) -> list[EngineEvent]:
-        live = self._live.pop(request_id, None)
+        live = self._live.get(request_id)
         if live is None:
             return []
-        now_s = self._clock()
         if live.generation is not None and self._model is not None:
-            self._model.scheduler.abort(request_id, now_s)
+            self._model.scheduler.abort(request_id, self._clock())
         if self._disk is not None:
             self._disk.forget(request_id)
-        self._enter(self._groups.leave(live))
-        return [
-            Finished(request_id=request_id, reason=FinishReason.ABORTED, usage=live.usage(now_s))
-        ]
+        return [self._finish(live, FinishReason.ABORTED), *self._enter(self._groups.leave(live))]
+
+    def _finish(self, live: LiveRequest, reason: FinishReason) -> Finished:
+        request_id = live.request.request_id
+        del self._live[request_id]
+        return Finished(request_id=request_id, reason=reason, usage=live.usage(self._clock()))
 
     def _fail(self, live: LiveRequest, error: EngineError) -> list[EngineEvent]:
         del self._live[live.request.request_id]
@@ -347,7 +353,7 @@ class Engine:
         self._publish([*events, ModelChanged(state=self._state, model=None, progress=0.0)])
         # Threads that spin while they wait halve the speed beside one busy program; read when torch is imported.
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-        # Here and not above: torch takes a second to import, on this thread, when the window is up.
+        # Here and not above: it takes a while to import (torch, where that computes, a second), when the window is up.
         from engine.runtime.loaded_model import LoadedModel
         from engine.runtime.stepper import Stepper
 

@@ -1,7 +1,6 @@
 """Copies pages where the pool is host memory itself. Not the usual way there, where pages stay and change accounts.
 
-All the copying is left to `Finish`: numpy alone, which lets go of the interpreter lock. Imports torch for the pool's
-type only.
+All the copying is left to `Finish`: numpy alone, which lets go of the interpreter lock.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-import torch
 
 from engine.core.parked import CopyWay
 from engine.runtime.copies import Finish, HostBuffer, Stretch
@@ -18,10 +16,10 @@ from engine.runtime.copies import Finish, HostBuffer, Stretch
 class HostCopies:
     """Implements `copies.Copies`."""
 
-    def __init__(self, pool: torch.Tensor) -> None:
-        """`pool` has a page in each place of its first dimension."""
-        self._pages = pool.view(len(pool), -1).view(torch.uint8).numpy()
-        self.page_bytes: int = self._pages.shape[1]
+    def __init__(self, pages: np.ndarray) -> None:
+        """`pages` is [pages, page_bytes] bytes."""
+        self._pages = pages
+        self.page_bytes: int = pages.shape[1]
 
     def make_buffer(self, slots: int) -> HostBuffer:
         """See `copies.Copies`."""

@@ -80,13 +80,11 @@ def _tokenize(task: PrepareTask) -> tuple[int, ...]:
         ModelError
     ) as error:  # the model serves other prompts: it is this one that it cannot take
         raise RequestError(f"the model's own rules do not take this prompt: {error}") from error
-    if not token_ids:
-        raise InvalidRequest("the prompt is empty; it needs at least one token", param="prompt")
     if len(token_ids) >= task.window_tokens:
         raise ContextLengthExceeded(
             f"the prompt has {len(token_ids)} tokens and a reply needs at least one more, but a request can hold "
             f"{task.window_tokens}; shorten the prompt, or load the model with a larger context",
-            needed_tokens=len(token_ids) + 1,
+            needed_tokens=len(token_ids),
             limit_tokens=task.window_tokens,
         )
     return token_ids

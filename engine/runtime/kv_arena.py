@@ -11,38 +11,58 @@ from __future__ import annotations
 
 import mmap
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-import torch
 
 from kernels.host_memory import reserve
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    Pages = np.ndarray | Tensor
+    """[num_pages, page_bytes] bytes: an array in host memory, a tensor on another device."""
 
 _KEPT_FREE_BYTES = 64 << 20
 """Left to the system when memory is put behind pages."""
 
 
-class KvArena:
-    """All pages as `pages` [num_pages, page_bytes]. Without `mapping` their memory is there from the beginning on."""
+class Arena(Protocol):
+    """A pool's memory; `KvArena` on the CPU, `torch_device.DeviceArena` elsewhere."""
 
-    def __init__(self, pages: torch.Tensor, mapping: mmap.mmap | None) -> None:
-        self.pages = pages
+    @property
+    def pages(self) -> Pages: ...
+
+    def commit(self, pages: Iterable[int], free_bytes: Callable[[], int]) -> None:
+        """See `KvArena.commit`."""
+
+    def view(self, pages: Sequence[int]) -> list[np.ndarray]:
+        """The bytes of each page: where they lie if that is host memory, else copies."""
+
+    def fill(self, pages: Sequence[int], content: np.ndarray) -> None:
+        """Write bytes [pages, page_bytes] into pages that have been committed."""
+
+    def give_back(self, pages: Iterable[int]) -> None:
+        """Return the memory of pages whose content is worthless, if that is possible."""
+
+    def close(self) -> None:
+        """Let go of the memory. Weights and everything else of the model have been freed before."""
+
+
+class KvArena:
+    """All pages as `pages` [num_pages, page_bytes], in host memory."""
+
+    def __init__(self, num_pages: int, mapping: mmap.mmap) -> None:
+        self.pages = np.frombuffer(mapping, np.uint8).reshape(num_pages, -1)
         self._mapping = mapping
-        self._page_bytes = pages.shape[1]
-        self._is_committed = np.full(len(pages), mapping is None)
+        self._page_bytes = self.pages.shape[1]
+        self._is_committed = bytearray(num_pages)
 
     @staticmethod
-    def allocate(num_pages: int, page_bytes: int, device: torch.device) -> KvArena:
-        """Zeroed pages; on the CPU address space for them.
-
-        Raises MemoryError, OSError or RuntimeError when there is not enough.
-        """
-        if device.type != "cpu":
-            zeros = torch.zeros((num_pages, page_bytes), dtype=torch.uint8, device=device)
-            return KvArena(zeros, None)
-        mapping = reserve(num_pages * page_bytes)
-        memory = np.frombuffer(mapping, np.uint8).reshape(num_pages, page_bytes)
-        return KvArena(torch.from_numpy(memory), mapping)
+    def allocate(num_pages: int, page_bytes: int) -> KvArena:
+        """Address space for zeroed pages. Raises MemoryError or OSError when there is not enough."""
+        return KvArena(num_pages, reserve(num_pages * page_bytes))
 
     def commit(self, pages: Iterable[int], free_bytes: Callable[[], int]) -> None:
         """See to it that memory can be put behind `pages`, which are about to be written.
@@ -59,19 +79,32 @@ class KvArena:
             raise MemoryError(
                 f"{len(new)} pages of {self._page_bytes:,} bytes, {free:,} bytes are free"
             )
-        self._is_committed[new] = True
+        for page in new:
+            self._is_committed[page] = True
+
+    def view(self, pages: Sequence[int]) -> list[np.ndarray]:
+        """See `Arena`."""
+        return [self.pages[page] for page in pages]
+
+    def fill(self, pages: Sequence[int], content: np.ndarray) -> None:
+        """See `Arena`."""
+        self.pages[list(pages)] = content
 
     def give_back(self, pages: Iterable[int]) -> None:
         """Return the memory of pages whose content is worthless, in as few calls as there are stretches of them."""
         advice = _give_back_advice()
-        if self._mapping is None or advice is None:
+        if advice is None:
             return
         for first, last in _stretches(sorted(pages)):
-            self._is_committed[first:last] = False
+            self._is_committed[first:last] = bytes(last - first)
             start = -(-first * self._page_bytes // mmap.PAGESIZE) * mmap.PAGESIZE
             end = last * self._page_bytes // mmap.PAGESIZE * mmap.PAGESIZE
             if start < end:
                 self._mapping.madvise(advice, start, end - start)
+
+    def close(self) -> None:
+        """The memory goes with the last that looks at `pages`."""
+        self.pages = self.pages[:0].copy()
 
 
 def _give_back_advice() -> int | None:

@@ -1,18 +1,19 @@
-"""A loaded model: weights, pool and the compiled step. Engine thread, the only one that calls torch.
+"""A loaded model: weights, pool and the compiled step. Engine thread.
 
 `ModelRunner.load` reads and checks everything; `execute` computes one step of the scheduler and hands over the logits
-as numpy, so that sampling needs no tensor library.
+as numpy, so that sampling needs no tensor library. On the native kernels torch is never imported.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-import torch
 
-from engine.api import LoadOptions
+from engine.api import Device, LoadOptions
 from engine.core.config import PAGE_TOKENS, ParkConfig
 from engine.core.types import StepRow
 from engine.errors import DeviceFailure, InvalidRequest, ModelUnavailable, NotEnoughMemory
@@ -29,16 +30,21 @@ from engine.runtime.device import (
     pool_pages,
     return_freed_memory,
 )
-from engine.runtime.kv_arena import KvArena
+from engine.runtime.kv_arena import Arena, KvArena
 from engine.runtime.native_compute import NativeBackend
 from engine.runtime.park_plan import most_budget_bytes, plan_parks
 from engine.runtime.step_inputs import make_step_inputs
-from engine.runtime.torch_compute import TorchBackend
 from kernels.cpu.library import NativeUnavailable, load_library
 
+if TYPE_CHECKING:
+    from engine.runtime.kv_arena import Pages
+
+_LOG = logging.getLogger(__name__)
+AUTO = "auto"
 TORCH = "torch"
 NATIVE = "native"
 """The values of `cpu_variant` that name no instruction set."""
+Wrapped = TypeVar("Wrapped", bound=Compute)
 _RESERVE_BYTES = 256 << 20
 """Memory left to the system and to the step's own buffers."""
 _DEVICE_RESERVE_BYTES = 512 << 20
@@ -58,7 +64,7 @@ class PoolPlan:
 class ModelRunner:
     """Computes steps of one model. Made by `load`; `close` frees weights and pool."""
 
-    def __init__(self, spec: ModelSpec, plan: PoolPlan, arena: KvArena, compute: Compute) -> None:
+    def __init__(self, spec: ModelSpec, plan: PoolPlan, arena: Arena, compute: Compute) -> None:
         self.spec = spec
         self.plan = plan
         self.num_pages = plan.num_pages
@@ -69,8 +75,10 @@ class ModelRunner:
         """What the content of pages depends on besides the weights and the tokens."""
         self.inexact_ops = compute.inexact_ops
         """Ops found not row-invariant on this machine; empty where byte-exact concurrency holds."""
+        self.kernels = compute.kernels
+        """What computes: torch and its device, or an instruction set of the native kernels."""
         self._compute: Compute | None = compute
-        self._arena: KvArena | None = arena
+        self._arena: Arena | None = arena
 
     @classmethod
     def load(
@@ -99,7 +107,7 @@ class ModelRunner:
         )
         try:
             num_pages = max(plan.num_pages, plan.park.arena_pages)
-            arena = KvArena.allocate(num_pages, backend.page_bytes, device)
+            arena = _make_arena(num_pages, backend)
             return cls(spec, plan, arena, backend.compile(arena.pages, limits, on_progress))
         except (MemoryError, OSError, RuntimeError) as error:
             if not _is_out_of_memory(error):
@@ -127,73 +135,81 @@ class ModelRunner:
             raise ModelUnavailable("the model was unloaded")
         self._compute.set_threads(threads)
 
+    def wrap_compute(self, wrap: Callable[[Compute], Wrapped]) -> Wrapped:
+        """Let what `wrap` makes of the compiled model run the steps from now on, so that they can be measured.
+
+        Raises ModelUnavailable after `close`.
+        """
+        if self._compute is None:
+            raise ModelUnavailable("the model was unloaded")
+        wrapped = wrap(self._compute)
+        self._compute = wrapped
+        return wrapped
+
     @property
-    def pool(self) -> torch.Tensor:
+    def pool(self) -> Pages:
         """All pages, one after the other in the first dimension. Raises ModelUnavailable after `close`."""
         return self._open_arena().pages
 
     def commit(self, rows: Iterable[StepRow]) -> None:
         """See to it that there is memory for what `rows` write. Raises MemoryError when the system has none left."""
-        arena = self._open_arena()
-        arena.commit(
-            (page for row in rows for page in _pages_written(row)),
-            lambda: free_bytes(arena.pages.device),
-        )
+        pages = (page for row in rows for page in _pages_written(row))
+        self._open_arena().commit(pages, lambda: free_bytes(Device.CPU))
 
     def view_pages(self, pages: Sequence[int]) -> list[np.ndarray]:
         """The bytes of each page: where they lie if that is host memory, else copies."""
-        pool = self.pool
-        if pool.device.type == "cpu":
-            memory = pool.numpy()
-            return [memory[page] for page in pages]
-        index = torch.tensor(pages, dtype=torch.int64, device=pool.device)
-        return list(pool.index_select(0, index).cpu().numpy())
+        return self._open_arena().view(pages)
 
     def fill_pages(self, pages: Sequence[int], content: np.ndarray) -> None:
         """Write bytes [pages, page_bytes] into pages. Raises MemoryError when the system has no memory left."""
         arena = self._open_arena()
-        arena.commit(pages, lambda: free_bytes(arena.pages.device))
-        index = torch.tensor(pages, dtype=torch.int64, device=arena.pages.device)
-        arena.pages.index_copy_(0, index, torch.from_numpy(content).to(arena.pages.device))
+        arena.commit(pages, lambda: free_bytes(Device.CPU))
+        arena.fill(pages, content)
 
     def give_back(self, pages: Iterable[int]) -> None:
         """Return the memory of pages whose content is worthless to the system."""
         self._open_arena().give_back(pages)
 
-    def _open_arena(self) -> KvArena:
+    def _open_arena(self) -> Arena:
         if self._arena is None:
             raise ModelUnavailable("the model was unloaded")
         return self._arena
 
     def close(self) -> None:
         """Free weights and pool. Idempotent."""
-        if self._compute is not None:
+        if self._compute is not None and self._arena is not None:
             self._compute.close()
+            self._arena.close()
             self._compute = self._arena = None
             return_freed_memory()
 
 
-def choose_backend(model: RecordedModel, options: LoadOptions, device: torch.device) -> Backend:
-    """The native kernels where the CPU computes and they are asked for, else torch.
+def choose_backend(model: RecordedModel, options: LoadOptions, device: Device) -> Backend:
+    """The native kernels where the CPU computes and they are there, else torch.
 
-    Raises InvalidRequest for native kernels that are not there or do not run here.
+    Raises InvalidRequest for native kernels that are asked for and not there or do not run here.
     """
     threads, variant = options.threads or default_threads(), options.cpu_variant
-    if device.type != "cpu" or variant == TORCH:
-        torch.set_num_threads(threads)
-        return TorchBackend(model, options.kv_type, device)
-    try:
-        library = load_library(None if variant == NATIVE else variant)
-    except NativeUnavailable as error:
-        raise InvalidRequest(f"cpu_variant is {variant}: {error}", param="cpu_variant") from error
-    return NativeBackend(model, options.kv_type, library, threads)
+    if device is Device.CPU and variant != TORCH:
+        try:
+            library = load_library(None if variant in (AUTO, NATIVE) else variant)
+            return NativeBackend(model, options.kv_type, library, threads)
+        except NativeUnavailable as error:
+            if variant != AUTO:
+                message = f"cpu_variant is {variant}: {error}"
+                raise InvalidRequest(message, param="cpu_variant") from error
+            _LOG.warning("torch computes, several times slower than Layby's own kernels: %s", error)
+    # Here and not above: it imports torch.
+    from engine.runtime.torch_compute import TorchBackend
+
+    return TorchBackend(model, options.kv_type, device, threads)
 
 
 def plan_memory(spec: ModelSpec, options: LoadOptions, backend: Backend) -> PoolPlan:
     """What becomes of the memory that is free. Raises NotEnoughMemory when weights or pool do not fit."""
     device, page_bytes = backend.device, backend.page_bytes
     free = free_bytes(device)
-    reserve = _RESERVE_BYTES if device.type == "cpu" else _DEVICE_RESERVE_BYTES
+    reserve = _RESERVE_BYTES if device is Device.CPU else _DEVICE_RESERVE_BYTES
     needed = backend.weight_bytes + reserve
     if needed + page_bytes > free:
         raise NotEnoughMemory(
@@ -201,10 +217,10 @@ def plan_memory(spec: ModelSpec, options: LoadOptions, backend: Backend) -> Pool
             "smaller model"
         )
     num_pages = pool_pages(options, spec, page_bytes, free - needed)
-    if device.type == "cpu":
+    if device is Device.CPU:
         left = free - needed - num_pages * page_bytes
     else:
-        left = free_bytes(torch.device("cpu"))
+        left = free_bytes(Device.CPU)
     park = plan_parks(options, device, page_bytes=page_bytes, num_pages=num_pages, free=left)
     return PoolPlan(num_pages, park, most_budget_bytes(left))
 
@@ -214,8 +230,16 @@ def _pages_written(row: StepRow) -> list[int]:
     return row.seq.page_table[first : last + 1]
 
 
+def _make_arena(num_pages: int, backend: Backend) -> Arena:
+    """Raises MemoryError, OSError or RuntimeError when there is not enough memory."""
+    if backend.device is Device.CPU:
+        return KvArena.allocate(num_pages, backend.page_bytes)
+    # Here and not above: it imports torch.
+    from engine.runtime.torch_device import DeviceArena
+
+    return DeviceArena(num_pages, backend.page_bytes, backend.device)
+
+
 def _is_out_of_memory(error: Exception) -> bool:
-    """torch has no error of its own for the CPU's memory."""
-    if isinstance(error, MemoryError | torch.OutOfMemoryError):
-        return True
-    return "allocate" in str(error)
+    """torch has no error of its own for the CPU's memory; all of its errors about memory say this word."""
+    return isinstance(error, MemoryError) or "allocate" in str(error)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
-from engine.api import KvType
+from engine.api import Device, KvType
 from engine.runtime.compute import Limits, OnProgress, RecordedModel
 from engine.runtime.stored_weights import StoredWeights
 from kernels.api import StepInputs
@@ -17,15 +17,18 @@ from kernels.kv_layout import KvType as PageNumbers
 from kernels.native_backend import NativeBackend as Kernels
 from kernels.native_backend import NativeProgram, StepLimits
 
+if TYPE_CHECKING:
+    from engine.runtime.kv_arena import Pages
+
 _TYPES = {KvType.F16: PageNumbers.F16, KvType.F32: PageNumbers.F32}
-_PACKING = 1.2
-"""Packed weights take up to this much more than the file: some storages are widened to 8 bits."""
+_PACKING = 1.04
+"""Packed weights take up to this much of the file's: some storages' scales are widened to 8 bits."""
 
 
 class NativeBackend:
     """Implements `compute.Backend`."""
 
-    device = torch.device("cpu")
+    device = Device.CPU
 
     def __init__(
         self, model: RecordedModel, kv_type: KvType, library: NativeLibrary, threads: int
@@ -39,14 +42,13 @@ class NativeBackend:
         stored = sum(tensors[source.tensor].num_bytes for source in model.sources.values())
         self.weight_bytes = int(stored * _PACKING)
 
-    def compile(
-        self, pages: torch.Tensor, limits: Limits, on_progress: OnProgress
-    ) -> NativeCompute:
+    def compile(self, pages: Pages, limits: Limits, on_progress: OnProgress) -> NativeCompute:
         """See `compute.Backend`."""
+        assert isinstance(pages, np.ndarray), "the native kernels compute on host memory"
         model = self._model
         kernels = Kernels(self._library, self._threads)
         weights = StoredWeights(model.checkpoint, model.sources, on_progress)
-        pool = KvPool(self._layout, pages.numpy())
+        pool = KvPool(self._layout, pages)
         try:
             sizes = StepLimits(limits.rows, limits.outputs)
             program = kernels.compile(model.program, weights, pool, sizes)
@@ -69,6 +71,7 @@ class NativeCompute:
         self.compute_id = compute_id
         self._kernels = kernels
         self._program = program
+        self.kernels = f"native {kernels.variant}"
 
     def run(self, inputs: StepInputs) -> np.ndarray:
         """See `compute.Compute`."""

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from engine.core.parked import CopyWay, PageCopy, SavedPage
 from engine.runtime.copies import Copies, HostBuffer, stretches_of
 from engine.runtime.copy_worker import CopyWorker
-from engine.runtime.cuda_lane import CudaLane
-from engine.runtime.device_copies import DeviceCopies, StepLane
 from engine.runtime.host_copies import HostCopies
 from engine.runtime.messages import CopyDone
+
+if TYPE_CHECKING:
+    from engine.runtime.kv_arena import Pages
 
 
 class PageCopier:
@@ -91,9 +92,13 @@ class PageCopier:
         self._deliver(CopyDone(self, copy_id, is_made=is_made))
 
 
-def choose_copies(pool: torch.Tensor, *, is_async: bool) -> Copies:
+def choose_copies(pool: Pages, *, is_async: bool) -> Copies:
     """The way of copying that the pool's device has; `is_async`: copies are to run beside the steps."""
-    if pool.device.type == "cpu":
+    if isinstance(pool, np.ndarray):
         return HostCopies(pool)
+    # Here and not above: they import torch.
+    from engine.runtime.cuda_lane import CudaLane
+    from engine.runtime.device_copies import DeviceCopies, StepLane
+
     beside = is_async and pool.device.type == "cuda"
     return DeviceCopies(pool, CudaLane(pool.device) if beside else StepLane(pool.device))

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import logging
 
-import torch
-
-from engine.api import LoadOptions
+from engine.api import Device, LoadOptions
 from engine.core.config import PAGE_TOKENS, Knobs, ParkConfig, ParkMemory, ResumeOrder
 from engine.core.host_pool import NO_LIMIT
 from engine.errors import InvalidRequest
-from engine.runtime.cuda_lane import can_pin
 
 _LOG = logging.getLogger(__name__)
 _MIB = 1 << 20
@@ -23,10 +20,10 @@ _WINDOWS_PER_SEAT = 2
 
 
 def plan_parks(
-    options: LoadOptions, device: torch.device, *, page_bytes: int, num_pages: int, free: int
+    options: LoadOptions, device: Device, *, page_bytes: int, num_pages: int, free: int
 ) -> ParkConfig:
     """How parks are made, given the bytes of host memory that are free beside weights and pool."""
-    is_in_place = device.type == "cpu" and not options.test_preempt_copy
+    is_in_place = device is Device.CPU and not options.test_preempt_copy
     window_pages = min(num_pages * _WINDOWS_PER_SEAT * options.parallel, max(free, 0) // page_bytes)
     return ParkConfig(
         memory=ParkMemory.IN_PLACE if is_in_place else ParkMemory.COPIED,
@@ -38,12 +35,13 @@ def plan_parks(
     )
 
 
-def _copies_beside_steps(device: torch.device) -> bool:
+def _copies_beside_steps(device: Device) -> bool:
     """Whether copies can run while the device computes; a notice in the log where they should and cannot."""
-    if device.type == "cpu":
-        return True
-    if device.type != "cuda":
-        return False
+    if device is not Device.CUDA:
+        return device is Device.CPU
+    # Here and not above: it imports torch.
+    from engine.runtime.cuda_lane import can_pin
+
     if not can_pin(device):
         _LOG.warning(
             "host memory cannot be pinned on this machine: steps wait while a request is parked or restored"

@@ -8,12 +8,13 @@ The stages, in the order of llama.cpp's default chain:
 Temperature 0 takes the likeliest token after DRY, the lowest id among equals.
 
 Exact: a token is a function of the parameters, the seed, the tokens so far and the row's values.
-The row is copied first, so neither its neighbours nor its place in memory matter, and all
-arithmetic is float64 in one order.
+All arithmetic is float64 in one order, on a copy, so neither the row's neighbours nor its place in
+memory matter. What only compares, reads the row as it is: that is the same in any format.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -25,7 +26,7 @@ from engine.errors import DeviceFailure, EngineError, InvalidRequest
 from engine.runtime.sampling_dice import pick, uniform
 from engine.runtime.sampling_dry import DryPenalty
 from engine.runtime.sampling_filters import likeliest, surviving_tokens
-from engine.runtime.sampling_penalties import LogitBias, apply_penalties
+from engine.runtime.sampling_penalties import LogitBias, apply_penalties, has_no_penalties
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,8 @@ class Sampler:
         self._vocab_size = vocab_size
         self._bias = LogitBias(params.logit_bias, vocab_size=vocab_size)
         self._dry = DryPenalty(params, token_bytes)
+        self._keeps_logits = not params.logit_bias and has_no_penalties(params) and self._dry.is_off
+        """Whether no stage before the filters is on."""
 
     def sample(
         self, logits: NDArray[np.floating], token_ids: Sequence[int], *, forgotten: int = 0
@@ -76,26 +79,37 @@ class Sampler:
         assert logits.size >= self._vocab_size, f"{logits.size} logits, {self._vocab_size} tokens"
         # tiny temperatures overflow to -inf and infinite biases may cancel, both on purpose
         with np.errstate(over="ignore", invalid="ignore"):
-            row = np.array(logits[: self._vocab_size], dtype=np.float64)
-            self._bias.apply(row)
-            apply_penalties(row, token_ids, self._params)
-            self._dry.apply(row, token_ids)
-            row = _settle(row)
-            if row.max() == -np.inf:
-                raise self._nothing_left(logits, len(token_ids))
-            token_id = self._choose(row, len(token_ids) + forgotten)
+            row = logits[: self._vocab_size]
+            best = int(row.argmax())  # the first of equals, or of NaN
+            if not (self._keeps_logits and math.isfinite(row[best])):
+                row = self._change(row, token_ids)
+                best = int(row.argmax())
+                if row[best] == -np.inf:
+                    raise self._nothing_left(logits, len(token_ids))
+            token_id = (
+                best
+                if self._params.temperature == 0.0
+                else self._draw(row, len(token_ids) + forgotten)
+            )
             if self._params.logprobs is None:
                 return SampledToken(token_id)
             return self._with_logprobs(token_id, logits)
 
-    def _choose(self, row: NDArray[np.float64], position: int) -> int:
-        temperature = self._params.temperature
-        if temperature == 0.0:
-            return int(row.argmax())  # the first of equals
+    def _change(
+        self, logits: NDArray[np.floating], token_ids: Sequence[int]
+    ) -> NDArray[np.float64]:
+        """What the stages before the filters make of a row."""
+        row = np.array(logits, dtype=np.float64)
+        self._bias.apply(row)
+        apply_penalties(row, token_ids, self._params)
+        self._dry.apply(row, token_ids)
+        return _settle(row)
+
+    def _draw(self, row: NDArray[np.floating], position: int) -> int:
         ids = surviving_tokens(row, self._params)
-        weights = row[ids]
+        weights = row[ids].astype(np.float64)
         weights -= weights.max()
-        weights /= temperature
+        weights /= self._params.temperature
         np.exp(weights, out=weights)
         return int(ids[pick(weights, uniform(self._seed, position))])
 

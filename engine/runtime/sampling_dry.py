@@ -43,13 +43,18 @@ class DryPenalty:
         max_exponent = int(math.log(_LARGEST_POWER) / log_base) if log_base > 0 else 0
         self._longest_that_counts = params.dry_allowed_length + max_exponent
 
+    @property
+    def is_off(self) -> bool:
+        """Whether `apply` does nothing."""
+        return self._params.dry_multiplier == 0.0 or self._params.dry_penalty_last_n == 0
+
     def apply(self, row: NDArray[np.float64], token_ids: Sequence[int]) -> None:
         """Subtract the penalties.
 
         Takes time linear in the tokens looked at: about 10 ns for each, more inside repetitions.
         """
         params = self._params
-        if params.dry_multiplier == 0.0 or params.dry_penalty_last_n == 0:
+        if self.is_off:
             return
         window = last_tokens(token_ids, params.dry_penalty_last_n)
         repeats = longest_repeats(window[::-1])

@@ -16,12 +16,13 @@ from engine.api import SamplingParams
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
+Row = NDArray[np.floating]
+"""Read as it is where numbers are only compared; what is calculated with becomes float64."""
 
-_LOWEST = np.finfo(np.float64).min
 _DEPTH = 64
 
 
-def surviving_tokens(row: Floats, params: SamplingParams) -> Indices:
+def surviving_tokens(row: Row, params: SamplingParams) -> Indices:
     """The ids among which to draw, ascending; at least one.
 
     row: [vocabulary], below +inf, not all -inf. Each filter sees the probabilities renormalised over
@@ -32,15 +33,17 @@ def surviving_tokens(row: Floats, params: SamplingParams) -> Indices:
     else:
         ids = np.flatnonzero(row > -np.inf)
     if params.typical_p < 1.0:
-        ids = ids[keep_typical(row[ids], params.typical_p)]
+        ids = ids[keep_typical(row[ids].astype(np.float64), params.typical_p)]
     if params.top_p < 1.0 or params.min_p > 0.0:
-        ids = ids[keep_likely(row[ids], top_p=params.top_p, min_p=params.min_p)]
+        logits = row[ids].astype(np.float64)
+        ids = ids[keep_likely(logits, top_p=params.top_p, min_p=params.min_p)]
     return ids
 
 
-def likeliest(row: Floats, count: int) -> Indices:
+def likeliest(row: Row, count: int) -> Indices:
     """The ids of the `count` (at least 1) largest logits above -inf, ascending; fewer if there are fewer."""
-    ids = np.flatnonzero(row >= max(_kth_largest_floor(row, count), _LOWEST))
+    lowest = float(np.finfo(row.dtype).min)
+    ids = np.flatnonzero(row >= max(_kth_largest_floor(row, count), lowest))
     if ids.size > count:
         ids = np.sort(ids[_descending(row[ids])[:count]])
     return ids
@@ -82,7 +85,7 @@ def keep_likely(logits: Floats, *, top_p: float, min_p: float) -> Indices:
     return ids
 
 
-def _descending(logits: Floats) -> Indices:
+def _descending(logits: Row) -> Indices:
     """Indices from the largest to the smallest, equal ones in their order."""
     return (-logits).argsort(kind="stable")
 
@@ -92,7 +95,7 @@ def _count_reaching(weights: Floats, target: float) -> int:
     return int(weights.cumsum().searchsorted(target, side="left")) + 1
 
 
-def _kth_largest_floor(row: Floats, k: int) -> float:
+def _kth_largest_floor(row: Row, k: int) -> float:
     """A value that at least k entries of `row` reach, and usually few more do; -inf if the row is shorter.
 
     Faster than a partition of the row where it can be: the row is cut into 64 stretches laid under one

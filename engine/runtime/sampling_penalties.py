@@ -43,6 +43,16 @@ class LogitBias:
         row[self._forbidden] = -np.inf
 
 
+def has_no_penalties(params: SamplingParams) -> bool:
+    """Whether `apply_penalties` does nothing."""
+    is_off = (
+        params.repetition_penalty == 1.0
+        and params.presence_penalty == 0.0
+        and params.frequency_penalty == 0.0
+    )
+    return is_off or params.penalty_last_n == 0
+
+
 def apply_penalties(
     row: NDArray[np.float64], token_ids: Sequence[int], params: SamplingParams
 ) -> None:
@@ -54,12 +64,7 @@ def apply_penalties(
     Source: repetition after CTRL (arXiv 1909.05858), with the sign rule that came into use later, since
     dividing a negative logit would reward the token; the others after the OpenAI API reference.
     """
-    is_off = (
-        params.repetition_penalty == 1.0
-        and params.presence_penalty == 0.0
-        and params.frequency_penalty == 0.0
-    )
-    if is_off or params.penalty_last_n == 0:
+    if has_no_penalties(params):
         return
     counts = Counter(last_tokens(token_ids, params.penalty_last_n))
     ids = np.fromiter(counts.keys(), np.intp, len(counts))

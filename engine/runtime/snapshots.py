@@ -1,12 +1,12 @@
 """What the engine shows of itself after each step. Engine thread only; imports no tensor library.
 
-The list of runs is made anew when an event changes it, and otherwise ten times a second, since it costs more than all
-the rest.
+While nothing but tokens come, it is made anew ten times a second: that is as often as anybody looks, and each costs as
+much as planning a step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -29,7 +29,7 @@ from engine.runtime.rate_meter import RateMeter
 if TYPE_CHECKING:
     from engine.runtime.loaded_model import LoadedModel
 
-_RUNS_EVERY_S = 0.1
+_EVERY_S = 0.1
 _STATES = {
     SeqStatus.WAITING: RunState.QUEUED,
     SeqStatus.PARKING: RunState.BEING_PARKED,
@@ -39,12 +39,12 @@ _STATES = {
 
 
 class SnapshotMaker:
-    """Remembers the last list of runs."""
+    """Remembers the last one."""
 
     def __init__(self, rate: RateMeter) -> None:
         self._rate = rate
-        self._runs: tuple[Run, ...] = ()
-        self._runs_s = 0.0
+        self._last = EngineSnapshot()
+        self._last_s = 0.0
 
     def make(
         self,
@@ -53,29 +53,39 @@ class SnapshotMaker:
         live: Collection[LiveRequest],
         *,
         now_s: float,
-        events: Iterable[EngineEvent],
+        events: Collection[EngineEvent],
     ) -> EngineSnapshot:
-        """The engine now. `events` are those since the last one."""
+        """The engine now, or a moment ago. `events` are those since the last one; none: something else has changed."""
         if model is None:
-            self._runs = ()
-            return EngineSnapshot(state=state)
-        is_stale = now_s - self._runs_s >= _RUNS_EVERY_S or len(live) != len(self._runs)
-        if is_stale or not all(isinstance(one, TokenDelta | PromptProgress) for one in events):
-            self._runs = self._list_runs(model, live, now_s)
-            self._runs_s = now_s
+            self._last = EngineSnapshot(state=state)
+        elif (
+            now_s - self._last_s >= _EVERY_S
+            or len(live) != len(self._last.runs)
+            or not events
+            or not all(isinstance(one, TokenDelta | PromptProgress) for one in events)
+        ):
+            self._last = self._make(state, model, live, now_s)
+            self._last_s = now_s
+        return self._last
+
+    def _make(
+        self, state: EngineState, model: LoadedModel, live: Collection[LiveRequest], now_s: float
+    ) -> EngineSnapshot:
         scheduler, runner = model.scheduler, model.runner
+        most = runner.plan.most_budget_bytes
         return EngineSnapshot(
             state=state,
             model=model.info,
             options=model.options,
             window_tokens=runner.window_tokens,
+            kernels=runner.kernels,
             inexact_ops=runner.inexact_ops,
             pool=_pool_usage(model),
             waiting=scheduler.num_waiting,
             running=scheduler.num_running,
             parked=scheduler.num_parked,
-            parks=scheduler.park_usage(),
-            runs=self._runs,
+            parks=replace(scheduler.park_usage(), most_budget_bytes=most),
+            runs=self._list_runs(model, live, now_s),
             saved_ids=model.disk.earlier_ids if model.disk is not None else (),
             tokens_per_s=self._rate.rate(now_s),
         )
@@ -122,7 +132,7 @@ def _run(live: LiveRequest, explainer: Explainer, tokens_s: float, now_s: float)
         num_recomputes=seq.num_recomputes,
         waited_s=seq.waited_s(now_s),
         wait=explainer.wait_reason(seq),
-        expected_wait_s=_expected_wait(seq, explainer, tokens_s, now_s),
+        expected_wait_s=_expected_wait(seq, explainer, tokens_s),
     )
 
 
@@ -133,13 +143,10 @@ def _state(seq: Sequence) -> RunState:
 
 
 def _expected_wait(
-    seq: Sequence, explainer: Explainer, tokens_s: float, now_s: float
-) -> tuple[float, float | None] | None:
+    seq: Sequence, explainer: Explainer, tokens_s: float
+) -> tuple[float, float] | None:
     outlook = explainer.outlook(seq)
-    if outlook is None or not tokens_s:
-        return None
-    since_s = seq.arrival_s if seq.parked is None else seq.parked.since_s
-    return expected_wait_s(outlook, tokens_s=tokens_s, waited_s=now_s - since_s)
+    return expected_wait_s(outlook, tokens_s=tokens_s) if outlook is not None and tokens_s else None
 
 
 def _pool_usage(model: LoadedModel) -> PoolUsage:

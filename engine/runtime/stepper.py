@@ -15,6 +15,7 @@ from engine.api import (
     PromptProgress,
     TokenDelta,
 )
+from engine.core.pace import StepPace
 from engine.core.types import Sequence, SeqUpdate, StepBatch, StepRow
 from engine.errors import DeviceFailure, EngineError
 from engine.runtime.live_request import Generation, LiveRequest, token_logprobs
@@ -43,6 +44,7 @@ class Stepper:
         self._live = live
         self._rate = rate
         self._clock = clock
+        self._pace = StepPace()
         self._wakes_s = math.inf
         """When the next step may do something, if nothing else happens before."""
 
@@ -80,8 +82,10 @@ class Stepper:
     def give_back(self) -> None:
         """Return memory that holds nothing any more to the system."""
         released = self._scheduler.collect_released()
-        self._model.runner.give_back(released.pages)
-        self._model.copier.give_back(released.buffer_ids)
+        if released.pages:
+            self._model.runner.give_back(released.pages)
+        if released.buffer_ids:
+            self._model.copier.give_back(released.buffer_ids)
 
     def step(self) -> list[EngineEvent]:
         """Compute one step, or learn what to wait for. A failure ends the requests of this step and nothing else."""
@@ -89,6 +93,7 @@ class Stepper:
         if batch.is_empty:
             self._rest(batch, has_moved=bool(events))
             return events
+        began_s = self._clock()
         try:
             logits = self._model.runner.execute(batch.rows)
         except Exception as error:  # noqa: BLE001 - the loop must outlive any kernel
@@ -101,6 +106,12 @@ class Stepper:
             _NO_TOKEN if isinstance(one, EngineError) else one.token_id for one in choices.values()
         ]
         now_s = self._clock()
+        num_replies = batch.num_replies
+        self._pace.observe(
+            num_replies=num_replies,
+            prompt_tokens=batch.num_tokens - num_replies,
+            seconds=now_s - began_s,
+        )
         updates = self._scheduler.update(batch, token_ids, now_s)
         self._rate.add(now_s, sum(update.token_id is not None for update in updates))
         events += _prompt_progress(batch)
@@ -112,7 +123,10 @@ class Stepper:
 
     def _plan(self) -> tuple[StepBatch, list[EngineEvent]]:
         """A batch whose copies are made and whose pages have memory behind them, and what moved for it."""
-        batch = self._prepare(self._scheduler.schedule(self._clock()))
+        num_replies = self._scheduler.num_replies
+        has_prompts = len(self._live) > num_replies
+        most = self._pace.beside_replies(num_replies) if has_prompts else None
+        batch = self._prepare(self._scheduler.schedule(self._clock(), beside_replies=most))
         events = self._report_moves(batch)
         try:
             self._model.runner.commit(batch.rows)

@@ -6,10 +6,12 @@ values, layer by layer. All that is ever in a page is finite: it starts as zeros
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import torch
 
-from engine.api import KvType
+from engine.api import Device, KvType
 from engine.core.config import PAGE_TOKENS
 from engine.runtime.compute import Limits, OnProgress, RecordedModel
 from engine.runtime.weight_reader import WeightReader
@@ -18,13 +20,17 @@ from kernels.torch_backend import TorchExecutable, compile_program, packing_byte
 from kernels.torch_self_test import find_inexact_ops
 from kernels.torch_step import Limits as TorchLimits
 
+if TYPE_CHECKING:
+    from engine.runtime.kv_arena import Pages
+
 _TYPES = {KvType.F16: torch.float16, KvType.F32: torch.float32}
 
 
 class TorchBackend:
     """Implements `compute.Backend`."""
 
-    def __init__(self, model: RecordedModel, kv_type: KvType, device: torch.device) -> None:
+    def __init__(self, model: RecordedModel, kv_type: KvType, device: Device, threads: int) -> None:
+        torch.set_num_threads(threads)
         spec = model.spec
         self.device = device
         self._model = model
@@ -33,30 +39,32 @@ class TorchBackend:
         self.page_bytes = int(np.prod(self._page_shape)) * self._type.itemsize
         self.weight_bytes = weight_bytes(model.program) + packing_bytes(model.program)
 
-    def compile(self, pages: torch.Tensor, limits: Limits, on_progress: OnProgress) -> TorchCompute:
+    def compile(self, pages: Pages, limits: Limits, on_progress: OnProgress) -> TorchCompute:
         """See `compute.Backend`."""
         model = self._model
-        weights = WeightReader(model.checkpoint, model.sources, self.device, on_progress)
-        pool = pages.view(self._type).view(len(pages), *self._page_shape)
+        device = torch.device(self.device.value)
+        weights = WeightReader(model.checkpoint, model.sources, device, on_progress)
+        memory = torch.from_numpy(pages) if isinstance(pages, np.ndarray) else pages
+        pool = memory.view(self._type).view(len(pages), *self._page_shape)
         sizes = TorchLimits(
             max_rows=limits.rows, max_outputs=limits.outputs, max_positions=limits.positions
         )
         executable = compile_program(model.program, weights, pool, sizes)
-        return TorchCompute(executable, self._compute_id())
+        return TorchCompute(executable, self.device, self._compute_id())
 
     def _compute_id(self) -> str:
-        device = self.device
-        if device.type == "cuda":
-            chip = torch.cuda.get_device_name(device)
+        if self.device is Device.CUDA:
+            chip = torch.cuda.get_device_name()
         else:
             chip = torch.backends.cpu.get_cpu_capability()
-        return f"torch {torch.__version__} {device.type} {chip} {self._type}"
+        return f"torch {torch.__version__} {self.device.value} {chip} {self._type}"
 
 
 class TorchCompute:
     """Implements `compute.Compute`."""
 
-    def __init__(self, executable: TorchExecutable, compute_id: str) -> None:
+    def __init__(self, executable: TorchExecutable, device: Device, compute_id: str) -> None:
+        self.kernels = f"torch {device.value}"
         self.compute_id = compute_id
         self._executable: TorchExecutable | None = executable
         self.inexact_ops = find_inexact_ops(executable)

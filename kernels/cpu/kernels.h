@@ -11,6 +11,8 @@ namespace layby {
 constexpr int GROUP_OUTPUTS = 16;  // outputs of a linear layer that are interleaved
 constexpr int TILE_ROWS = 8;       // rows that share a load of weights
 constexpr int QUANT_BLOCK = 32;    // activations that share a scale
+constexpr int DIGIT_BITS = 7;      // of the low digit of a quantised activation
+constexpr int LARGEST_CODE = 127 << DIGIT_BITS;
 constexpr int PAGE_TOKENS = 32;    // positions in a page of the pool
 constexpr int MAX_HEAD_DIM = 512;
 constexpr int MAX_TILE_QUERIES = 64;  // queries of an attention tile: its rows times the heads that share a key head
@@ -52,19 +54,22 @@ struct Rows {
 };
 
 // Rows prepared to be multiplied: tiles of up to 8 rows, interleaved, so that what one weight meets lies together.
-// In a tile of n rows that starts at row t, value k of row t + i is x[t * columns + k * n + i]. Quantised rows hold
-// 4 values a word: word k / 4 of row t + i is q[t * columns / 4 + (k / 4) * n + i]; the numbers of a block of 32 lie
-// likewise, and so do pairs, 2 values a word (an odd last one with zero). A row's numbers depend on that row alone; only their places depend on the rows beside it.
+// In a tile of n rows that starts at row t, value k of row t + i is x[t * columns + k * n + i]. Pairs lie likewise,
+// 2 values a word (an odd last one with zero), and so do the numbers of a block of 32. A quantised value is a code of
+// two digits, 128 * high + low, with high in [-127, 127] and low in [-64, 63], each a byte: instructions take bytes,
+// and one byte alone would cost logits some percent. Of a block b, the 8 words of high digits, then the 8 of low ones
+// are q[t * columns / 2 + (b * 16 + word) * n + i]. A row's numbers depend on that row alone; only their places depend
+// on the rows beside it.
 struct Operand {
   OperandKind kind;
   int64_t rows, columns;
   float* x;                // FLOAT
   uint32_t* pairs;         // BFLOAT
-  int32_t* q;              // QUANTIZED, and all that follow: round(value / scale), in [-127, 127]
-  float* scale;            // largest magnitude of the block / 127
-  float* sum;              // scale * sum of q, for weights with a minimum
+  int32_t* q;              // QUANTIZED, and all that follow: codes, round(value / scale)
+  float* scale;            // largest magnitude of the block / LARGEST_CODE
+  float* sum;              // scale * sum of codes, for weights with a minimum
   float* half_sum;         // the same for each half of a block: [block][half][row]
-  int32_t* minus_128_sum;  // -128 * sum of q, for signed weights on unsigned hardware
+  int32_t* minus_sum;      // - sum of codes, for signed weights on unsigned hardware
 
   static int64_t tile_start(int64_t row) { return row / TILE_ROWS * TILE_ROWS; }
   int64_t tile_rows(int64_t start) const { return rows - start < TILE_ROWS ? rows - start : TILE_ROWS; }

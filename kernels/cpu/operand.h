@@ -19,9 +19,11 @@ using simd::WIDTH;
 
 constexpr int BLOCK_VECTORS = QUANT_BLOCK / LANES;
 
-// Quantises 32 values to 8 words of 4 codes, rounding to nearest; returns the scale. A block with a value that is not
-// a number gets a scale that is none either, so that the row shows it.
+// Quantises 32 values, rounding to nearest, to 8 words of high digits and 8 of low ones; returns the scale. A block
+// with a value that is not a number gets a scale that is none either, so that the row shows it.
 inline float quantize_block(const float* values, int32_t* words, int32_t* half_totals) {
+  int8_t* high = (int8_t*)words;
+  int8_t* low = high + QUANT_BLOCK;
   F x[BLOCK_VECTORS], largest[SUBS];
   bool broken = false;
   for (int i = 0; i < BLOCK_VECTORS; ++i) x[i] = simd::load(values + i * LANES);
@@ -30,14 +32,17 @@ inline float quantize_block(const float* values, int32_t* words, int32_t* half_t
     broken = broken || simd::any_nan(x[s], x[s + SUBS]);
   }
   const float top = simd::max16(largest);
-  const float scale = broken ? NAN : top / 127.0f;
-  // Below this 127 / top is infinite; such a block is as good as zero.
-  const F inverse = simd::set1(top > 1e-36f && !broken ? 127.0f / top : 0.0f);
+  const float scale = broken ? NAN : top / LARGEST_CODE;
+  // Below this the inverse is infinite; such a block is as good as zero.
+  const F inverse = simd::set1(top > 1e-34f && !broken ? LARGEST_CODE / top : 0.0f);
+  const simd::I half_digit = simd::set1_int(1 << (DIGIT_BITS - 1));
   simd::I total[2][SUBS];
   for (int half = 0; half < 2; ++half)
     for (int s = 0; s < SUBS; ++s) {
       const simd::I code = simd::to_int(simd::mul(x[half * SUBS + s], inverse));
-      simd::store_bytes((int8_t*)words + half * WIDTH + s * LANES, code);
+      const simd::I digit = simd::shift_down<DIGIT_BITS>(simd::add(code, half_digit));
+      simd::store_bytes(high + half * WIDTH + s * LANES, digit);
+      simd::store_bytes(low + half * WIDTH + s * LANES, simd::sub(code, simd::shift_up<DIGIT_BITS>(digit)));
       total[half][s] = code;
     }
   for (int half = 0; half < 2; ++half) half_totals[half] = simd::total16(total[half]);
@@ -66,18 +71,19 @@ inline void put_block(const Operand& o, int64_t row, int64_t block, const float*
       at[k * n] = nearest_bfloat(values[2 * k]) | nearest_bfloat(values[2 * k + 1]) << 16;
     return;
   }
-  alignas(64) int32_t words[QUANT_BLOCK / 4];
+  constexpr int WORDS = 2 * QUANT_BLOCK / 4;
+  alignas(64) int32_t words[WORDS];
   int32_t half_totals[2];
   const float scale = quantize_block(values, words, half_totals);
   const int64_t blocks = o.columns / QUANT_BLOCK, at = start * blocks + block * n + i;
-  int32_t* q = o.q + start * (o.columns / 4) + block * (QUANT_BLOCK / 4) * n + i;
-  for (int k = 0; k < QUANT_BLOCK / 4; ++k) q[k * n] = words[k];
+  int32_t* q = o.q + start * (o.columns / 2) + block * WORDS * n + i;
+  for (int k = 0; k < WORDS; ++k) q[k * n] = words[k];
   float* halves = o.half_sum + 2 * (start * blocks + block * n) + i;
   halves[0] = scale * (float)half_totals[0];
   halves[n] = scale * (float)half_totals[1];
   o.scale[at] = scale;
   o.sum[at] = scale * (float)(half_totals[0] + half_totals[1]);
-  o.minus_128_sum[at] = -128 * (half_totals[0] + half_totals[1]);
+  o.minus_sum[at] = -(half_totals[0] + half_totals[1]);
 }
 
 // 32 values that start at column 32 * block, to floats or to the next product.

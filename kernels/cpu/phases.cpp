@@ -55,7 +55,7 @@ Operand operand_for(const Step& step, const Input& input, int64_t phase, int wor
 size_t OperandPlace::bytes(OperandKind kind, int64_t columns, int64_t rows) {
   int64_t row = columns * 4;
   if (kind == OperandKind::BFLOAT) row = (columns + 1) / 2 * 4;
-  if (kind == OperandKind::QUANTIZED) row = columns + columns / QUANT_BLOCK * 5 * 4;
+  if (kind == OperandKind::QUANTIZED) row = 2 * columns + columns / QUANT_BLOCK * 5 * 4;
   return static_cast<size_t>(rows * row);
 }
 
@@ -69,9 +69,9 @@ Operand OperandPlace::at(uint8_t* from, int64_t rows) const {
   if (kind != OperandKind::QUANTIZED) return o;
   const int64_t blocks = rows * (columns / QUANT_BLOCK);
   o.q = reinterpret_cast<int32_t*>(from);
-  o.scale = reinterpret_cast<float*>(from + rows * columns);
+  o.scale = reinterpret_cast<float*>(from + 2 * rows * columns);
   o.sum = o.scale + blocks;
-  o.minus_128_sum = reinterpret_cast<int32_t*>(o.sum + blocks);
+  o.minus_sum = reinterpret_cast<int32_t*>(o.sum + blocks);
   o.half_sum = o.sum + 2 * blocks;
   return o;
 }

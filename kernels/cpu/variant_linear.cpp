@@ -17,6 +17,7 @@ using simd::I;
 
 constexpr int PREFETCH_BYTES = 2560;  // how far ahead of the weights in use
 constexpr int PREFETCH_ROWS = 4;      // with more rows a product takes longer than its weights
+constexpr int DIGIT_WORDS = QUANT_BLOCK / 4;  // that hold one digit of a block's values
 constexpr int ROW_BLOCK = 64;         // rows that pass before the next group's weights replace these in the cache
 
 // A tile of an operand.
@@ -27,7 +28,7 @@ struct Tile {
   const float* scale;
   const float* sum;
   const float* half_sum;
-  const int32_t* minus_128_sum;
+  const int32_t* minus_sum;
 };
 
 Tile tile_at(const Operand& o, int64_t start) {
@@ -36,95 +37,114 @@ Tile tile_at(const Operand& o, int64_t start) {
   if (o.kind == OperandKind::BFLOAT) tile.pairs = o.pairs + start * ((o.columns + 1) / 2);
   if (o.kind != OperandKind::QUANTIZED) return tile;
   const int64_t block = start * (o.columns / QUANT_BLOCK);
-  tile.q = o.q + start * (o.columns / 4);
+  tile.q = o.q + start * (o.columns / 2);
   tile.scale = o.scale + block;
   tile.sum = o.sum + block;
   tile.half_sum = o.half_sum + 2 * block;
-  tile.minus_128_sum = o.minus_128_sum + block;
+  tile.minus_sum = o.minus_sum + block;
   return tile;
 }
 
-#if defined(LAYBY_I8MM)
+// Integer sums over VECTORS code vectors of a part, from vector FIRST on: the products with the high digits of M rows,
+// moved up, and those with the low ones. Codes are read once.
+template <class Codec, int M, int FIRST, int VECTORS>
+struct Sums {
+  // Where digit `digit` of a row's values that meet code vector v stands, of rows that are interleaved.
+  static const int32_t* at(const int32_t* q, int digit, int v) { return q + (digit * DIGIT_WORDS + FIRST + v) * M; }
 
-// Integer sums of an even number of rows, of M that are interleaved; see sum_products.
-template <class Codec, int M, int FIRST, int LAST>
-inline void sum_pairs(const uint8_t* part, int sub, const int32_t* q, I* sums) {
-  simd::PairSum pairs[M / 2];
-  for (int p = 0; p < M / 2; ++p) pairs[p] = simd::no_pairs();
-  LAYBY_UNROLL
-  for (int i = FIRST; i < LAST; ++i) {
-    Codes two[2];
-    Codec::codes(part, i, sub, two);
-    const simd::PairCodes codes = simd::pair_codes(two);
+  static void read(const uint8_t* part, int sub, Codes* codes) {
     LAYBY_UNROLL
-    for (int p = 0; p < M / 2; ++p)
-      pairs[p] = simd::add_product_pair(pairs[p], codes, q + 2 * i * M + 2 * p, q + (2 * i + 1) * M + 2 * p);
+    for (int v = 0; v < VECTORS; v += 2) Codec::codes(part, (FIRST + v) / 2, sub, codes + v);
   }
-  for (int p = 0; p < M / 2; ++p) {
-    sums[2 * p] = simd::total_first(pairs[p]);
-    sums[2 * p + 1] = simd::total_second(pairs[p]);
-  }
-}
 
-#endif
-
-// Integer sums of M rows over code vectors [2 FIRST, 2 LAST) of a part.
-template <class Codec, int M, int FIRST, int LAST>
-inline void sum_products(const uint8_t* part, int sub, const int32_t* q, const int32_t* minus_128_sum, I* sums) {
 #if defined(LAYBY_I8MM)
-  if constexpr (M % 2 == 0) return sum_pairs<Codec, M, FIRST, LAST>(part, sub, q, sums);
-#endif
-  Codes two[2];
-  if constexpr (Codec::KIND == Product::FOUR_BIT) {
-    simd::CodeSum narrow[M];
-    for (int m = 0; m < M; ++m) narrow[m] = simd::no_codes();
-    LAYBY_UNROLL
-    for (int i = FIRST; i < LAST; ++i) {
-      Codec::codes(part, i, sub, two);
+  // M is even.
+  static void of_pairs(const Codes* codes, const int32_t* q, I* sums) {
+    simd::PairSum pairs[M / 2];
+    for (int p = 0; p < M / 2; ++p) pairs[p] = simd::no_pairs();
+    for (int digit = 0; digit < 2; ++digit) {
+      for (int p = 0; p < M / 2 && digit; ++p) pairs[p] = simd::shift_up<DIGIT_BITS>(pairs[p]);
       LAYBY_UNROLL
-      for (int m = 0; m < M; ++m) {
-        narrow[m] = simd::add_product_4bit(narrow[m], two[0], q + 2 * i * M + m);
-        narrow[m] = simd::add_product_4bit(narrow[m], two[1], q + (2 * i + 1) * M + m);
+      for (int v = 0; v < VECTORS; v += 2) {
+        const simd::PairCodes both = simd::pair_codes(codes + v);
+        const int32_t *first = at(q, digit, v), *second = at(q, digit, v + 1);
+        LAYBY_UNROLL
+        for (int p = 0; p < M / 2; ++p) pairs[p] = simd::add_product_pair(pairs[p], both, first + 2 * p, second + 2 * p);
       }
     }
-    for (int m = 0; m < M; ++m) sums[m] = simd::total_4bit(narrow[m]);
-  } else if constexpr (Codec::KIND == Product::SIX_BIT) {
+    for (int p = 0; p < M / 2; ++p) {
+      sums[2 * p] = simd::total_first(pairs[p]);
+      sums[2 * p + 1] = simd::total_second(pairs[p]);
+    }
+  }
+#endif
+
+#if defined(LAYBY_SHORT_SUMS)
+  static void of_4bit(const Codes* codes, const int32_t* q, I* sums) {
+    for (int digit = 0; digit < 2; ++digit) {
+      simd::ShortSum shorts[M];
+      for (int m = 0; m < M; ++m) shorts[m] = simd::no_shorts();
+      LAYBY_UNROLL
+      for (int v = 0; v < VECTORS; ++v) {
+        LAYBY_UNROLL
+        for (int m = 0; m < M; ++m) shorts[m] = simd::add_product_4bit(shorts[m], codes[v], at(q, digit, v) + m);
+      }
+      for (int m = 0; m < M; ++m)
+        sums[m] = simd::add_pairs(digit ? simd::shift_up<DIGIT_BITS>(sums[m]) : simd::no_sum(), shorts[m]);
+    }
+  }
+#endif
+
+  static void of_6bit(const Codes* codes, const int32_t* q, I* sums) {
     for (int m = 0; m < M; ++m) sums[m] = simd::no_sum();
-    LAYBY_UNROLL
-    for (int i = FIRST; i < LAST; ++i) {
-      Codec::codes(part, i, sub, two);
+    for (int digit = 0; digit < 2; ++digit) {
+      for (int m = 0; m < M && digit; ++m) sums[m] = simd::shift_up<DIGIT_BITS>(sums[m]);
       LAYBY_UNROLL
-      for (int m = 0; m < M; ++m) {
-        sums[m] = simd::add_product_6bit(sums[m], two[0], q + 2 * i * M + m);
-        sums[m] = simd::add_product_6bit(sums[m], two[1], q + (2 * i + 1) * M + m);
-      }
-    }
-  } else {
-    for (int m = 0; m < M; ++m) sums[m] = simd::start_signed(minus_128_sum + m);
-    LAYBY_UNROLL
-    for (int i = FIRST; i < LAST; ++i) {
-      Codec::codes(part, i, sub, two);
-      const simd::SignedCodes first = simd::as_signed(two[0]), second = simd::as_signed(two[1]);
-      LAYBY_UNROLL
-      for (int m = 0; m < M; ++m) {
-        sums[m] = simd::add_product_signed(sums[m], first, q + 2 * i * M + m);
-        sums[m] = simd::add_product_signed(sums[m], second, q + (2 * i + 1) * M + m);
+      for (int v = 0; v < VECTORS; ++v) {
+        LAYBY_UNROLL
+        for (int m = 0; m < M; ++m) sums[m] = simd::add_product_6bit(sums[m], codes[v], at(q, digit, v) + m);
       }
     }
   }
-}
+
+  static void of_signed(const Codes* codes, const int32_t* q, const int32_t* minus_sum, I* sums) {
+    for (int m = 0; m < M; ++m) sums[m] = simd::start_signed(minus_sum + m);
+    for (int digit = 0; digit < 2; ++digit) {
+      for (int m = 0; m < M && digit; ++m) sums[m] = simd::shift_up<DIGIT_BITS>(sums[m]);
+      LAYBY_UNROLL
+      for (int v = 0; v < VECTORS; ++v) {
+        const simd::SignedCodes some = simd::as_signed(codes[v]);
+        LAYBY_UNROLL
+        for (int m = 0; m < M; ++m) sums[m] = simd::add_product_signed(sums[m], some, at(q, digit, v) + m);
+      }
+    }
+  }
+
+  static void of(const uint8_t* part, int sub, const int32_t* q, const int32_t* minus_sum, I* sums) {
+    Codes codes[VECTORS];
+    read(part, sub, codes);
+#if defined(LAYBY_I8MM)
+    if constexpr (M % 2 == 0) return of_pairs(codes, q, sums);
+#endif
+#if defined(LAYBY_SHORT_SUMS)
+    if constexpr (Codec::KIND == Product::FOUR_BIT) return of_4bit(codes, q, sums);
+#endif
+    if constexpr (Codec::KIND == Product::SIGNED) return of_signed(codes, q, minus_sum, sums);
+    return of_6bit(codes, q, sums);
+  }
+};
 
 // Adds the products of one group of inputs: block `k` of 32, or half HALF of it where groups have 16.
 template <class Codec, int M, int HALF>
 inline void add_group(const uint8_t* block, const uint8_t* part, int64_t k, const Tile& tile, F (*acc)[SUBS]) {
-  constexpr int STEPS = Codec::GROUP / 8;
+  constexpr int VECTORS = Codec::GROUP / 4;
   const float* scales = tile.scale + k * M;
   const float* sums = Codec::GROUP == QUANT_BLOCK ? tile.sum + k * M : tile.half_sum + (2 * k + HALF) * M;
   LAYBY_UNROLL
   for (int sub = 0; sub < SUBS; ++sub) {
     I totals[M];
-    sum_products<Codec, M, HALF * STEPS, HALF * STEPS + STEPS>(part, sub, tile.q + k * 8 * M,
-                                                               tile.minus_128_sum + k * M, totals);
+    Sums<Codec, M, HALF * VECTORS, VECTORS>::of(part, sub, tile.q + k * 2 * DIGIT_WORDS * M, tile.minus_sum + k * M,
+                                                totals);
     const F scale = Codec::scale(block, part, HALF, sub);
     const F minimum = Codec::minimum(block, part, HALF, sub);
     LAYBY_UNROLL

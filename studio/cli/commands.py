@@ -6,12 +6,13 @@ import sys
 from pathlib import Path
 
 from engine.api import ModelInfo
-from studio.cli.doctor import run_doctor
+from engine.sim.calibration import Calibration
 from studio.cli.models_command import ModelsCommand
 from studio.cli.parser import Command, Options
 from studio.logs import log_to_file, log_to_stderr
 from studio.models.errors import SettingError, StudioError
 from studio.paths import Paths, find_paths, has_display, layby_variables
+from studio.services.calibration_store import CalibrationStore
 from studio.services.model_catalog import read_catalog
 from studio.services.model_fetcher import ModelFetcher, default_pip
 from studio.services.model_library_service import ModelLibraryService
@@ -31,8 +32,13 @@ def run_command(options: Options) -> int:
         case Command.SERVE:
             return _serve(settings, paths, library)
         case Command.SIMULATE:
-            return _simulate(options)
+            return _simulate(options, settings, paths, library)
+        case Command.BENCH:
+            return _bench(options, settings, paths, library)
         case Command.DOCTOR:
+            # Here and not above: nobody else needs to look at the machine.
+            from studio.cli.doctor import run_doctor
+
             return run_doctor(settings, paths, library, is_deep=options.is_deep)
         case _:
             return ModelsCommand(library, ModelFetcher(library, pip=default_pip())).run(options)
@@ -56,16 +62,66 @@ def _open_window(settings: SettingsService, paths: Paths) -> int:
     return run_window(settings, paths)
 
 
-def _simulate(options: Options) -> int:
+def _simulate(
+    options: Options, settings: SettingsService, paths: Paths, library: ModelLibraryService
+) -> int:
     from studio.cli.simulate_command import Simulation, run_simulation
 
+    calibration = None
+    if options.is_calibrated or "engine.model" in options.flags:
+        calibration = _find_calibration(options, settings, paths, library)
     simulation = Simulation(
         policies=options.policies,
         orders=options.orders,
         num_seeds=options.num_seeds,
         plot=options.plot,
+        calibration=calibration,
     )
     return run_simulation(simulation)
+
+
+def _find_calibration(
+    options: Options, settings: SettingsService, paths: Paths, library: ModelLibraryService
+) -> Calibration | None:
+    """What was measured of the model. Raises StudioError where there is nothing and `--calibrated` asks for it."""
+    from studio.cli.bench_command import calibration_key
+
+    info = _named_model(settings, library, "simulate --calibrated")
+    key = calibration_key(info.path, info.size_bytes, settings.settings)
+    found = CalibrationStore(paths.calibrations_file).find(key)
+    if found is None and options.is_calibrated:
+        raise StudioError(
+            f"{info.name} was not measured on this machine with device {key.device} and kernels "
+            f"{key.cpu_variant}; run: layby bench --calibrate -m {settings.settings.engine.model}"
+        )
+    sys.stderr.write(
+        f"layby: step times of {info.name if found else 'a 135M model on two cores'}\n"
+    )
+    return found
+
+
+def _bench(
+    options: Options, settings: SettingsService, paths: Paths, library: ModelLibraryService
+) -> int:
+    from studio.cli.bench_command import calibration_key, make_plan, run_bench
+
+    info = _named_model(settings, library, "bench")
+    plan = make_plan(options.bench, settings.settings, info)
+    key = calibration_key(info.path, info.size_bytes, settings.settings)
+    return run_bench(plan, options.bench, CalibrationStore(paths.calibrations_file), key)
+
+
+def _named_model(
+    settings: SettingsService, library: ModelLibraryService, command: str
+) -> ModelInfo:
+    """Facts about the model that flags or settings name. Raises SettingError where none is, ModelError on a bad one."""
+    model = settings.settings.engine.model
+    if not model:
+        raise SettingError(
+            f"no model named; name one with -m or LAYBY_MODEL, as in: layby {command} -m smollm2-135m"
+        )
+    path = library.resolve(model)
+    return _inspect(path, library.name_of(path))
 
 
 def _serve(settings: SettingsService, paths: Paths, library: ModelLibraryService) -> int:
@@ -77,7 +133,7 @@ def _serve(settings: SettingsService, paths: Paths, library: ModelLibraryService
         raise SettingError(
             "no model to serve; name one with -m or LAYBY_MODEL, as in: layby serve -m smollm2-135m"
         )
-    library.resolve(model)  # a name that is wrong is told before torch takes its seconds to load
+    library.resolve(model)  # a name that is wrong is told before the server takes its time to load
     from studio.app import run_server
 
     return run_server(settings, paths)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 
+from kernels.cpu.library import NativeUnavailable, load_library
 from studio.cli.checks import Check, ok, warn
 
 _CPU_FEATURES = (
@@ -27,6 +28,7 @@ def check_machine(*, is_deep: bool) -> Iterator[Check]:
     """One check after the other, so that the first lines are there while later ones still look."""
     yield ok("system", f"{platform.platform()}, {platform.machine()}")
     yield _check_processor()
+    yield _check_kernels()
     yield _check_memory()
     yield _check_graphics()
     if is_deep:
@@ -36,13 +38,13 @@ def check_machine(*, is_deep: bool) -> Iterator[Check]:
 def _check_processor() -> Check:
     physical = psutil.cpu_count(logical=False)
     logical = psutil.cpu_count(logical=True)
-    name, features = _describe_processor()
+    name, features = describe_processor()
     cores = f"{physical or 'unknown'} cores, {logical or 'unknown'} threads"
     return ok("processor", f"{name}, {cores}" + (f", {' '.join(features)}" if features else ""))
 
 
-def _describe_processor() -> tuple[str, list[str]]:
-    """Its name, and those of its features that kernels care about, where the system tells them."""
+def describe_processor() -> tuple[str, list[str]]:
+    """The processor's name, and those of its features that kernels care about, where the system tells them."""
     if sys.platform == "darwin":
         command = ["/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string"]
         answer = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -58,6 +60,14 @@ def _describe_processor() -> tuple[str, list[str]]:
     flags = set((facts.get("flags") or facts.get("Features") or "").split())
     name = facts.get("model name") or platform.machine()
     return name, [feature for feature in _CPU_FEATURES if feature in flags]
+
+
+def _check_kernels() -> Check:
+    try:
+        variants = load_library().variants
+    except NativeUnavailable as error:
+        return warn("kernels", f"torch computes on the CPU, several times slower: {error}")
+    return ok("kernels", f"native {variants[0]} computes on the CPU; runs {', '.join(variants)}")
 
 
 def _check_memory() -> Check:

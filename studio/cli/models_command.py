@@ -39,7 +39,7 @@ class ModelsCommand:
                 return self._remove(options.name, is_sure=options.is_sure)
             case Command.MODELS_VERIFY:
                 return self._verify(options.name)
-            case Command.WINDOW | Command.SERVE | Command.DOCTOR | Command.SIMULATE:
+            case Command.WINDOW | Command.SERVE | Command.DOCTOR | Command.SIMULATE | Command.BENCH:
                 raise ValueError(f"{options.command} is no command of the library")
             case _:
                 assert_never(options.command)

@@ -14,14 +14,16 @@ from typing import TypeAlias
 
 from engine.runs import POLICY_NAMES, RESUME_NAMES
 from studio import __version__
-from studio.models.errors import SettingError
-from studio.models.setting_field import SettingField, SettingKind, SettingValue
+from studio.bench.plan import BenchWishes, Part
+from studio.cli.argument_values import Names, Reader, metavar_of, positive, read_opponent
+from studio.models.setting_field import SettingKind, SettingValue
 from studio.models.settings import all_settings
 
 _DESCRIPTION = "Several chats on one local model, in a window or as an OpenAI-compatible server."
 _EPILOG = "Without a command the window opens. Every flag has a LAYBY_ variable and a place in the settings."
 
 
+_MODEL_KEYS = ("engine.model", "engine.device", "engine.cpu_variant")
 _Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
@@ -37,6 +39,7 @@ class Command(Enum):
     MODELS_VERIFY = "models verify"
     DOCTOR = "doctor"
     SIMULATE = "simulate"
+    BENCH = "bench"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +61,9 @@ class Options:
     orders: tuple[str, ...] = ()
     num_seeds: int = 1
     plot: Path | None = None
+    is_calibrated: bool = False
+    """`simulate --calibrated`: only with step times measured here."""
+    bench: BenchWishes = field(default_factory=BenchWishes)
 
 
 def parse_arguments(arguments: Sequence[str]) -> Options:
@@ -75,6 +81,15 @@ def parse_arguments(arguments: Sequence[str]) -> Options:
         orders=values.get("orders", ()),
         num_seeds=values.get("num_seeds", 1),
         plot=values.get("plot"),
+        is_calibrated=values.get("is_calibrated", False),
+        bench=BenchWishes(
+            parts=values.get("parts", ()),
+            rounds=values.get("num_rounds", 1),
+            is_quick=values.get("is_quick", False),
+            is_calibrating=values.get("is_calibrating", False),
+            as_json=values.get("as_json", False),
+            llama_server=values.get("against"),
+        ),
     )
 
 
@@ -97,6 +112,7 @@ def _build_parser() -> argparse.ArgumentParser:
         "--deep", dest="is_deep", action="store_true", help="also ask torch for devices"
     )
     _add_simulate_command(commands)
+    _add_bench_command(commands)
     return parser
 
 
@@ -106,14 +122,14 @@ def _add_simulate_command(commands: _Commands) -> None:
     )
     simulate.add_argument(
         "--policies",
-        type=_Names(POLICY_NAMES),
+        type=Names(POLICY_NAMES),
         default=("fcfs", "cost"),
         metavar="NAME,...",
         help=f"all, or some of {', '.join(POLICY_NAMES)}",
     )
     simulate.add_argument(
         "--orders",
-        type=_Names(RESUME_NAMES),
+        type=Names(RESUME_NAMES),
         default=("head",),
         metavar="NAME,...",
         help="whether the head of the line may be passed: head, pass or both",
@@ -121,7 +137,7 @@ def _add_simulate_command(commands: _Commands) -> None:
     simulate.add_argument(
         "--seeds",
         dest="num_seeds",
-        type=_positive,
+        type=positive,
         default=3,
         metavar="N",
         help="traces of each kind; figures are their means",
@@ -129,6 +145,45 @@ def _add_simulate_command(commands: _Commands) -> None:
     simulate.add_argument(
         "--plot", type=Path, metavar="FILE.png", help="draw the longest waits into this file"
     )
+    simulate.add_argument(
+        "--calibrated",
+        dest="is_calibrated",
+        action="store_true",
+        help="fail where the model's step times were not measured here (`layby bench --calibrate`)",
+    )
+    _add_settings(simulate, keys=_MODEL_KEYS)
+
+
+def _add_bench_command(commands: _Commands) -> None:
+    bench = _add_command(commands, Command.BENCH, "measure this machine with a model")
+    bench.add_argument(
+        "--parts",
+        type=Names(tuple(part.value for part in Part)),
+        default=(),
+        metavar="NAME,...",
+        help=f"all, or some of {', '.join(part.value for part in Part)}",
+    )
+    bench.add_argument(
+        "--rounds",
+        dest="num_rounds",
+        type=positive,
+        default=3,
+        metavar="N",
+        help="how often servers are measured, by turns; figures are medians",
+    )
+    for flag, dest, words in (
+        ("--quick", "is_quick", "short runs: does everything work, and roughly how fast"),
+        ("--calibrate", "is_calibrating", "keep what steps and parks take, for `layby simulate`"),
+        ("--json", "as_json", "for other programs, every sample included"),
+    ):
+        bench.add_argument(flag, dest=dest, action="store_true", help=words)
+    bench.add_argument(
+        "--against",
+        type=read_opponent,
+        metavar="llama-server=PATH",
+        help="run the scenarios on this llama-server too, by turns, on the same file",
+    )
+    _add_settings(bench, keys=(*_MODEL_KEYS, "engine.threads", "engine.batch_size"))
 
 
 def _add_models_commands(commands: _Commands) -> None:
@@ -166,9 +221,12 @@ def _add_command(commands: _Commands, command: Command, words: str) -> argparse.
     return parser
 
 
-def _add_settings(parser: argparse.ArgumentParser) -> None:
+def _add_settings(parser: argparse.ArgumentParser, keys: Sequence[str] = ()) -> None:
+    """Flags of the settings with these keys; of all of them without."""
     group = parser.add_argument_group("settings")
     for entry in all_settings():
+        if keys and entry.key not in keys:
+            continue
         info = entry.info
         words = argparse.SUPPRESS if info.is_hidden else f"{info.help} [{info.env}]"
         if info.flags and entry.kind is SettingKind.SWITCH:
@@ -184,50 +242,7 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
                 *reversed(info.flags),
                 dest=entry.key,
                 default=argparse.SUPPRESS,
-                type=_Reader(entry),
-                metavar=_metavar(entry),
+                type=Reader(entry),
+                metavar=metavar_of(entry),
                 help=words,
             )
-
-
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    """Turns a flag's text into the setting's value, with argparse's kind of error."""
-
-    entry: SettingField
-
-    def __call__(self, text: str) -> SettingValue:
-        try:
-            return self.entry.parse(text, source="the value")
-        except SettingError as error:
-            raise argparse.ArgumentTypeError(str(error)) from error
-
-
-@dataclass(frozen=True, slots=True)
-class _Names:
-    """Turns "a,b" or "all" into names that are allowed."""
-
-    allowed: tuple[str, ...]
-
-    def __call__(self, text: str) -> tuple[str, ...]:
-        if text == "all":
-            return self.allowed
-        names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
-        for name in names:
-            if name not in self.allowed:
-                raise argparse.ArgumentTypeError(
-                    f"{name!r} is unknown; give all, or some of {', '.join(self.allowed)}"
-                )
-        return names
-
-
-def _positive(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and 1 <= int(text) <= 10_000):
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 to 10000")
-    return int(text)
-
-
-def _metavar(entry: SettingField) -> str:
-    if entry.choices is not None:
-        return "|".join(str(choice.value) for choice in entry.choices)
-    return entry.name.upper()

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.sim.calibration import Calibration
 from engine.sim.matrix import Case, Row, all_cases, simulate
 
 _HEAD = (
@@ -27,6 +28,8 @@ class Simulation:
     num_seeds: int
     plot: Path | None = None
     """PNG file to draw the longest waits into; None: none."""
+    calibration: Calibration | None = None
+    """The machine whose clock it is; None: one that the simulator knows by itself."""
 
 
 def run_simulation(simulation: Simulation, cases: Sequence[Case] | None = None) -> int:
@@ -39,7 +42,13 @@ def run_simulation(simulation: Simulation, cases: Sequence[Case] | None = None) 
     for case in cases if cases is not None else all_cases():
         for policy in simulation.policies:
             for order in simulation.orders:
-                row = simulate(case, policy, order, num_seeds=simulation.num_seeds)
+                row = simulate(
+                    case,
+                    policy,
+                    order,
+                    num_seeds=simulation.num_seeds,
+                    calibration=simulation.calibration,
+                )
                 sys.stdout.write(_line(row))
                 sys.stdout.flush()
                 rows.append(row)

@@ -34,6 +34,7 @@ class EngineSettings:
                 flags=("--ctx-size", "-c"),
                 low=0,
                 high=1 << 31,
+                unit="tokens",
                 applies=AppliesAt.NEXT_LOAD,
             )
         ),
@@ -62,6 +63,7 @@ class EngineSettings:
                 flags=("--batch-size", "-b"),
                 low=16,
                 high=8192,
+                unit="tokens",
                 applies=AppliesAt.NEXT_LOAD,
             )
         ),
@@ -81,11 +83,12 @@ class EngineSettings:
         ),
     )
     cpu_variant: str = field(
-        default="torch",
+        default="auto",
         metadata=about(
             SettingInfo(
                 title="CPU kernels",
-                help="torch: float32; native: several times faster, with rows of int8; or avx2 and the like",
+                help="auto: native where built, else torch, which is several times slower; native; torch; or avx2 and "
+                "the like",
                 env="LAYBY_CPU_VARIANT",
                 flags=("--cpu-variant",),
                 applies=AppliesAt.NEXT_LOAD,

@@ -48,6 +48,7 @@ class ParkSettings:
                 flags=("--preempt-ram",),
                 low=-1,
                 high=1 << 30,
+                unit="MiB",
             )
         ),
     )
@@ -67,8 +68,8 @@ class ParkSettings:
         default=True,
         metadata=about(
             SettingInfo(
-                title="Copy beside the steps",
-                help="where parked state has to be copied, the other chats go on meanwhile",
+                title="Copy in the background",
+                help="where a parked chat has to be copied out of the pool, the others go on writing meanwhile",
                 env="LAYBY_PREEMPT_ASYNC",
                 env_aliases=("LLAMA_ARG_PREEMPT_ASYNC",),
                 flags=("--preempt-async",),

@@ -32,21 +32,22 @@ def reason_words(reason: WaitReason | ParkReason) -> str:
     return _wait_words(reason)
 
 
-def expected_wait_words(expected_wait_s: tuple[float, float | None], *, what: str = "back") -> str:
+def expected_wait_words(expected_wait_s: tuple[float, float], *, what: str = "back") -> str:
     """When a request is expected back, as "back in 4 to 20 s"; the range is the one of `Run.expected_wait_s`.
 
     `what` is what happens then: "back" for a parked request, "starts" for one that was never in.
     """
     soonest, latest = expected_wait_s
-    if latest is None:
-        soon = f"in {_seconds(soonest)} or later" if soonest >= 0.5 else "at any moment"
-        return f"{what} {soon}"
     if latest < 1:
         return f"{what} at any moment"
+    if soonest < 0.5:
+        return f"{what} within {_seconds(latest)}"
     if _seconds(soonest) == _seconds(latest):
         return f"{what} in about {_seconds(latest)}"
     if latest < 60:
         return f"{what} in {soonest:.0f} to {_seconds(latest)}"
+    if soonest >= 60:
+        return f"{what} in {soonest / 60:.0f} to {_seconds(latest)}"
     return f"{what} in {_seconds(soonest)} to {_seconds(latest)}"
 
 

@@ -53,6 +53,8 @@ class SettingInfo:
     """Names on the command line, the long one first; empty where there is none. A switch's has its `--no-` too."""
     low: int | None = None
     high: int | None = None
+    unit: str = ""
+    """What a number counts, where it is shown with it."""
     applies: AppliesAt = AppliesAt.NOW
     is_secret: bool = False
     """Never shown or logged in full."""

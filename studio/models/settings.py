@@ -105,6 +105,7 @@ class LocalServerSettings:
                 flags=("--sse-ping-interval",),
                 low=-1,
                 high=3600,
+                unit="s",
                 applies=AppliesAt.SERVER_START,
             )
         ),
@@ -143,6 +144,7 @@ class AppearanceSettings:
                 env="LAYBY_TEXT_SIZE",
                 low=10,
                 high=28,
+                unit="px",
             )
         ),
     )

@@ -15,6 +15,8 @@ from engine.errors import ContextLengthExceeded, EngineError, InvalidRequest, Wa
 
 INVALID_REQUEST = "invalid_request_error"
 SERVER_ERROR = "server_error"
+CONTEXT_SIZE = "exceed_context_size_error"
+"""The type by which clients of llama.cpp know it; clients of OpenAI read the code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ ENGINE_ERRORS: dict[str, ErrorKind] = {
     "engine_error": ErrorKind(500, SERVER_ERROR, "engine_error"),
     "invalid_request": ErrorKind(400, INVALID_REQUEST, "invalid_request"),
     "invalid_value": ErrorKind(400, INVALID_REQUEST, "invalid_value"),
-    "context_length_exceeded": ErrorKind(400, INVALID_REQUEST, "context_length_exceeded"),
+    "context_length_exceeded": ErrorKind(400, CONTEXT_SIZE, "context_length_exceeded"),
     "pool_full": ErrorKind(500, SERVER_ERROR, "pool_full"),
     "model_error": ErrorKind(503, SERVER_ERROR, "model_error"),
     "model_not_found": ErrorKind(404, INVALID_REQUEST, "model_not_found"),

@@ -9,7 +9,16 @@ from __future__ import annotations
 import json
 from enum import Enum
 
-from engine.api import Failed, Finished, Parked, RequestEvent, Restored, TokenDelta, Usage
+from engine.api import (
+    Failed,
+    Finished,
+    Parked,
+    PromptProgress,
+    RequestEvent,
+    Restored,
+    TokenDelta,
+    Usage,
+)
 from engine.errors import InvalidRequest
 from studio.server.generation import Generation
 from studio.server.replies import Json, park_record, total_usage
@@ -78,6 +87,8 @@ class Narrator:
                 self._quiet.discard(index)
                 if event.text or event.logprobs:
                     return self._begin(index) + encode(self._shape.delta(index, event))
+            case PromptProgress():
+                self._quiet.add(index)  # also a reply, which a context shift has to read again
             case Parked() if index not in self._parked:
                 self._parked.add(index)
                 self._quiet.add(index)

@@ -44,19 +44,25 @@ class ParkService:
         before, self._sent = self._sent, settings.park
         if before.ram_mib != settings.park.ram_mib:
             self._client.control(SetParkBudget(budget_bytes=_bytes(settings.park.ram_mib)))
-            self._notices.resolve(BUDGET_LOWERED)
+            self._tell_if_lowered()
         if before.policy is not settings.park.policy:
             self._client.control(SetVictimPolicy(name=settings.park.policy.value))
 
     def _on_model(self, event: ModelChanged) -> None:
-        self._notices.resolve(BUDGET_LOWERED)
-        if event.state is not EngineState.READY:
-            return
-        self._notices.resolve(ParkDiskFailed.code)
+        if event.state is EngineState.READY:
+            self._notices.resolve(ParkDiskFailed.code)
+            self._tell_if_lowered()
+        else:
+            self._notices.resolve(BUDGET_LOWERED)
+
+    def _tell_if_lowered(self) -> None:
+        """Whether the model that is loaded allows as much as the settings say."""
         wanted = self._settings.settings.park.ram_mib
-        budget = self._client.snapshot().parks.budget_bytes
-        if wanted > 0 and 0 <= budget < _bytes(wanted):
-            self._notices.show(_lowered(wanted, budget // _MIB))
+        most = self._client.snapshot().parks.most_budget_bytes
+        if 0 < most < _bytes(wanted):
+            self._notices.show(_lowered(wanted, most // _MIB))
+        else:
+            self._notices.resolve(BUDGET_LOWERED)
 
     def _on_disk_trouble(self, event: DiskTrouble) -> None:
         self._notices.report(event.error)

@@ -17,6 +17,7 @@ from studio.views.status_words import Mark, StatusWords, Tone, describe_reply, j
 from studio.views.words import count, elapsed, ordinal, shortened, tokens, tr
 
 _SPOKEN_CHARS = 32
+_WAITING = frozenset({MessageStatus.QUEUED, MessageStatus.PARKED})
 _WAITING_ITS_TURN = frozenset({WaitKind.BEHIND_OTHERS, WaitKind.NO_ROOM, WaitKind.WOULD_NOT_LAST})
 
 
@@ -77,8 +78,7 @@ def describe_row(reply: Message, run: Run | None) -> StatusWords:
     """What stands under a chat's title while its reply is alive: "Queued, 3rd · starts in about 20 s"."""
     if run is not None and reply.park is not None and _is_coming_back(run):
         return StatusWords(Mark.TURN, tr("Coming back"), Tone.ACTIVE)
-    is_waiting = reply.status in (MessageStatus.QUEUED, MessageStatus.PARKED)
-    if run is None or run.wait is None or not is_waiting:
+    if run is None or run.wait is None or reply.status not in _WAITING:
         return describe_reply(reply)
     head = tr("Parked") if reply.park is not None else tr("Queued")
     if run.wait.place:
@@ -92,7 +92,8 @@ def reason_sentence(reply: Message | None, run: Run | None, others: Others) -> s
         park = reply.park if reply is not None else None
         return tr(reason_words(park.reason)) if park is not None else ""
     wait = run.wait
-    if wait is None or run.state is RunState.BEING_RESTORED:
+    is_back = reply is not None and reply.status not in _WAITING  # the snapshot may be older
+    if wait is None or run.state is RunState.BEING_RESTORED or is_back:
         return ""
     if wait.kind in _WAITING_ITS_TURN and (wait.holders or wait.ahead_ids):
         return _turn_sentence(wait, others)

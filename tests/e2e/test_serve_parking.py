@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
 import pytest
 
 from fakes.serving import serving
+from fakes.streams import MOST_SILENCE_S, body_of, listen
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("served")]
 
-LEGAL_LINE = re.compile(
-    r"|: ?(|(preempted|resumed|recomputed)( \d+)?|preempt-keepalive)|data: \S.*"
-)
-MOST_SILENCE_S = 2.2
-TOKENS = 80
 PROMPTS = tuple(
     f"{name} walks through the town and counts {thing}. What happens on that day? " * 4
     for name, thing in (("Ada", "cats"), ("Ben", "boats"), ("Cem", "lamps"), ("Dora", "doors"))
@@ -36,62 +29,17 @@ def crowded(starter_model: Path) -> Iterator[str]:
         yield address
 
 
-@dataclass(slots=True)
-class Heard:
-    """A stream as it came."""
-
-    text: str = ""
-    lines: list[str] = field(default_factory=list)
-    longest_silence_s: float = 0.0
-    record: dict[str, int] = field(default_factory=dict)
-    error: dict[str, object] | None = None
-
-    @property
-    def notices(self) -> list[str]:
-        return [line for line in self.lines if re.match(": (preempted|resumed)", line)]
-
-
-def body_of(prompt: str, **fields: object) -> dict[str, object]:
-    return {
-        "prompt": prompt,
-        "temperature": 0,
-        "max_tokens": TOKENS,
-        "ignore_eos": True,
-        "stream": True,
-        **fields,
-    }
-
-
-def listen(address: str, prompt: str, **fields: object) -> Heard:
-    heard = Heard()
-    with httpx.stream(
-        "POST", f"{address}/v1/completions", json=body_of(prompt, **fields), timeout=120
-    ) as answer:
-        last_s = time.monotonic()
-        for line in answer.iter_lines():
-            now_s = time.monotonic()
-            heard.longest_silence_s = max(heard.longest_silence_s, now_s - last_s)
-            last_s = now_s
-            heard.lines.append(line)
-            if line.startswith("data: {"):
-                chunk = json.loads(line.removeprefix("data: "))
-                heard.error = chunk.get("error", heard.error)
-                heard.record = chunk.get("preempt", heard.record)
-                heard.text += "".join(choice["text"] for choice in chunk.get("choices", ()))
-    return heard
-
-
 def test_streams_that_do_not_fit_all_end_with_the_bytes_they_have_alone(crowded: str) -> None:
     with ThreadPoolExecutor(len(PROMPTS)) as pool:
-        together = list(pool.map(lambda prompt: listen(crowded, prompt), PROMPTS))
-    alone = [listen(crowded, prompt) for prompt in PROMPTS]
+        together = list(pool.map(lambda prompt: listen(crowded, body_of(prompt)), PROMPTS))
+    alone = [listen(crowded, body_of(prompt)) for prompt in PROMPTS]
     assert [heard.text for heard in together] == [heard.text for heard in alone]
     assert [heard.error for heard in together] == [None] * 4
     assert sum(heard.record["parks"] for heard in together) > 0
     assert {heard.record["parks"] for heard in alone} == {0}
     for heard in together:
-        assert all(LEGAL_LINE.fullmatch(line) for line in heard.lines)
-        assert heard.notices == [": preempted", ": resumed"] * heard.record["parks"]
+        assert heard.has_legal_lines_only
+        assert heard.has_paired_notices
         assert heard.longest_silence_s <= MOST_SILENCE_S
 
 
@@ -125,7 +73,7 @@ def test_a_request_that_will_not_wait_ends_with_503_and_when_to_ask_again(crowde
         client.stream("POST", "/v1/completions", json=body_of(PROMPTS[0], max_tokens=300)) as busy,
     ):
         next(line for line in busy.iter_lines() if line.startswith("data: {"))
-        words = body_of(PROMPTS[1] * 3, stream=False, max_wait=0)
+        words = body_of(PROMPTS[1] * 3, stream=False, stream_options=None, max_wait=0)
         answer = httpx.post(f"{crowded}/v1/completions", json=words, timeout=60)
     assert answer.status_code == 503
     assert answer.json()["error"]["code"] == "waited_too_long"
@@ -146,10 +94,9 @@ def test_one_bad_prompt_among_several_refuses_all_before_the_stream_opens(crowde
 
 def test_two_choices_under_pressure_end_with_their_own_index(crowded: str) -> None:
     with ThreadPoolExecutor(2) as pool:
-        pair = pool.submit(listen, crowded, PROMPTS[0], n=2)
-        other = pool.submit(listen, crowded, PROMPTS[1])
+        pair = pool.submit(listen, crowded, body_of(PROMPTS[0], n=2))
+        other = pool.submit(listen, crowded, body_of(PROMPTS[1]))
     assert pair.result().error is None
     assert other.result().error is None
-    ends = [line for line in pair.result().lines if '"finish_reason":"length"' in line]
-    indices = [json.loads(line.removeprefix("data: "))["choices"][0]["index"] for line in ends]
-    assert sorted(indices) == [0, 1]
+    choices = pair.result().choices
+    assert {index: choice.reason for index, choice in choices.items()} == {0: "length", 1: "length"}

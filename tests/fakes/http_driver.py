@@ -102,7 +102,8 @@ def assert_error(answer: httpx.Response, status: int, code: str, param: str | No
     error = answer.json()["error"]
     assert set(error) >= {"message", "type", "param", "code"}
     assert (error["code"], error["param"]) == (code, param)
-    assert error["type"] == ("server_error" if status >= 500 else "invalid_request_error")
+    kind = "server_error" if status >= 500 else "invalid_request_error"
+    assert error["type"] == {"context_length_exceeded": "exceed_context_size_error"}.get(code, kind)
     return str(error["message"])
 
 

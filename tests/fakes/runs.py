@@ -12,7 +12,7 @@ def make_run(
     *,
     held_tokens: int = 640,
     wait: WaitReason | None = None,
-    expected_wait_s: tuple[float, float | None] | None = None,
+    expected_wait_s: tuple[float, float] | None = None,
     is_pinned: bool = False,
 ) -> Run:
     """A chat's run unless its id says otherwise."""

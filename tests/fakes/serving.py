@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import pytest
 from openai import OpenAI
@@ -15,32 +18,42 @@ from openai import OpenAI
 ROOT = Path(__file__).resolve().parents[2]
 TEST_HOME = ROOT / ".cache" / "home"
 
+_LOUD = re.compile(r"^\S+ \S+ (WARNING|ERROR|CRITICAL) |^Traceback", re.MULTILINE)
+
 
 @contextmanager
 def serving(*arguments: str) -> Iterator[str]:
-    """Run `layby serve` with these arguments on a free port; gives the address it prints. Ends it politely."""
+    """Run `layby serve` with these arguments on a free port; gives the address it prints.
+
+    Ends it politely, and fails if it did not end well, printed more or logged a warning.
+    """
     command = [sys.executable, "-m", "studio", "serve", "--port", "0", *arguments]
     environment = {**os.environ, "LAYBY_HOME": str(TEST_HOME)}
-    with subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env=environment,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8") as log,  # a pipe that nobody reads fills up
+        subprocess.Popen(
+            command, cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE, stderr=log
+        ) as process,
+    ):
         try:
             assert process.stdout is not None
             line = process.stdout.readline()
             if not line.startswith("listening on http://"):
                 process.kill()
-                pytest.fail(f"serve said {line!r} and {process.communicate()[1]}")
+                pytest.fail(f"serve said {line!r} and {_text_of(log)}")
             yield line.removeprefix("listening on ").strip()
         finally:
             process.terminate()
-            rest, errors = process.communicate(timeout=60)
-        assert rest == "", "serve prints one line and no more"
-        assert process.returncode == 0, errors
+            rest, _ = process.communicate(timeout=60)
+        logged = _text_of(log)
+    assert rest == "", "serve prints one line and no more"
+    assert process.returncode == 0, logged
+    assert not _LOUD.search(logged), logged
+
+
+def _text_of(log: IO[str]) -> str:
+    log.seek(0)
+    return log.read()
 
 
 def client_of(address: str) -> OpenAI:

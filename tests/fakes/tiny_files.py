@@ -15,7 +15,16 @@ import gguf
 import numpy as np
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
-from fakes.tiny_model import CONTROL_TOKENS, TinyShape, tiny_shape, tiny_vocabulary, tiny_weights
+from fakes.tiny_model import (
+    CONTROL_TOKENS,
+    WIDE_SHAPE,
+    TinyShape,
+    tiny_shape,
+    tiny_vocabulary,
+    tiny_weights,
+)
+from fakes.weight_blocks import random_blocks
+from kernels.quant import BLOCK_FORMATS
 
 BOS_ID, EOS_ID, UNKNOWN_ID = 1, 2, 0
 CONTEXT_TOKENS = 512
@@ -55,22 +64,23 @@ def write_tiny_gguf(
 ) -> Path:
     """Write a GGUF file ("llama", "qwen2", "qwen3") and return its path.
 
-    `storage` holds for the matrices: F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1 or Q8_0; vectors stay
-    F32. With `tensors_per_shard` it is a split model and the path its first shard's. The rows of
-    llama's query and key matrices are reordered for interleaved rotary pairs, as converted models
-    have them.
+    `storage` holds for the matrices, vectors stay F32. Where its blocks are of 256 values the model is
+    a wide one, and where `gguf` cannot quantise to it the codes are random. With `tensors_per_shard`
+    it is a split model and the path its first shard's. The rows of llama's query and key matrices are
+    reordered for interleaved rotary pairs, as converted models have them.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"tiny-{architecture}-{storage}.gguf"
-    shape = tiny_shape(architecture)
+    is_wide = BLOCK_FORMATS[storage].block_values > 32
+    shape = WIDE_SHAPE if is_wide else tiny_shape(architecture)
     writer = gguf.GGUFWriter(path, architecture, split_max_tensors=tensors_per_shard)
     _add_gguf_metadata(writer, shape)
     writer.add_file_type(gguf.LlamaFileType[_file_type_name(storage)])
-    for name, weight in tiny_weights(architecture, seed, tied=tied).items():
+    for name, weight in tiny_weights(architecture, seed, tied=tied, shape=shape).items():
         if architecture == "llama" and ("q_proj" in name or "k_proj" in name):
             weight = _interleave_rotary_rows(weight, shape.head_dim)
         kind = gguf.GGMLQuantizationType[storage if weight.ndim == 2 else "F32"]
-        writer.add_tensor(gguf_tensor_name(name), gguf.quantize(weight, kind), raw_dtype=kind)
+        writer.add_tensor(gguf_tensor_name(name), _quantize(weight, kind), raw_dtype=kind)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -78,6 +88,14 @@ def write_tiny_gguf(
     if not tensors_per_shard:
         return path
     return sorted(folder.glob(f"{path.stem}-00001-of-*.gguf"))[0]
+
+
+def _quantize(weight: np.ndarray, kind: gguf.GGMLQuantizationType) -> np.ndarray:
+    try:
+        return gguf.quantize(weight, kind)
+    except NotImplementedError:
+        blocks = random_blocks(kind.name, weight.shape, seed=len(weight))
+        return blocks.reshape(len(weight), -1)
 
 
 def gguf_tensor_name(name: str) -> str:
@@ -90,7 +108,9 @@ def gguf_tensor_name(name: str) -> str:
 
 
 def _file_type_name(storage: str) -> str:
-    return "ALL_F32" if storage == "F32" else f"MOSTLY_{storage}"
+    names = {"F32": "ALL_F32", "MXFP4": "MOSTLY_MXFP4_MOE"}
+    name = names.get(storage, f"MOSTLY_{storage}")
+    return name if name in gguf.LlamaFileType.__members__ else f"{name}_M"
 
 
 def _interleave_rotary_rows(weight: np.ndarray, head_dim: int) -> np.ndarray:

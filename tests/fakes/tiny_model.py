@@ -38,6 +38,8 @@ SMALL_SHAPE = TinyShape(width=576, hidden=1536, layers=30, heads=9, kv_heads=3, 
 """That of a model of 135 million parameters, for timings and for shapes that libraries treat in their own ways."""
 LARGE_LAYER = TinyShape(width=4096, hidden=14336, layers=1, heads=32, kv_heads=8, head_dim=128)
 """One layer of a model of 8 billion parameters."""
+WIDE_SHAPE = TinyShape(width=256, hidden=256, head_dim=64)
+"""Its matrices take 256 inputs, the largest block of any storage."""
 
 
 def tiny_shape(model_type: str) -> TinyShape:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from engine.api import Device
 from engine.core.parked import CopyWay, PageCopy, SavedPage
 from engine.runtime import device_copies
 from engine.runtime.cuda_lane import CudaLane, can_pin
@@ -137,7 +138,7 @@ def test_many_copies_under_way_land_in_order(beside: Rig) -> None:
 
 def test_memory_is_pinned_and_unpinned_and_a_failure_leaves_nothing_behind() -> None:
     device = torch.device("cuda")
-    assert can_pin(device)
+    assert can_pin(Device.CUDA)
     lane, memory = CudaLane(device), np.frombuffer(reserve(1 << 20), np.uint8)
     for _ in range(3):
         assert lane.pin(memory)

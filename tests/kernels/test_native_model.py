@@ -43,7 +43,8 @@ def test_logits_are_near_those_of_the_dequantised_weights(name: str, variant: st
         got = native.run(rows(0, 100))
         expected = reference(program, weights.source()).run(rows(0, 100))
         error = np.linalg.norm(got - expected, axis=1) / np.linalg.norm(expected, axis=1)
-        assert error.max() < 0.05  # random weights; a trained model stays under 0.03
+        rounds_rows = variant == "avx512bf16" and MODELS[name].storage == "BF16"
+        assert error.max() < (0.03 if rounds_rows else 2e-3)
 
 
 @pytest.mark.parametrize("name", MODELS)

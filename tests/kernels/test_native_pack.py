@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from fakes.native_rig import STORAGES, needs_kernels, random_blocks
+from fakes.native_rig import STORAGES, needs_kernels
+from fakes.weight_blocks import random_blocks
 from kernels.cpu.library import NativeError, NativeLibrary, ThreadTeam, load_library
 from kernels.quant import BLOCK_FORMATS, dequantize
 

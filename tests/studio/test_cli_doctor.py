@@ -51,6 +51,7 @@ def test_the_doctor_prints_a_line_for_each_check(capsys: pytest.CaptureFixture[s
         "triton",
         "qt",
         "processor",
+        "kernels",
         "memory",
         "graphics",
         "models",

@@ -45,7 +45,13 @@ inline float max_of_lanes(F x) {
 
 inline I to_int(F x) { return _mm256_cvtps_epi32(x); }
 inline F to_float(I x) { return _mm256_cvtepi32_ps(x); }
+inline I set1_int(int32_t x) { return _mm256_set1_epi32(x); }
 inline I add(I a, I b) { return _mm256_add_epi32(a, b); }
+inline I sub(I a, I b) { return _mm256_sub_epi32(a, b); }
+template <int BITS>
+inline I shift_up(I x) { return _mm256_slli_epi32(x, BITS); }
+template <int BITS>
+inline I shift_down(I x) { return _mm256_srai_epi32(x, BITS); }
 inline int32_t sum_of_lanes(I x) {
   const __m128i four = _mm_add_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
   const __m128i two = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4e));
@@ -96,30 +102,29 @@ inline Codes lookup(const uint8_t* table, Codes a) {
 }
 
 inline I no_sum() { return _mm256_setzero_si256(); }
-using CodeSum = __m256i;
-inline CodeSum no_codes() { return _mm256_setzero_si256(); }
 
 #if defined(LAYBY_AVXVNNI)
 
 inline I add_product_6bit(I sum, Codes codes, const int32_t* x) {
   return _mm256_dpbusd_avx_epi32(sum, codes, _mm256_set1_epi32(*x));
 }
-inline CodeSum add_product_4bit(CodeSum sum, Codes codes, const int32_t* x) { return add_product_6bit(sum, codes, x); }
-inline I total_4bit(CodeSum sum) { return sum; }
 
-// As on AVX-512: signed codes are moved up by 128 and the sum starts 128 times too low.
+// As on AVX-512: signed codes are moved up by 128 and the sum starts that much too low.
 using SignedCodes = __m256i;
 inline SignedCodes as_signed(Codes codes) { return _mm256_xor_si256(codes, _mm256_set1_epi8((char)0x80)); }
-inline I start_signed(const int32_t* minus_128_sum) { return _mm256_set1_epi32(*minus_128_sum); }
+inline I start_signed(const int32_t* minus_sum) { return _mm256_set1_epi32(*minus_sum); }
 inline I add_product_signed(I sum, SignedCodes codes, const int32_t* x) { return add_product_6bit(sum, codes, x); }
 
 #else
 
+#define LAYBY_SHORT_SUMS
+
 // Products are summed in pairs to 16 bits, which saturate: 2 * 63 * 127 fits, and so do 8 pairs of 4-bit codes.
-inline CodeSum add_product_4bit(CodeSum sum, Codes codes, const int32_t* x) {
+using ShortSum = __m256i;
+inline ShortSum no_shorts() { return _mm256_setzero_si256(); }
+inline ShortSum add_product_4bit(ShortSum sum, Codes codes, const int32_t* x) {
   return _mm256_add_epi16(sum, _mm256_maddubs_epi16(codes, _mm256_set1_epi32(*x)));
 }
-inline I total_4bit(CodeSum sum) { return _mm256_madd_epi16(sum, _mm256_set1_epi16(1)); }
 inline I add_pairs(I sum, __m256i pairs) {
   return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
 }

@@ -19,7 +19,6 @@ using F = __m512;
 using I = __m512i;
 using Codes = __m512i;
 using SignedCodes = __m512i;
-using CodeSum = __m512i;
 
 inline F zero() { return _mm512_setzero_ps(); }
 inline F set1(float x) { return _mm512_set1_ps(x); }
@@ -46,7 +45,13 @@ inline float max_of_lanes(F x) { return _mm512_reduce_max_ps(x); }
 
 inline I to_int(F x) { return _mm512_cvtps_epi32(x); }
 inline F to_float(I x) { return _mm512_cvtepi32_ps(x); }
+inline I set1_int(int32_t x) { return _mm512_set1_epi32(x); }
 inline I add(I a, I b) { return _mm512_add_epi32(a, b); }
+inline I sub(I a, I b) { return _mm512_sub_epi32(a, b); }
+template <int BITS>
+inline I shift_up(I x) { return _mm512_slli_epi32(x, BITS); }
+template <int BITS>
+inline I shift_down(I x) { return _mm512_srai_epi32(x, BITS); }
 inline F power_of_two(I n) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_add_epi32(n, _mm512_set1_epi32(127)), 23));
 }
@@ -104,17 +109,12 @@ inline Codes lookup(const uint8_t* table, Codes a) {
 }
 
 inline I no_sum() { return _mm512_setzero_si512(); }
-inline CodeSum no_codes() { return _mm512_setzero_si512(); }
-inline CodeSum add_product_4bit(CodeSum sum, Codes codes, const int32_t* x) {
-  return _mm512_dpbusd_epi32(sum, codes, _mm512_set1_epi32(*x));
-}
-inline I total_4bit(CodeSum sum) { return sum; }
 inline I add_product_6bit(I sum, Codes codes, const int32_t* x) {
   return _mm512_dpbusd_epi32(sum, codes, _mm512_set1_epi32(*x));
 }
-// VNNI takes unsigned times signed, so signed codes are moved up by 128 and the sum starts 128 times too low.
+// VNNI takes unsigned times signed, so signed codes are moved up by 128 and the sum starts that much too low.
 inline SignedCodes as_signed(Codes codes) { return _mm512_xor_si512(codes, _mm512_set1_epi8((char)0x80)); }
-inline I start_signed(const int32_t* minus_128_sum) { return _mm512_set1_epi32(*minus_128_sum); }
+inline I start_signed(const int32_t* minus_sum) { return _mm512_set1_epi32(*minus_sum); }
 inline I add_product_signed(I sum, SignedCodes codes, const int32_t* x) {
   return _mm512_dpbusd_epi32(sum, codes, _mm512_set1_epi32(*x));
 }

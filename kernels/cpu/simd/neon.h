@@ -41,7 +41,13 @@ inline float max_of_lanes(F x) { return vmaxvq_f32(x); }
 
 inline I to_int(F x) { return vcvtnq_s32_f32(x); }
 inline F to_float(I x) { return vcvtq_f32_s32(x); }
+inline I set1_int(int32_t x) { return vdupq_n_s32(x); }
 inline I add(I a, I b) { return vaddq_s32(a, b); }
+inline I sub(I a, I b) { return vsubq_s32(a, b); }
+template <int BITS>
+inline I shift_up(I x) { return vshlq_n_s32(x, BITS); }
+template <int BITS>
+inline I shift_down(I x) { return vshrq_n_s32(x, BITS); }
 inline int32_t sum_of_lanes(I x) { return vaddvq_s32(x); }
 inline F power_of_two(I n) { return vreinterpretq_f32_s32(vshlq_n_s32(vaddq_s32(n, vdupq_n_s32(127)), 23)); }
 inline void store_bytes(int8_t* p, I x) {
@@ -91,11 +97,6 @@ inline I add_product_6bit(I sum, Codes codes, const int32_t* x) {
   return vdotq_s32(sum, vreinterpretq_s8_u8(codes), vreinterpretq_s8_s32(vdupq_n_s32(*x)));
 }
 
-using CodeSum = I;
-inline CodeSum no_codes() { return no_sum(); }
-inline CodeSum add_product_4bit(CodeSum sum, Codes codes, const int32_t* x) { return add_product_6bit(sum, codes, x); }
-inline I total_4bit(CodeSum sum) { return sum; }
-
 using SignedCodes = Codes;
 inline SignedCodes as_signed(Codes codes) { return codes; }
 inline I start_signed(const int32_t*) { return no_sum(); }
@@ -115,6 +116,8 @@ inline PairCodes pair_codes(const Codes* two) {
   return {vreinterpretq_s8_s32(vzip1q_s32(a, b)), vreinterpretq_s8_s32(vzip2q_s32(a, b))};
 }
 inline PairSum no_pairs() { return {no_sum(), no_sum()}; }
+template <int BITS>
+inline PairSum shift_up(PairSum x) { return {shift_up<BITS>(x.low), shift_up<BITS>(x.high)}; }
 inline PairSum add_product_pair(PairSum sum, PairCodes codes, const int32_t* first, const int32_t* second) {
   const int32x2_t a = vld1_s32(first), b = vld1_s32(second);
   const int8x16_t x = vreinterpretq_s8_s32(vcombine_s32(vzip1_s32(a, b), vzip2_s32(a, b)));

@@ -74,7 +74,13 @@ inline int32_t nearest(float x) {
 }
 inline I to_int(F x) { return each<I>([&](int i) { return nearest(x.v[i]); }); }
 inline F to_float(I x) { return each<F>([&](int i) { return static_cast<float>(x.v[i]); }); }
+inline I set1_int(int32_t x) { return {{x, x, x, x}}; }
 inline I add(I a, I b) { return each<I>([&](int i) { return a.v[i] + b.v[i]; }); }
+inline I sub(I a, I b) { return each<I>([&](int i) { return a.v[i] - b.v[i]; }); }
+template <int BITS>
+inline I shift_up(I x) { return each<I>([&](int i) { return x.v[i] * (1 << BITS); }); }
+template <int BITS>
+inline I shift_down(I x) { return each<I>([&](int i) { return x.v[i] >> BITS; }); }
 inline int32_t sum_of_lanes(I x) { return x.v[0] + x.v[1] + x.v[2] + x.v[3]; }
 inline F power_of_two(I n) {
   return each<F>([&](int i) { return bits_to_float(static_cast<uint32_t>(n.v[i] + 127) << 23); });
@@ -127,11 +133,6 @@ inline I add_products(I sum, Codes codes, const int32_t* x) {
 
 inline I no_sum() { return {{0, 0, 0, 0}}; }
 inline I add_product_6bit(I sum, Codes codes, const int32_t* x) { return add_products<uint8_t>(sum, codes, x); }
-
-using CodeSum = I;
-inline CodeSum no_codes() { return no_sum(); }
-inline CodeSum add_product_4bit(CodeSum sum, Codes codes, const int32_t* x) { return add_product_6bit(sum, codes, x); }
-inline I total_4bit(CodeSum sum) { return sum; }
 
 using SignedCodes = Codes;
 inline SignedCodes as_signed(Codes codes) { return codes; }

@@ -13,8 +13,10 @@
 //   Codes                             LANES groups of 4 bytes: 4 consecutive weights of LANES outputs
 //   low_bfloat, high_bfloat           Codes taken for pairs of bfloat16: the first of each, the second
 //   add_product_bfloat                only with LAYBY_BF16: sum += such a pair times a pair of a row
-//   add_product_4bit / _6bit          sum += codes (0..15 / 0..63) times 4 activations, the same 4 in each lane
-//   add_product_signed                the same for bytes in [-128, 127]; starts from start_signed(-128 * sum of x)
+//   shift_up, shift_down              32-bit integers times or divided by 2^BITS, rounded down
+//   add_product_6bit                  sum += codes (0..63) times 4 digits of a row, the same 4 in each lane
+//   add_product_4bit, add_pairs       only with LAYBY_SHORT_SUMS: the same for codes to 15, 8 times to a sum of pairs
+//   add_product_signed                the same for bytes in [-128, 127]; starts from start_signed(- sum of codes)
 //   add_product_pair                  only with LAYBY_I8MM: two rows and two vectors of codes, of any kind, at once
 //
 // Everything is in an unnamed namespace, and variant files use no inline function of the standard library: a

@@ -16,6 +16,7 @@ from engine.runs import ParkNow, Pin, Priority, ResumeNext, Run, SetPriority, St
 from studio.models.run_words import reason_words, state_words
 from studio.server.context import ServerContext
 from studio.server.errors import INVALID_REQUEST, ApiError, ErrorKind
+from studio.server.park_state import can_park
 from studio.server.protocol import WireModel, wrong_value
 from studio.server.replies import Json
 
@@ -53,6 +54,8 @@ def runs_router(context: ServerContext) -> APIRouter:
 
     @router.post("/v1/runs/{run_id}/park")
     async def park(run_id: str) -> JSONResponse:
+        if not can_park(context.client.snapshot()):
+            raise _parking_off()
         return steer(run_id, ParkNow(request_id=run_id))
 
     @router.post("/v1/runs/{run_id}/resume")
@@ -77,7 +80,7 @@ def runs_router(context: ServerContext) -> APIRouter:
 
 def run_record(run: Run) -> Json:
     """One request in flight, as /v1/runs tells it."""
-    wait = run.wait
+    wait, expected = run.wait, run.expected_wait_s
     return {
         "id": run.request_id,
         "object": "run",
@@ -96,15 +99,15 @@ def run_record(run: Run) -> Json:
         "reason": wait.kind.value if wait is not None else None,
         "reason_in_words": reason_words(wait) if wait is not None else None,
         "ahead": list(wait.ahead_ids) if wait is not None else [],
-        "expected_wait_s": _range(run.expected_wait_s),
+        "expected_wait_s": expected and [round(seconds, 1) for seconds in expected],
     }
 
 
-def _range(expected: tuple[float, float | None] | None) -> list[float | None] | None:
-    if expected is None:
-        return None
-    soonest, latest = expected
-    return [round(soonest, 1), None if latest is None else round(latest, 1)]
+def _parking_off() -> ApiError:
+    return ApiError(
+        "nobody is parked while the memory for parked requests is 0; give some with --preempt-ram or in the settings",
+        ErrorKind(409, INVALID_REQUEST, "parking_off"),
+    )
 
 
 def _find(runs: tuple[Run, ...], run_id: str) -> Run:

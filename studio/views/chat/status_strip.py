@@ -1,14 +1,21 @@
 """The slim strip above the composer: how the chat's reply stands, why it waits, and what can be done. GUI thread.
 
-Its one line keeps its place while there is nothing to say, so that nothing jumps when a reply begins or ends; the
-sentence with the reason is there only while the reply is outside the pool. It only says what is wanted.
+Its one line keeps its place while there is nothing to say, so that nothing jumps when a reply begins or ends. The
+sentence with the reason is there only while the reply is outside the pool; its room stays until the reply ends, since
+replies that take turns come and go every few seconds. It only says what is wanted.
 """
 
 from __future__ import annotations
 
 from PySide6.QtCore import QRectF, Qt, Signal
-from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleAnnouncementEvent,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from engine.runs import Run
 from studio.models.chat import Message
@@ -21,6 +28,7 @@ from studio.views.theme import Theme
 from studio.views.words import tr
 
 _LINE_PX = 28
+_NARROW_PX = 480
 _EDGE_PX = 3
 _EDGE_GAP_PX = 9
 _NOTHING = StatusWords(Mark.NONE, "")
@@ -51,21 +59,28 @@ class StatusStrip(QWidget):
         line.addWidget(self._mark)
         line.addWidget(self._text, 1)
         line.addWidget(self.more_button)
-        below = QHBoxLayout()
+        self._why = QWidget(self)
+        room = QVBoxLayout(self._why)
+        room.setContentsMargins(0, 0, 0, 0)
+        self._below = below = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         below.setSpacing(8)
+        room.addLayout(below)
+        room.addStretch(1)
         below.addWidget(self._reason, 1)
-        below.addWidget(self.first_button, 0, Qt.AlignmentFlag.AlignBottom)
+        below.addWidget(self.first_button, 0, Qt.AlignmentFlag.AlignLeft)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(_EDGE_PX + _EDGE_GAP_PX, 0, 4, 6)
         layout.setSpacing(0)
         layout.addLayout(line)
-        layout.addLayout(below)
+        layout.addWidget(self._why)
         self._mark.hide()
         self.show_nothing()
 
     def show_nothing(self) -> None:
         """No reply is alive."""
         self._show_words(_NOTHING, "")
+        self._why.setMinimumHeight(0)
+        self._why.hide()
         self._show_hue(None)
         self.first_button.hide()
         self.more_button.hide()
@@ -74,13 +89,24 @@ class StatusStrip(QWidget):
         """Say how a reply that is alive stands."""
         words = describe_strip(reply, run, now_s)
         self._announce(words)
-        self._show_words(words, reason_sentence(reply, run, others))
+        reason = reason_sentence(reply, run, others)
+        self._show_words(words, reason)
         self._show_hue(others.hue(run))
-        self.first_button.setVisible(run is not None and is_outside(run))
+        self.first_button.setVisible(bool(reason) and run is not None and is_outside(run))
         self.more_button.setVisible(run is not None)
         if run is not None:
             self.first_button.setText(first_words(run))
             self.more_button.show_run(run, can_park=others.can_park)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """In a narrow pane the button stands below the reason, which needs the whole width."""
+        super().resizeEvent(event)
+        if event.size().width() == event.oldSize().width():
+            return
+        self._why.setMinimumHeight(0)
+        way = QBoxLayout.Direction
+        is_narrow = event.size().width() < _NARROW_PX
+        self._below.setDirection(way.TopToBottom if is_narrow else way.LeftToRight)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         if self._hue is None:
@@ -89,7 +115,8 @@ class StatusStrip(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(self._theme.hues[self._hue])
-        edge = QRectF(0, 5, _EDGE_PX, self.height() - 14)
+        height = self.height() if self._reason.isVisible() else self._text.geometry().bottom() + 6
+        edge = QRectF(0, 5, _EDGE_PX, height - 14)
         painter.drawRoundedRect(edge, _EDGE_PX / 2, _EDGE_PX / 2)
         painter.end()
 
@@ -112,7 +139,13 @@ class StatusStrip(QWidget):
             self._dress("waiting" if words.tone is Tone.WAITING else "secondary")
         if self._reason.text() != reason:
             self._reason.setText(reason)
-        self._reason.setVisible(bool(reason))
+        if reason:
+            self._why.show()
+        else:
+            self._why.setMinimumHeight(self._why.height() if self._why.isVisible() else 0)
+        if self._reason.isHidden() == bool(reason):
+            self._reason.setVisible(bool(reason))
+            self.update()
 
     def _dress(self, name: str) -> None:
         if self._text.objectName() != name:

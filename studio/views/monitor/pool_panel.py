@@ -108,8 +108,11 @@ class PoolPanel(QWidget):
         layout.setContentsMargins(_SIDE_PX, 8, 8, 8)
         layout.setSpacing(6)
         layout.addLayout(head)
+        figures = QVBoxLayout()
+        figures.setContentsMargins(0, 0, _SIDE_PX - 8, 0)
         for widget in (self._map, self._pool, self._parked, self._parks):
-            layout.addWidget(widget)
+            figures.addWidget(widget)
+        layout.addLayout(figures)
         layout.addSpacing(6)
         layout.addWidget(area, 1)
 

@@ -101,7 +101,9 @@ class _Number(Editor):
         self._field.setRange(low, min(high, _INT_MAX))
         self._field.setGroupSeparatorShown(True)
         self._field.setKeyboardTracking(False)
-        self._field.setFixedWidth(160)
+        if declared.info.unit:
+            self._field.setSuffix(f" {tr(declared.info.unit)}")
+        self._field.setFixedWidth(176)
         self._field.valueChanged.connect(self.edited.emit)
         self.row.addWidget(self._field, 0, Qt.AlignmentFlag.AlignLeft)
         self.setFocusProxy(self._field)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from engine.core.cost_model import Calibration, CostModel, Outlook, Resident, expected_wait_s
@@ -45,27 +47,41 @@ def test_figures_that_cannot_be_are_refused() -> None:
     with pytest.raises(ValueError, match="step_s is nan"):
         Calibration(step_s=float("nan"))
     with pytest.raises(ValueError, match="tokens_s is 0, it must be above 0"):
-        expected_wait_s(Outlook(2.0, 1, ()), tokens_s=0, waited_s=0)
+        expected_wait_s(Outlook(pages_lacking=1), tokens_s=0)
 
 
 def test_one_that_lacks_nothing_enters_at_once() -> None:
-    assert expected_wait_s(Outlook(2.0, 0, (Resident(4, 10),)), tokens_s=10, waited_s=0) == (0, 0)
-    assert expected_wait_s(Outlook(2.0, 9, ()), tokens_s=10, waited_s=0) == (0, 0)
+    outlook = Outlook(pages_lacking=0, residents=(Resident(4, 10),), turns_s=(2.0,))
+    assert expected_wait_s(outlook, tokens_s=10) == (0, 0)
 
 
-def test_the_latest_is_when_enough_residents_have_reached_their_limits() -> None:
+def test_the_ends_of_enough_residents_are_waited_for_give_or_take_half() -> None:
     residents = (Resident(4, 100), Resident(4, 50), Resident(90, 1000))
-    outlook = Outlook(2.0, 8, residents)
-    assert expected_wait_s(outlook, tokens_s=10, waited_s=0) == (2.0, 10.0)
-    assert expected_wait_s(outlook, tokens_s=10, waited_s=1.5) == (0.5, 10.0)
-    assert expected_wait_s(outlook, tokens_s=100, waited_s=0) == (1.0, 1.0)
+    outlook = Outlook(pages_lacking=8, residents=residents)
+    assert expected_wait_s(outlook, tokens_s=10) == (0.0, 15.0)
+    assert expected_wait_s(replace(outlook, pages_lacking=4), tokens_s=10) == (0.0, 7.5)
+    near = expected_wait_s(replace(outlook, turns_s=(30.0,)), tokens_s=10)
+    assert near == (pytest.approx(10 / 1.5), 15.0)
 
 
-def test_further_back_in_line_the_turn_comes_later() -> None:
-    outlook = Outlook(6.0, 8, (Resident(10, 100),))
-    assert expected_wait_s(outlook, tokens_s=10, waited_s=0) == (6.0, 10.0)
+def test_where_residents_give_way_the_turn_comes_first() -> None:
+    outlook = Outlook(pages_lacking=8, residents=(Resident(9, 5000),), turns_s=(2.0,))
+    assert expected_wait_s(outlook, tokens_s=10) == (2.0, 4.0)
+    assert expected_wait_s(outlook, tokens_s=64) == (2.0, 2.5), "32 tokens are enough of a turn"
 
 
-def test_without_limits_there_is_no_latest() -> None:
-    outlook = Outlook(2.0, 8, (Resident(10, None), Resident(4, 20)))
-    assert expected_wait_s(outlook, tokens_s=10, waited_s=9) == (0.0, None)
+def test_further_back_in_line_the_turn_comes_later_and_an_end_may_be_of_no_use() -> None:
+    outlook = Outlook(pages_lacking=8, residents=(Resident(10, 5000),), turns_s=(1.0, 2.0, 0.0))
+    assert expected_wait_s(outlook, tokens_s=10) == (2.0, 7.0)
+    assert expected_wait_s(replace(outlook, residents=(Resident(10, 15),)), tokens_s=10) == (
+        1.0,
+        7.0,
+    )
+
+
+def test_seats_are_waited_for_like_pages() -> None:
+    residents = (Resident(4, 100), Resident(4, 50))
+    outlook = Outlook(pages_lacking=0, seats_lacking=2, residents=residents)
+    assert expected_wait_s(outlook, tokens_s=10) == (0.0, 15.0)
+    behind = replace(outlook, seats_lacking=3, ahead_tokens=80)
+    assert expected_wait_s(behind, tokens_s=10) == (0.0, 27.0)

@@ -58,6 +58,7 @@ def test_every_reply_is_the_undisturbed_one(chunk: int) -> None:
 
 
 @pytest.mark.full
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("chunk", range(5))
 def test_every_reply_is_the_undisturbed_one_in_half_a_million_steps(chunk: int) -> None:
     first = 100_000 + chunk * FULL_WORLDS

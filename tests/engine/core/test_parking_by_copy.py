@@ -11,7 +11,7 @@ from engine.core.host_pool import ROUNDING_BYTES
 from engine.core.parked import CopyWay, EndReason, Fate, PageCopy
 from engine.core.types import SeqStatus, Sequence, StepBatch
 from engine.runs import ParkNow, ResumeNext, SetParkBudget
-from fakes.builders import copied, make_scheduler, make_sequence
+from fakes.builders import copied, in_place, make_scheduler, make_sequence
 from fakes.stepping import Bench, assert_undisturbed
 
 PAGE = ROUNDING_BYTES
@@ -411,6 +411,22 @@ def test_one_whose_buffer_cannot_be_pinned_parks_in_step_from_then_on() -> None:
     assert only_copy(park(bench, new)).must_land
     assert new.status is SeqStatus.PARKED
     assert not only_copy(park(bench, old)).must_land
+
+
+@pytest.mark.parametrize(
+    ("park", "is_async"),
+    [(copied(is_async=True), True), (copied(), False), (in_place(), False)],
+)
+def test_whether_copies_run_beside_steps_is_told_as_it_is_now(
+    park: ParkConfig, is_async: bool
+) -> None:
+    bench = bench_of(park)
+    _, new = two(bench)
+    assert bench.scheduler.park_usage().is_async is is_async
+    bench.scheduler.buffer_is_pageable(new.request_id)
+    assert not bench.scheduler.park_usage().is_async
+    bench.scheduler.abort(new.request_id, bench.now_s)
+    assert bench.scheduler.park_usage().is_async is is_async
 
 
 # --- cancels

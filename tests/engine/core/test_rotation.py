@@ -8,8 +8,8 @@ from engine.api import FinishReason, Priority
 from engine.core.config import ParkConfig, ResumeOrder
 from engine.core.parked import Fate
 from engine.core.types import SeqStatus, Sequence
-from engine.runs import ParkCause, ParkNow, Pin, ResumeNext
-from fakes.builders import in_place, make_scheduler, make_sequence
+from engine.runs import ParkCause, ParkNow, Pin, ResumeNext, SetPriority
+from fakes.builders import copied, in_place, make_scheduler, make_sequence
 from fakes.stepping import Bench, assert_undisturbed
 
 
@@ -237,6 +237,20 @@ def test_a_call_by_hand_sends_somebody_out_at_once() -> None:
     batch, _ = bench.step()
     assert batch.started == (second,)
     assert batch.parked == (first,)
+
+
+def test_room_made_for_one_is_not_given_to_another_whose_rank_is_raised_meanwhile() -> None:
+    """While the resident is still being copied out, somebody who came earlier moves into the class of the head."""
+    bench = bench_of(8, park=copied(is_async=True))
+    resident, early, head = endless(1), endless(2, priority=Priority.BACKGROUND), endless(3)
+    bench.add(resident)
+    bench.step()
+    early.arrival_s = head.arrival_s = bench.now_s
+    bench.add(early, head)
+    assert bench.step_until_parked().parked == (resident,)
+    bench.scheduler.steer(SetPriority(request_id="r2", priority=Priority.NORMAL), bench.now_s)
+    batch = bench.step_until(lambda batch: bool(batch.started or batch.restored))
+    assert batch.started == (head,)
 
 
 def test_a_head_that_lacks_a_seat_gets_one() -> None:

@@ -15,6 +15,7 @@ from engine.runs import (
     ParkCause,
     ParkNow,
     ParkReason,
+    Pin,
     ResumeNext,
     RunState,
     WaitKind,
@@ -248,11 +249,40 @@ def test_the_outlook_counts_what_is_lacking_and_how_long_the_others_go_on() -> N
     bench.step()
     outlook = bench.scheduler.explain().outlook(waiting[0])
     assert outlook is not None
-    assert outlook.pages_lacking == 3
-    assert [(one.pages, one.tokens_left) for one in outlook.residents] == [(2, None), (3, 29)]
+    assert (outlook.pages_lacking, outlook.seats_lacking, outlook.ahead_tokens) == (3, 0, 0)
+    assert [(one.pages, one.tokens_left) for one in outlook.residents] == [(2, 42), (3, 29)]
     behind = bench.scheduler.explain().outlook(waiting[1])
     assert behind is not None
-    assert (behind.turns_s, behind.pages_lacking) == (2 * outlook.turns_s, 3 + 10)
+    assert (behind.pages_lacking, behind.turns_s) == (3 + 10, 2 * outlook.turns_s)
+    assert behind.ahead_tokens == waiting[0].max_new_tokens
+
+
+def test_the_outlook_of_one_without_a_seat_is_not_that_it_enters_at_once() -> None:
+    bench = bench_of(64, max_running=2, park=in_place())
+    first, second, third = (make_sequence(5, arrival=i, max_new=20) for i in range(3))
+    bench.add(first, second, third)
+    bench.step()
+    outlook = bench.scheduler.explain().outlook(third)
+    assert outlook is not None
+    assert (outlook.pages_lacking, outlook.seats_lacking, outlook.turns_s) == (0, 1, ())
+
+
+def test_the_outlook_knows_when_the_room_is_owed_and_when_nobody_gives_way() -> None:
+    bench = bench_of(12, park=in_place())
+    old, new = (make_sequence(20, arrival=i, max_new=100) for i in (1, 2))
+    bench.add(old, new)
+    while new.parked is None:
+        bench.step()
+    bench.now_s += 0.5
+    bench.step()
+    outlook = bench.scheduler.explain().outlook(new)
+    assert outlook is not None
+    (turn_s,) = outlook.turns_s
+    assert 0 < turn_s <= 1.5
+    bench.scheduler.steer(Pin(request_id=old.request_id), bench.now_s)
+    outlook = bench.scheduler.explain().outlook(new)
+    assert outlook is not None
+    assert outlook.turns_s == ()
 
 
 # --- the order of the line

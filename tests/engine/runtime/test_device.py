@@ -15,8 +15,6 @@ from engine.runtime.device import choose_device, default_threads, free_bytes, po
 from engine.runtime.kv_arena import KvArena
 from fakes.paper_model import paper_gguf
 
-CPU = torch.device("cpu")
-
 
 def _spec() -> ModelSpec:
     """Pages of 2 layers x 2 x 32 tokens x 2 heads x 16 values; a window of 512 tokens."""
@@ -27,7 +25,7 @@ PAGE = 2 * 2 * 32 * 2 * 16 * 2
 
 
 def test_pages_begin_as_zeros() -> None:
-    pages = KvArena.allocate(3, PAGE, CPU).pages
+    pages = KvArena.allocate(3, PAGE).pages
     assert pages.shape == (3, PAGE)
     assert not pages.any()
 
@@ -53,6 +51,7 @@ def test_left_to_memory_the_pool_is_every_window_or_half_of_what_is_free() -> No
 
 
 def _pretend(monkeypatch: pytest.MonkeyPatch, *, cuda: bool, mps: bool) -> None:
+    monkeypatch.setattr(device, "may_have_gpu", lambda: True)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
 
@@ -65,8 +64,38 @@ def test_auto_takes_the_best_that_is_there(
     cuda: bool, mps: bool, chosen: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _pretend(monkeypatch, cuda=cuda, mps=mps)
-    assert choose_device(Device.AUTO).type == chosen
-    assert choose_device(Device.CPU).type == "cpu"
+    assert choose_device(Device.AUTO) is Device(chosen)
+    assert choose_device(Device.CPU) is Device.CPU
+
+
+def test_without_a_driver_auto_is_the_cpu_and_torch_is_not_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _pretend(monkeypatch, cuda=True, mps=True)
+    monkeypatch.setattr(device, "may_have_gpu", lambda: False)
+    assert choose_device(Device.AUTO) is Device.CPU
+    assert choose_device(Device.CUDA) is Device.CUDA
+
+
+@pytest.mark.parametrize(
+    ("system", "machine", "answer"),
+    [
+        ("darwin", "arm64", True),
+        ("darwin", "x86_64", False),
+        ("linux", "x86_64", False),
+        ("win32", "AMD64", False),
+        ("freebsd14", "amd64", True),
+    ],
+)
+def test_whether_there_may_be_a_gpu_is_told_by_the_drivers_files(
+    system: str, machine: str, answer: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(device.sys, "platform", system)
+    monkeypatch.setattr(device.platform, "machine", lambda: machine)
+    monkeypatch.setattr(device.Path, "exists", lambda path: False)
+    assert device.may_have_gpu() is answer
+    monkeypatch.setattr(device.Path, "exists", lambda path: True)
+    assert device.may_have_gpu() is (answer or system != "darwin")
 
 
 def test_a_device_that_is_not_there_is_refused_with_what_is(
@@ -91,5 +120,5 @@ def test_one_thread_for_each_physical_core_the_process_may_use(
 
 
 def test_free_memory_is_what_the_system_says() -> None:
-    assert 0 < free_bytes(CPU) <= psutil.virtual_memory().total
+    assert 0 < free_bytes(Device.CPU) <= psutil.virtual_memory().total
     assert device.GIB == 2**30

@@ -13,6 +13,7 @@ from engine.formats.checkpoint import open_checkpoint
 from engine.runtime.model_runner import ModelRunner
 from fakes.exact_ways import check_all_ways
 from fakes.tiny_files import write_tiny_folder, write_tiny_gguf
+from kernels.quant import BLOCK_FORMATS
 
 
 @pytest.fixture(autouse=True)
@@ -47,13 +48,16 @@ def test_a_tiny_folder_is_exact_in_every_way(
     check_all_ways(_load(folder, options))
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("storage", ["Q4_1", "BF16"])
+@pytest.mark.parametrize(
+    ("storage", "variant"),
+    [("Q4_1", "torch"), ("BF16", "torch"), *((storage, "native") for storage in BLOCK_FORMATS)],
+)
 def test_a_tiny_gguf_file_is_exact_in_every_way(storage: str, variant: str, tmp_path: Path) -> None:
     path = write_tiny_gguf(tmp_path, storage=storage)
     check_all_ways(_load(path, replace(OPTIONS, cpu_variant=variant)))
 
 
 @pytest.mark.slow
-def test_the_starter_model_is_exact_in_every_way(starter_model: Path) -> None:
-    check_all_ways(_load(starter_model, OPTIONS))
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_starter_model_is_exact_in_every_way(variant: str, starter_model: Path) -> None:
+    check_all_ways(_load(starter_model, replace(OPTIONS, cpu_variant=variant)))

@@ -78,7 +78,7 @@ def ids(count: int, first: int = 5) -> TokenIds:
 def test_one_bad_prompt_ends_all_before_any_has_started(
     engine: Engine, place: int, bad: TokenIds, error: type[Exception]
 ) -> None:
-    prompts: list[Prompt] = [ids(40), ids(41)]
+    prompts: list[Prompt] = [ids(40), ids(0)]
     prompts.insert(place, bad)
     ear = run_all(engine, ask_together(*prompts))
     ends = [ear.wait_end(f"g-{index}") for index in range(3)]
@@ -94,6 +94,13 @@ def test_replies_are_those_of_requests_asked_alone(engine: Engine) -> None:
         ear = run_all(engine, [request])
         assert ear.tokens(request.request_id) == together.tokens(request.request_id)
         assert len(ear.tokens(request.request_id)) == 8
+
+
+def test_an_empty_prompt_among_others_gets_an_empty_reply(engine: Engine) -> None:
+    ear = run_all(engine, ask_together(ids(0), ids(40), ids(0)))
+    ends = [ear.wait_end(f"g-{index}") for index in range(3)]
+    assert all(isinstance(end, Finished) for end in ends)
+    assert [len(ear.tokens(f"g-{index}")) for index in range(3)] == [0, 8, 0]
 
 
 def test_siblings_share_the_pages_of_their_prompt(engine: Engine) -> None:

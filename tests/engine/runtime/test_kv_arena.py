@@ -3,11 +3,9 @@
 import sys
 
 import pytest
-import torch
 
 from engine.runtime.kv_arena import KvArena
 
-CPU = torch.device("cpu")
 PLENTY = 1 << 40
 KEPT_FREE = 64 << 20
 
@@ -16,13 +14,13 @@ PAGE_BYTES = 8192
 
 
 def _arena(num_pages: int) -> KvArena:
-    return KvArena.allocate(num_pages, PAGE_BYTES, CPU)
+    return KvArena.allocate(num_pages, PAGE_BYTES)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system takes memory back later")
 def test_pages_given_back_are_zeros_and_their_neighbours_untouched() -> None:
     arena = _arena(12)
-    arena.pages.fill_(3)
+    arena.pages.fill(3)
     arena.give_back([7, 2, 3, 11])
     left = [page for page in range(12) if arena.pages[page].any()]
     assert left == [0, 1, 4, 5, 6, 8, 9, 10]
@@ -58,5 +56,5 @@ def test_too_little_memory_is_told_and_changes_nothing() -> None:
 
 def test_address_space_costs_nothing() -> None:
     arena = _arena(1 << 20)  # 8 GiB
-    arena.pages[-1].fill_(1)
+    arena.pages[-1].fill(1)
     assert arena.pages[-1].all()

@@ -4,7 +4,9 @@ import gc
 import sys
 import weakref
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import psutil
@@ -30,6 +32,7 @@ from engine.runtime.weight_reader import unpair_rotary_rows
 from fakes.builders import make_sequence
 from fakes.runner_driver import generate
 from fakes.tiny_files import write_tiny_folder, write_tiny_gguf
+from kernels.cpu.library import NativeUnavailable, load_library
 
 OPTIONS = LoadOptions(pool_tokens=512, threads=1)
 
@@ -49,8 +52,27 @@ def test_a_loaded_model_knows_its_sizes(tmp_path: Path) -> None:
     assert runner.window_tokens == 128  # the pool is smaller than the model's 512
     assert runner.page_bytes == 2 * 2 * 32 * 2 * 16 * 2
     assert runner.inexact_ops == ()
+    assert runner.kernels == f"native {load_library().variant}"
     assert runner.spec.architecture == "llama"
     assert _load(write_tiny_gguf(tmp_path)).window_tokens == 512
+
+
+def test_torch_computes_where_the_native_kernels_are_not_and_that_is_said_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def not_built(variant: str | None) -> NoReturn:
+        raise NativeUnavailable("no compiler was there")
+
+    monkeypatch.setattr(model_runner, "load_library", not_built)
+    path = write_tiny_gguf(tmp_path)
+    assert _load(path).kernels == "torch cpu"
+    assert len(caplog.messages) == 1
+    assert "several times slower" in caplog.text
+    assert "no compiler was there" in caplog.text
+    assert _load(path, replace(OPTIONS, cpu_variant="torch")).kernels == "torch cpu"
+    assert len(caplog.messages) == 1  # who asks for torch knows
+    with pytest.raises(InvalidRequest, match="cpu_variant is native: no compiler was there"):
+        _load(path, replace(OPTIONS, cpu_variant="native"))
 
 
 def test_rows_that_do_not_sample_have_no_logits(tmp_path: Path) -> None:
@@ -118,7 +140,7 @@ def test_an_unloaded_model_gives_its_memory_back_to_the_system(
 ) -> None:
     _load(write_tiny_gguf(tmp_path)).close()  # whatever is made once is made now
     before = psutil.Process().memory_info().rss
-    runner = _load(starter_model)
+    runner = _load(starter_model, LoadOptions(pool_tokens=512, cpu_variant="torch"))
     loaded = psutil.Process().memory_info().rss
     runner.close()
     after = psutil.Process().memory_info().rss

@@ -23,7 +23,7 @@ from fakes.fake_lane import FakeLane
 PAGES, VALUES = 40, 96
 PAGE_BYTES = 2 * VALUES
 WAYS: dict[str, Callable[[torch.Tensor], Copies]] = {
-    "on the host": HostCopies,
+    "on the host": lambda pool: HostCopies(pool.view(len(pool), -1).view(torch.uint8).numpy()),
     "in a device's steps": lambda pool: DeviceCopies(pool, StepLane(pool.device)),
     "beside a device's steps": lambda pool: DeviceCopies(pool, FakeLane()),
     "beside, not pinned": lambda pool: DeviceCopies(pool, FakeLane(pageable=range(99))),
@@ -100,7 +100,7 @@ def test_a_buffer_is_replaced_by_a_larger_one_and_kept_otherwise(rig: Rig) -> No
 
 
 def test_slots_side_by_side_are_one_stretch() -> None:
-    buffers = {one: HostCopies(torch.zeros(1, 8)).make_buffer(9) for one in (1, 2)}
+    buffers = {one: HostCopies(np.zeros((1, 8), np.uint8)).make_buffer(9) for one in (1, 2)}
     saved = [SavedPage(2, 0), SavedPage(1, 5), SavedPage(1, 3), SavedPage(1, 4), SavedPage(1, 0)]
     found = stretches_of(buffers, [10, 11, 12, 13, 14], saved)
     assert [(s.first, s.pages.tolist()) for s in found] == [(0, [14]), (3, [12, 13, 11]), (0, [10])]
@@ -176,4 +176,4 @@ def test_the_pool_is_let_go_of_with_the_copier(rig: Rig) -> None:
 
 
 def test_host_memory_is_copied_by_the_host() -> None:
-    assert isinstance(choose_copies(torch.zeros(1, 8), is_async=True), HostCopies)
+    assert isinstance(choose_copies(np.zeros((1, 8), np.uint8), is_async=True), HostCopies)

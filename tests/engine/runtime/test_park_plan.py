@@ -3,14 +3,13 @@
 import logging
 
 import pytest
-import torch
 
-from engine.api import LoadOptions
+from engine.api import Device, LoadOptions
 from engine.core.config import ParkConfig, ParkMemory, ResumeOrder
 from engine.core.victim_policies import VICTIM_POLICIES
 from engine.errors import InvalidRequest
 from engine.runs import POLICY_NAMES, RESUME_NAMES
-from engine.runtime import park_plan
+from engine.runtime import cuda_lane
 from engine.runtime.park_plan import lowered_budget, make_knobs, mib_of, plan_parks
 
 MIB = 1 << 20
@@ -19,7 +18,7 @@ MIB = 1 << 20
 def _plan(free: int = 64 << 30, device: str = "cpu", **options: object) -> ParkConfig:
     return plan_parks(
         LoadOptions(**options),  # type: ignore[arg-type]
-        torch.device(device),
+        Device(device),
         page_bytes=MIB,
         num_pages=100,
         free=free,
@@ -35,7 +34,7 @@ def test_host_memory_parks_in_place_and_a_device_copies(monkeypatch: pytest.Monk
     assert (_plan().memory, _plan().is_async) == (ParkMemory.IN_PLACE, False)
     metal = _plan(device="mps")
     assert (metal.memory, metal.is_async) == (ParkMemory.COPIED, False)
-    monkeypatch.setattr(park_plan, "can_pin", lambda device: True)
+    monkeypatch.setattr(cuda_lane, "can_pin", lambda device: True)
     cuda = _plan(device="cuda")
     assert (cuda.memory, cuda.is_async) == (ParkMemory.COPIED, True)
     assert not _plan(device="cuda", preempt_async=False).is_async
@@ -47,7 +46,7 @@ def test_host_memory_parks_in_place_and_a_device_copies(monkeypatch: pytest.Monk
 def test_where_host_memory_cannot_be_pinned_parks_land_within_the_step_and_the_log_says_so(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(park_plan, "can_pin", lambda device: False)
+    monkeypatch.setattr(cuda_lane, "can_pin", lambda device: False)
     assert not _plan(device="cuda", preempt_async=False).is_async
     assert not caplog.records
     assert not _plan(device="cuda").is_async

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -217,7 +218,9 @@ def test_copies_beside_a_device_are_exact_and_hold_up_nobody_but_who_cannot_be_p
 ) -> None:
     lane = FakeLane(pageable)
     monkeypatch.setattr(
-        loaded_model, "choose_copies", lambda pool, is_async: DeviceCopies(pool, lane)
+        loaded_model,
+        "choose_copies",
+        lambda pool, is_async: DeviceCopies(torch.from_numpy(pool), lane),
     )
     load(engine, model_path, test_preempt_every=every, **COPIED)
     ear = run_all(engine, four())
@@ -282,10 +285,10 @@ def test_memory_of_parked_states_is_given_back_to_the_system(
     assert 0 < _resident_bytes(pool) <= pool_bytes
 
 
-def _resident_bytes(pool: torch.Tensor) -> int:
-    """Physical memory behind the pool's tensor."""
-    start = pool.data_ptr() // mmap.PAGESIZE * mmap.PAGESIZE
-    pages = -(-(pool.data_ptr() + pool.nbytes - start) // mmap.PAGESIZE)
+def _resident_bytes(pool: np.ndarray) -> int:
+    """Physical memory behind the pool."""
+    start = pool.ctypes.data // mmap.PAGESIZE * mmap.PAGESIZE
+    pages = -(-(pool.ctypes.data + pool.nbytes - start) // mmap.PAGESIZE)
     answer = (ctypes.c_ubyte * pages)()
     libc = ctypes.CDLL(None, use_errno=True)
     failed = libc.mincore(ctypes.c_void_p(start), ctypes.c_size_t(pages * mmap.PAGESIZE), answer)

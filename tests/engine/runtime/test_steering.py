@@ -36,7 +36,7 @@ from engine.runs import (
     SetVictimPolicy,
     WaitKind,
 )
-from engine.runtime import page_copier
+from engine.runtime import host_copies
 from engine.runtime.engine import Engine
 from fakes.listening import TIMEOUT_S, Ear, run_all
 from fakes.parking_rig import (
@@ -285,15 +285,15 @@ def test_a_request_given_up_while_it_is_copied_leaves_nothing_behind(
     engine: Engine, model_path: Path, monkeypatch: pytest.MonkeyPatch, way: CopyWay, cycles: int
 ) -> None:
     gate = threading.Event()
-    copy = page_copier._copy_on_host
+    copy = host_copies._copy
 
-    def copy_at_leisure(one: CopyWay, pool: object, part: object) -> None:
+    def copy_at_leisure(one: CopyWay, pages: object, stretches: object) -> None:
         if one is way:
             engine.abort("r3")
             assert gate.wait(TIMEOUT_S)
-        copy(one, pool, part)  # type: ignore[arg-type]
+        copy(one, pages, stretches)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(page_copier, "_copy_on_host", copy_at_leisure)
+    monkeypatch.setattr(host_copies, "_copy", copy_at_leisure)
     load(engine, model_path, test_preempt_every=4, test_preempt_copy=True)
     for _ in range(cycles):
         gate.clear()

@@ -1,17 +1,15 @@
-"""The simulator's clock is the cost model's, its decisions are the scheduler's, and it reproduces what is known."""
+"""The simulator's clock is the cost model's, and its decisions are the scheduler's."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
 
-from engine.core.config import ParkConfig, ParkMemory, ResumeOrder, SchedulerConfig
+from engine.core.config import ParkConfig, ParkMemory, SchedulerConfig
 from engine.core.cost_model import Calibration, CostModel
-from engine.core.victim_policies import VICTIM_POLICIES
 from engine.sim.simulator import Outcome, Simulator
-from engine.sim.traces import Arrival, Shape, Trace, make_trace
+from engine.sim.traces import Arrival, Trace
 
 CALIBRATION = Calibration()
 MODEL = CostModel(CALIBRATION)
@@ -87,85 +85,3 @@ def test_parks_in_place_copy_nothing_and_a_recompute_computes_again() -> None:
 def test_the_same_trace_gives_the_same_outcome() -> None:
     trace = chats(400, 900, 100, 700)
     assert simulate(trace, pool_tokens=2048) == simulate(trace, pool_tokens=2048)
-
-
-# --- what is known of the policies
-
-
-def outcomes(
-    policy: str,
-    *,
-    shape: Shape,
-    order: ResumeOrder = ResumeOrder.HEAD,
-    num_chats: int = 8,
-    num_seeds: int = 2,
-    rotate_after_s: float = 2.0,
-) -> list[Outcome]:
-    """What a policy makes of some traces in 8192 cells, parks being copies."""
-    config = SchedulerConfig(
-        num_pages=8192 // 32,
-        max_running=num_chats,
-        victim_policy=policy,
-        park=replace(COPIED, resume_order=order, rotate_after_s=rotate_after_s),
-    )
-    traces = (make_trace(shape, num_chats, window_tokens=8192, seed=s) for s in range(num_seeds))
-    return [Simulator(config, trace, CALIBRATION).run() for trace in traces]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("policy", ["fcfs", "smallest"])
-def test_head_of_line_at_least_halves_the_longest_wait_of_eight_chats(policy: str) -> None:
-    waits = dict.fromkeys(ResumeOrder, 0.0)
-    for shape in Shape:
-        found = {order: outcomes(policy, shape=shape, order=order) for order in ResumeOrder}
-        longest = {order: max(o.longest_wait_s for o in found[order]) for order in ResumeOrder}
-        spans = [sum(o.makespan_s for o in found[order]) for order in ResumeOrder]
-        assert longest[ResumeOrder.HEAD] <= longest[ResumeOrder.PASS] / 1.9, shape
-        assert spans[0] == pytest.approx(spans[1], rel=0.06), shape
-        waits = {order: waits[order] + longest[order] for order in ResumeOrder}
-    assert waits[ResumeOrder.PASS] >= 2.5 * waits[ResumeOrder.HEAD]
-
-
-def totals(
-    *policies: str, shapes: Iterable[Shape], rotate_after_s: float
-) -> dict[str, tuple[int, float]]:
-    """Tokens copied and completion times of each policy, summed over six traces of each shape."""
-    found = {}
-    for policy in policies:
-        runs = [
-            run
-            for shape in shapes
-            for run in outcomes(policy, shape=shape, num_seeds=6, rotate_after_s=rotate_after_s)
-        ]
-        copied = sum(run.tokens_copied for run in runs)
-        found[policy] = (copied, sum(run.mean_completion_s for run in runs))
-    return found
-
-
-@pytest.mark.slow
-def test_parking_the_largest_copies_most() -> None:
-    """Ordinary victims alone: rotation takes whoever frees fewest pages, whatever the policy."""
-    figures = totals(
-        "largest", "smallest", "youngest",
-        shapes=(Shape.UNIFORM, Shape.HEAVY), rotate_after_s=1e9,
-    )  # fmt: skip
-    copied = {policy: tokens for policy, (tokens, _) in figures.items()}
-    assert copied["largest"] > 1.2 * copied["smallest"]
-    assert copied["largest"] > 1.1 * copied["youngest"]
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("rotate_after_s", [2.0, 1e9])
-def test_largest_is_the_worst_of_all_policies(rotate_after_s: float) -> None:
-    figures = totals(*VICTIM_POLICIES, shapes=Shape, rotate_after_s=rotate_after_s)
-    for figure in (0, 1):
-        assert max(figures, key=lambda policy: figures[policy][figure]) == "largest"
-
-
-@pytest.mark.slow
-def test_four_chats_differ_little_whatever_the_policy() -> None:
-    times = [
-        sum(run.makespan_s for run in outcomes(policy, shape=Shape.UNIFORM, num_chats=4))
-        for policy in VICTIM_POLICIES
-    ]
-    assert max(times) < 1.02 * min(times)

@@ -46,13 +46,13 @@ def test_every_state_has_words() -> None:
     ("expected", "words"),
     [
         ((0.0, 0.0), "back at any moment"),
-        ((0.0, None), "back at any moment"),
-        ((4.0, None), "back in 4 s or later"),
+        ((0.2, 20.4), "back within 20 s"),
+        ((0.0, 185.0), "back within 3 min"),
         ((4.2, 20.4), "back in 4 to 20 s"),
         ((4.2, 4.4), "back in about 4 s"),
         ((4.2, 185.0), "back in 4 s to 3 min"),
-        ((120.0, None), "back in 2 min or later"),
+        ((120.0, 240.0), "back in 2 to 4 min"),
     ],
 )
-def test_an_expected_wait_is_a_range(expected: tuple[float, float | None], words: str) -> None:
+def test_an_expected_wait_is_a_range(expected: tuple[float, float], words: str) -> None:
     assert expected_wait_words(expected) == words

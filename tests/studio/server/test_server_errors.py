@@ -15,10 +15,12 @@ def test_every_engine_error_has_exactly_one_row() -> None:
     assert set(ENGINE_ERRORS) == {each.code for each in ours}
 
 
-def test_an_error_about_the_context_has_both_figures() -> None:
+def test_an_error_about_the_context_has_both_figures_and_the_type_that_others_read() -> None:
     error = ContextLengthExceeded("too long", needed_tokens=9, limit_tokens=8)
     body = error_body(error)["error"]
     assert (body["n_prompt_tokens"], body["n_ctx"]) == (9, 8)
+    assert body["type"] == "exceed_context_size_error"
+    assert body["code"] == "context_length_exceeded"
 
 
 def test_a_body_names_the_parameter() -> None:

@@ -35,7 +35,7 @@ def a_busy_engine() -> FakeEngine:
         make_run("r4", RunState.QUEUED),
         parks=PARKS,
     )
-    options = LoadOptions(parallel=3, preempt_policy="cost", preempt_async=False)
+    options = LoadOptions(parallel=3, preempt_policy="cost", preempt_async=True)
     engine._snapshot = replace(engine.snapshot(), options=options, waiting=1, tokens_per_s=12.5)
     return engine
 
@@ -106,7 +106,8 @@ async def test_props_tell_exactness_and_how_requests_are_parked() -> None:
     engine = a_busy_engine()
     async with open_client(engine) as client:
         props = (await client.get("/props")).json()
-        engine._snapshot = replace(engine.snapshot(), inexact_ops=("linear",))
+        engine._snapshot = replace(engine.snapshot(), inexact_ops=("linear",), kernels="torch cpu")
+        engine.publish(parks=replace(PARKS, is_async=True))
         inexact = (await client.get("/props")).json()
     assert props["exact_concurrency"] is True
     assert props["total_slots"] == 3
@@ -121,6 +122,8 @@ async def test_props_tell_exactness_and_how_requests_are_parked() -> None:
         "policy": "cost",
     }
     assert (inexact["exact_concurrency"], inexact["inexact_ops"]) == (False, ["linear"])
+    assert inexact["preempt"]["async"] is True, "what is, not what was asked for at load"
+    assert inexact["kernels"] == "torch cpu"
 
 
 @pytest.mark.parametrize(("budget", "mib", "is_on"), [(0, 0, False), (-1, -1, True), (5, 1, True)])

@@ -7,7 +7,7 @@ import re
 import httpx
 import pytest
 
-from engine.api import Finished, FinishReason, Usage
+from engine.api import Finished, FinishReason, PromptProgress, Usage
 from engine.errors import ContextLengthExceeded, EngineError, PoolFull, RestoreFailed, WaitedTooLong
 from engine.runs import ParkUsage
 from fakes.fake_engine import FakeEngine
@@ -123,6 +123,20 @@ async def test_a_request_in_line_is_kept_alive_too_but_not_called_parked() -> No
     engine.finish(request_id)
     await call.finished()
     assert "preempt" not in call.text.split("data:")[0]
+
+
+@on_a_loop
+async def test_a_reply_that_is_read_again_after_a_context_shift_is_kept_alive() -> None:
+    engine = a_parking_engine()
+    call, (request_id,) = await begin(engine, timings=LIVELY)
+    engine.say(request_id, "Hi")
+    again = PromptProgress(request_id=request_id, computed_tokens=256, prompt_tokens=1000)
+    engine.emit(again)
+    await call.until(lambda call: call.text.endswith(":\n\n:\n\n"))
+    engine.say(request_id, "!")
+    engine.finish(request_id)
+    await call.finished()
+    assert call.text.rsplit(":\n\n", 1)[1].count("data: ") == 3  # the text, the end, [DONE]
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -273,7 +287,7 @@ async def test_a_max_wait_that_is_none_is_refused_by_name(value: object) -> None
 
 @pytest.mark.parametrize(
     ("interval", "keepalive_s", "parked_s"),
-    [(30, 30, 2.0), (1, 1, 1), (-1, None, 2.0), (0, None, 2.0)],
+    [(30, 30, 1.75), (1, 1, 1), (-1, None, 1.75), (0, None, 1.75)],
 )
 def test_the_ping_interval_caps_the_keepalive_of_parks_but_cannot_turn_it_off(
     interval: int, keepalive_s: float | None, parked_s: float

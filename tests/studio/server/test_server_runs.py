@@ -9,6 +9,7 @@ import pytest
 from engine.api import Priority
 from engine.runs import (
     ParkNow,
+    ParkUsage,
     Pin,
     ResumeNext,
     Run,
@@ -27,7 +28,7 @@ WAIT = WaitReason(kind=WaitKind.NO_ROOM, place=1, pages_needed=4, pages_spare=1)
 
 def an_engine(*runs: Run) -> FakeEngine:
     engine = FakeEngine(auto=False)
-    engine.publish(*runs)
+    engine.publish(*runs, parks=ParkUsage(budget_bytes=1 << 30))
     return engine
 
 
@@ -74,15 +75,6 @@ async def test_runs_of_the_window_and_of_programs_are_listed_with_all_their_fact
 
 
 @on_a_loop
-async def test_an_unbounded_wait_has_no_latest_end() -> None:
-    async with open_client(
-        an_engine(make_run("r1", wait=WAIT, expected_wait_s=(2.0, None)))
-    ) as client:
-        run = (await client.get("/v1/runs/r1")).json()
-    assert run["expected_wait_s"] == [2.0, None]
-
-
-@on_a_loop
 async def test_without_requests_or_a_model_the_list_is_empty() -> None:
     async with open_client(FakeEngine(ready=False)) as client:
         assert (await client.get("/v1/runs")).json() == {"object": "list", "data": []}
@@ -111,6 +103,17 @@ async def test_steering_becomes_a_command_and_answers_with_the_run(
         answer = await client.post(f"/v1/runs/r1/{action}", json=body)
     assert (answer.status_code, answer.json()["id"]) == (202, "r1")
     assert engine.commands == [command]
+
+
+@on_a_loop
+async def test_with_parking_off_a_park_is_refused_and_not_only_passed_over() -> None:
+    engine = an_engine(make_run("r1"))
+    engine.publish(make_run("r1"), parks=ParkUsage(budget_bytes=0))
+    async with open_client(engine) as client:
+        words = assert_error(await client.post("/v1/runs/r1/park"), 409, "parking_off")
+        answer = await client.post("/v1/runs/r1/resume")
+    assert "--preempt-ram" in words
+    assert (answer.status_code, engine.commands) == (202, [ResumeNext(request_id="r1")])
 
 
 @pytest.mark.parametrize("action", ["", "/park", "/resume", "/pin", "/unpin", "/priority"])

@@ -29,9 +29,9 @@ class Rig:
         self.client = EngineClient(self.engine, asyncio.get_running_loop())
         self.service = ParkService(self.client, self.settings, self.notices)
 
-    async def load(self, state: EngineState, *, budget_bytes: int) -> None:
-        """A model's state, as the loop hears of it."""
-        self.engine.publish(parks=ParkUsage(budget_bytes=budget_bytes))
+    async def load(self, state: EngineState, *, most_mib: int) -> None:
+        """A model's state, as the loop hears of it, with what memory allows for parked chats."""
+        self.engine.publish(parks=ParkUsage(most_budget_bytes=most_mib * MIB))
         heard = asyncio.Event()
         disconnect = self.client.on_model_changed(lambda _: heard.set())
         self.engine.emit(ModelChanged(state=state, model=TINY_MODEL))
@@ -81,12 +81,12 @@ def test_nothing_is_sent_after_the_end(tmp_path: Path) -> None:
 
 def test_a_lowered_budget_is_told_and_the_notice_goes_with_the_model(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
-        await rig.load(EngineState.READY, budget_bytes=8192 * MIB)
+        await rig.load(EngineState.READY, most_mib=8192)
         assert rig.lowered == []
-        await rig.load(EngineState.READY, budget_bytes=3000 * MIB)
+        await rig.load(EngineState.READY, most_mib=3000)
         (words,) = rig.lowered
         assert "3,000 MiB instead of 8,192 MiB" in words
-        await rig.load(EngineState.NO_MODEL, budget_bytes=0)
+        await rig.load(EngineState.NO_MODEL, most_mib=0)
         assert rig.lowered == []
 
     play(tmp_path, scene)
@@ -94,12 +94,30 @@ def test_a_lowered_budget_is_told_and_the_notice_goes_with_the_model(tmp_path: P
 
 def test_no_limit_and_off_are_never_called_lowered(tmp_path: Path) -> None:
     async def scene(rig: Rig) -> None:
-        for mib, budget in ((-1, -1), (0, 0)):
+        for mib in (-1, 0):
             rig.settings.change("park.ram_mib", mib)
-            await rig.load(EngineState.READY, budget_bytes=budget)
+            await rig.load(EngineState.READY, most_mib=1)
             assert rig.lowered == []
 
     play(tmp_path, scene)
+
+
+def test_a_budget_that_is_lowered_while_the_model_runs_is_told_too(tmp_path: Path) -> None:
+    async def scene(rig: Rig) -> None:
+        await rig.load(EngineState.READY, most_mib=9000)
+        rig.settings.change("park.ram_mib", 10_000)
+        assert "9,000 MiB instead of 10,000 MiB" in rig.lowered[0]
+        rig.settings.change("park.ram_mib", 100)
+        assert rig.lowered == []
+
+    play(tmp_path, scene)
+
+
+def test_without_a_model_nothing_is_called_lowered(tmp_path: Path) -> None:
+    def scene(rig: Rig) -> None:
+        rig.settings.change("park.ram_mib", 10_000)
+
+    assert play(tmp_path, scene).lowered == []
 
 
 def test_trouble_with_the_disk_is_told_until_a_model_is_ready_without(tmp_path: Path) -> None:

@@ -128,8 +128,12 @@ def test_before_the_first_snapshot_the_event_has_the_reason() -> None:
     assert reason_sentence(reply(MessageStatus.WRITING), make_run("c"), OTHERS) == ""
 
 
+def test_one_that_has_come_back_has_no_reason_though_the_snapshot_is_older() -> None:
+    assert reason_sentence(reply(MessageStatus.WRITING), outside(RunState.PARKED), OTHERS) == ""
+
+
 def test_no_words_of_trouble_for_any_state_reason_or_wait() -> None:
-    waits: list[tuple[float, float | None] | None] = [None, (0.0, 0.0), (6.0, 10.0), (400.0, None)]
+    waits: list[tuple[float, float] | None] = [None, (0.0, 0.0), (0.0, 9.0), (6.0, 400.0)]
     for state, kind, expected in itertools.product(RunState, WaitKind, waits):
         wait = make_wait(kind, ahead=("m",), holders=HOLDERS)
         run = make_run("c", state, wait=wait, expected_wait_s=expected)

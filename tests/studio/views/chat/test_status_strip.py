@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,39 @@ def test_the_strip_keeps_its_height_when_a_reply_begins_and_ends(
             heights.add(strip.sizeHint().height())
             assert len(heights) == 1
             assert strip.isVisible()
+
+    play(story())
+
+
+def test_nothing_moves_when_a_reply_comes_back_from_a_park(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("Lisbon", "Children")) as stage:
+            _, parked = await two_chats(stage)
+            strip = stage.window.panes.active.strip
+            await until(lambda: strip.first_button.isVisible() and strip.height() > 40)
+            tall = strip.height()
+            stage.engine.restore(parked)
+            stage.engine.publish(make_run(parked), parks=PARKS)
+            await until(lambda: "Writing" in said(strip))
+            await asyncio.sleep(0)
+            assert strip.sizeHint().height() == tall
+            stage.engine.finish(parked)
+            await until(lambda: strip.height() < tall)
+
+    play(story())
+
+
+def test_the_button_stands_below_the_reason_in_a_narrow_pane(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("Lisbon", "Children")) as stage:
+            await two_chats(stage)
+            strip = stage.window.panes.active.strip
+            await until(strip.first_button.isVisible)
+            reason = next(one for one in strip.findChildren(QLabel) if "holds" in one.text())
+            await until(lambda: strip.first_button.x() > reason.x())
+            stage.window._navigation.show_beside(stage.chats.chats[1])
+            await until(lambda: strip.first_button.y() >= reason.geometry().bottom())
+            assert reason.width() > strip.width() * 0.9
 
     play(story())
 

@@ -132,7 +132,8 @@ def test_numbers_have_room_to_be_read(make_dialog: MakeDialog) -> None:
     dialog, _ = make_dialog()
     number = dialog.rows["park.ram_mib"].findChild(QSpinBox)
     field = number.findChild(QLineEdit)
-    assert field.width() > field.fontMetrics().horizontalAdvance("1,073,741,824") + 16
+    assert field.width() > field.fontMetrics().horizontalAdvance("1,073,741,824 MiB") + 16
+    assert number.text() == "8,192 MiB"
 
 
 def test_everything_has_a_name(make_dialog: MakeDialog) -> None:

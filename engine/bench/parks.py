@@ -1,0 +1,147 @@
+"""What a park and a restore take: in place, and by copy. The caller's thread calls torch.
+
+Parks are asked for by hand while somebody else goes on, so that all of it is the engine's own path: the plan, the copy,
+the memory given back.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from engine.api import LoadOptions
+from engine.bench.step_rig import StepRig, StepTime, open_rig
+from engine.bench.steps import settled_decodes
+from engine.core.config import PAGE_TOKENS
+from engine.core.types import SeqStatus, Sequence
+from engine.errors import ModelUnavailable
+from engine.formats.checkpoint import inspect_model
+from engine.runs import ParkNow, ResumeNext
+
+_MOST_TOKENS = 1500
+_USUAL_STEPS = 8
+_TOKENS_A_ROUND = 2 * (_USUAL_STEPS + 4)
+"""By so many tokens the sequence grows in a round, and a few more."""
+_COMPANION_TOKENS = 4 * PAGE_TOKENS
+"""Prompt and reply of who goes on meanwhile."""
+_MOST_STEPS = 1000
+_LEAST_S = 1e-7
+"""What a move takes that cannot be told from noise."""
+
+Seconds = Callable[[StepTime], float]
+
+
+@dataclass(frozen=True, slots=True)
+class MoveTime:
+    """One park or restore: seconds beside what the step takes without, and bytes that were copied."""
+
+    seconds: float
+    num_bytes: int
+
+    @property
+    def bytes_s(self) -> float:
+        return self.num_bytes / self.seconds
+
+
+@dataclass(frozen=True, slots=True)
+class ParkTimes:
+    """Of a sequence of so many tokens, each park and restore."""
+
+    num_tokens: int
+    token_bytes: int
+    parks: tuple[MoveTime, ...]
+    restores: tuple[MoveTime, ...]
+
+
+def time_parks_in_place(path: Path, options: LoadOptions, *, rounds: int) -> ParkTimes:
+    """How much longer the plan of a step takes that parks or restores. Raises as loading does."""
+    lengths = _lengths(path, rounds)
+    with open_rig(path, _options(options, lengths)) as rig:
+        return _time(rig, lengths, rounds, lambda step: step.plan_s)
+
+
+def time_parks_by_copy(path: Path, options: LoadOptions, *, rounds: int) -> ParkTimes:
+    """How much longer a step takes whose copy must land before it. Raises as loading does."""
+    lengths = _lengths(path, rounds)
+    options = replace(_options(options, lengths), test_preempt_copy=True)
+    with open_rig(path, options) as rig:
+        return _time(rig, lengths, rounds, lambda step: step.step_s - step.run_s)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lengths:
+    """Tokens of the sequence that is parked."""
+
+    prompt: int
+    reply: int
+
+
+def _lengths(path: Path, rounds: int) -> _Lengths:
+    window = inspect_model(path, path.stem).context_tokens
+    reply = rounds * _TOKENS_A_ROUND
+    prompt = min(_MOST_TOKENS, window - reply)
+    if prompt < PAGE_TOKENS:
+        raise ModelUnavailable(
+            f"the model's window has {window} tokens, too few to measure {rounds} parks"
+        )
+    return _Lengths(prompt, reply)
+
+
+def _options(options: LoadOptions, lengths: _Lengths) -> LoadOptions:
+    """A pool for the sequence and its companion and no more: whoever comes in meanwhile takes the pages it left."""
+    pool_tokens = lengths.prompt + lengths.reply + _COMPANION_TOKENS + PAGE_TOKENS
+    return replace(
+        options, pool_tokens=pool_tokens, parallel=3, preempt_ram_mib=-1, preempt_async=False
+    )
+
+
+def _time(rig: StepRig, lengths: _Lengths, rounds: int, seconds: Seconds) -> ParkTimes:
+    length, reply = lengths.prompt, lengths.reply
+    seq = rig.add(length, reply, seed=0)
+    parks: list[MoveTime] = []
+    restores: list[MoveTime] = []
+    for index in range(rounds):
+        companion = rig.add(PAGE_TOKENS, _COMPANION_TOKENS - PAGE_TOKENS, seed=1)
+        rig.read_prompts()
+        park = ParkNow(request_id=seq.request_id)
+        parks.append(_move(rig, park, _Way(seq, SeqStatus.PARKED), seconds))
+        _overwrite(rig, length + reply - 1, seed=index + 2)
+        resume = ResumeNext(request_id=seq.request_id)
+        restores.append(_move(rig, resume, _Way(seq, SeqStatus.RUNNING), seconds))
+        rig.end(companion)
+    return ParkTimes(length, rig.token_bytes, tuple(parks), tuple(restores))
+
+
+def _overwrite(rig: StepRig, num_tokens: int, *, seed: int) -> None:
+    """Let another prompt take the pages that came free, or a copied park would find its own in the pool again."""
+    other = rig.add(num_tokens, 1, seed=seed)
+    for _ in range(_MOST_STEPS):
+        rig.step()
+        if other.has_ended:
+            return
+    raise AssertionError("a prompt is never read")
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """Who goes where."""
+
+    seq: Sequence
+    until: SeqStatus
+
+
+def _move(rig: StepRig, command: ParkNow | ResumeNext, way: _Way, seconds: Seconds) -> MoveTime:
+    """Give the command and step until the sequence has arrived."""
+    usual_s = statistics.median(seconds(one) for one in settled_decodes(rig, _USUAL_STEPS))
+    rig.steer(command)
+    total, num_copied = 0.0, 0
+    for _ in range(_MOST_STEPS):
+        step = rig.step()
+        total += seconds(step) - usual_s
+        num_copied += step.num_copied
+        if way.seq.status is way.until:
+            num_bytes = num_copied * rig.page_bytes
+            return MoveTime(max(total, _LEAST_S), num_bytes)
+    raise AssertionError(f"{way.seq.request_id} is {way.seq.status}, and never {way.until}")

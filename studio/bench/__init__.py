@@ -1,0 +1,1 @@
+"""`layby bench`: what it measures from outside, on real servers, and how it reports all figures."""

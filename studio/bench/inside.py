@@ -1,0 +1,159 @@
+"""What is measured in this process: the machine's memory, steps, Python's share, parks; and the calibration of them.
+
+Loads torch: import it only where something is measured. The caller's thread calls torch.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable
+
+import psutil
+
+from engine.bench.calibrate import ParkCosts, fit_steps, make_calibration
+from engine.bench.figures import Figure, Goal
+from engine.bench.memory_wall import MemoryWall, measure_memory_wall
+from engine.bench.parks import MoveTime, ParkTimes, time_parks_by_copy, time_parks_in_place
+from engine.bench.planner import time_planner
+from engine.bench.step_rig import StepTime, open_rig
+from engine.bench.steps import (
+    StepPlan,
+    StepSurvey,
+    plan_for_window,
+    survey_options,
+    survey_steps,
+)
+from engine.sim.calibration import Calibration
+from studio.bench.plan import BenchPlan, Part
+from studio.bench.report import Section
+
+_THOROUGH = StepPlan()
+_QUICK = StepPlan(batches=(1, 2, 4), context_tokens=128, steps=10, prompts=2)
+_QUICK_WALL_BYTES = 1 << 27
+_GIGA = 1e9
+
+
+class InsideBench:
+    """Each part is measured once, when it is first needed."""
+
+    def __init__(self, plan: BenchPlan) -> None:
+        """Raises ValueError when the model's window is too short to measure steps."""
+        self._plan = plan
+        self._steps = plan_for_window(_QUICK if plan.is_quick else _THOROUGH, plan.window_tokens)
+        self._wall: MemoryWall | None = None
+        self._survey: StepSurvey | None = None
+        self._parks: tuple[ParkTimes, ParkTimes] | None = None
+
+    def machine(self) -> Section:
+        wall = self._measure_wall()
+        figures = (
+            Figure("memory, read", "GB/s", (wall.read_bytes_s / _GIGA,)),
+            Figure("memory, copied", "GB/s", (wall.copy_bytes_s / _GIGA,)),
+        )
+        return Section(Part.MACHINE, f"memory, {self._threads} threads, best of some", figures)
+
+    def steps(self) -> Section:
+        survey = self._measure_steps()
+        context = survey.context_tokens
+        one = survey.decodes[1]
+        figures = [Figure(f"prompt of {context}", "tokens/s", survey.prefill_tokens_s)]
+        figures += [
+            Figure(f"decode, {rows} at once", "tokens/s", survey.decode_tokens_s(rows))
+            for rows in survey.decodes
+        ]
+        outside = tuple(100 - 100 * step.run_s / step.step_s for step in one)
+        plans = tuple(100 * step.plan_s / step.step_s for step in one)
+        error = 100 * fit_steps(survey.all_steps).worst_error
+        figures += [
+            Figure("file read by decode, 1", "% of memory's best", self._wall_shares(survey)),
+            Figure("Python, decode, 1", "% of a step", outside, Goal(bound=5, is_least=False)),
+            Figure("of which scheduler", "% of a step", plans),
+            self._planner_share(one),
+            Figure("cost model, error at worst", "% of a step", (error,)),
+        ]
+        title = f"steps, {context} tokens of context, with sampling and text"
+        return Section(Part.STEPS, title, tuple(figures))
+
+    def parks(self) -> Section:
+        in_place, by_copy = self._measure_parks()
+        figures: list[Figure] = []
+        if not _has_copied(in_place):
+            figures += [
+                Figure("park in place", "us", tuple(m.seconds * 1e6 for m in in_place.parks)),
+                Figure("restore in place", "us", tuple(m.seconds * 1e6 for m in in_place.restores)),
+            ]
+        for name, moves in (("park", by_copy.parks), ("restore", by_copy.restores)):
+            speeds = _speeds(moves)
+            wall = self._measure_wall().copy_bytes_s
+            figures.append(Figure(f"{name} by copy", "GB/s", tuple(s / _GIGA for s in speeds)))
+            shares = tuple(100 * speed / wall for speed in speeds)
+            figures.append(Figure(f"{name} by copy", "% of memory's best", shares))
+        title = f"parks of {by_copy.num_tokens} tokens of {by_copy.token_bytes:,} bytes"
+        return Section(Part.PARKS, title, tuple(figures))
+
+    def calibration(self) -> Calibration:
+        """What the simulator needs, of steps and parks together."""
+        in_place, by_copy = self._measure_parks()
+        moves = (*in_place.parks, *in_place.restores)
+        costs = ParkCosts(
+            token_bytes=by_copy.token_bytes,
+            copy_out_bytes_s=statistics.median(_speeds(by_copy.parks)),
+            copy_in_bytes_s=statistics.median(_speeds(by_copy.restores)),
+            park_s=(
+                Calibration().park_s
+                if _has_copied(in_place)
+                else statistics.median(move.seconds for move in moves)
+            ),
+        )
+        return make_calibration(fit_steps(self._measure_steps().all_steps), costs)
+
+    # --- how
+
+    @property
+    def _threads(self) -> int:
+        return self._plan.options.threads or psutil.cpu_count(logical=False) or 1
+
+    def _measure_wall(self) -> MemoryWall:
+        if self._wall is None and self._plan.is_quick:
+            self._wall = measure_memory_wall(self._threads, tries=3, size=_QUICK_WALL_BYTES)
+        elif self._wall is None:
+            self._wall = measure_memory_wall(self._threads, tries=9)
+        return self._wall
+
+    def _measure_steps(self) -> StepSurvey:
+        if self._survey is None:
+            options = survey_options(self._plan.options, self._steps)
+            with open_rig(self._plan.model, options) as rig:
+                self._survey = survey_steps(rig, self._steps)
+        return self._survey
+
+    def _measure_parks(self) -> tuple[ParkTimes, ParkTimes]:
+        if self._parks is None:
+            rounds = 2 if self._plan.is_quick else 7
+            model, options = self._plan.model, self._plan.options
+            self._parks = (
+                time_parks_in_place(model, options, rounds=rounds),
+                time_parks_by_copy(model, options, rounds=rounds),
+            )
+        return self._parks
+
+    def _wall_shares(self, survey: StepSurvey) -> tuple[float, ...]:
+        """Bytes of the model's file that each step of one row read in a second, by the machine's best."""
+        size, wall = self._plan.model_bytes, self._measure_wall().read_bytes_s
+        return tuple(100 * size / step.step_s / wall for step in survey.decodes[1])
+
+    def _planner_share(self, steps: Iterable[StepTime]) -> Figure:
+        step_s = statistics.median(step.step_s for step in steps)
+        prices = time_planner(1, turns=5 if self._plan.is_quick else 40)
+        shares = tuple(100 * price / step_s for price in prices)
+        goal = Goal(bound=1, is_least=False)
+        return Figure("of which planner, nothing parked", "% of a step", shares, goal)
+
+
+def _has_copied(times: ParkTimes) -> bool:
+    return any(move.num_bytes for move in times.parks)
+
+
+def _speeds(moves: tuple[MoveTime, ...]) -> tuple[float, ...]:
+    """Bytes a second, without the first: it finds memory that was never touched."""
+    return tuple(move.bytes_s for move in moves[1:])

@@ -1,0 +1,222 @@
+"""What is measured on real servers, each a process of its own: starting, the three scenarios, gaps at parks.
+
+What is compared is measured by turns, pair by pair. Loads torch for the simulator's bound, which needs step times of
+this moment: import it only where something is measured.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field
+
+from engine.bench.bound import Load, bound_tokens_s
+from engine.bench.calibrate import ParkCosts, fit_steps, make_calibration
+from engine.bench.figures import Figure, Goal, ratios
+from engine.bench.step_rig import StepRig, open_rig
+from engine.bench.steps import StepPlan, plan_for_window, survey_options, survey_steps
+from engine.sim.calibration import Calibration
+from studio.bench.gaps import split_gaps
+from studio.bench.plan import BenchPlan, Part
+from studio.bench.report import Section
+from studio.bench.scenarios import Scenario, ScenarioRun, run_scenario
+from studio.bench.server_process import Server, layby_server, llama_server
+
+OnNews = Callable[[str], object]
+"""Hears what is being measured."""
+
+_OURS, _THEIRS = "layby", "llama-server"
+_BOUND_PLAN = StepPlan(batches=(1, 2, 3, 4), steps=25, prompts=2)
+_IDLE_S = 10.0
+_QUICK_IDLE_S = 1.0
+_MIB = 1 << 20
+
+
+def measure_start(plan: BenchPlan, on_news: OnNews) -> Section:
+    """From the command to the first token, memory once the model is loaded, and the cost of being idle."""
+    ready: list[float] = []
+    first: list[float] = []
+    resident: list[float] = []
+    idle: list[float] = []
+    for index in range(plan.rounds):
+        on_news(f"start {index + 1} of {plan.rounds}")
+        with layby_server(plan, plan.load.tight_pool_tokens) as server:
+            ready.append(time.perf_counter() - server.started_s)
+            resident.append(server.resident_bytes / _MIB)
+            run = _run(server, plan, Scenario.ONE_BY_ONE, seed=1000 + index, is_short=True)
+            first.append(run.replies[0].token_times_s[0] - server.started_s)
+            idle.append(100 * server.idle_share(_QUICK_IDLE_S if plan.is_quick else _IDLE_S))
+    return Section(
+        Part.START,
+        f"`layby serve`, a pool of {plan.load.tight_pool_tokens} tokens",
+        (
+            Figure("command to listening", "s", tuple(ready)),
+            Figure(f"command to first token of {plan.load.prompt_words}", "s", tuple(first)),
+            Figure("resident after loading", "MiB", tuple(resident)),
+            Figure(
+                "while nobody asks", "% of a core", tuple(idle), Goal(bound=0.5, is_least=False)
+            ),
+        ),
+    )
+
+
+def measure_gaps(plan: BenchPlan, on_news: OnNews) -> Section:
+    """Gaps of other chats at parks and restores, by the usual ones, in place and on the copying path in turn."""
+    found: dict[str, list[float]] = defaultdict(list)
+    with ExitStack() as stack:
+        pool = plan.load.tight_pool_tokens
+        servers = {
+            "in place": stack.enter_context(layby_server(plan, pool)),
+            "by copy": stack.enter_context(layby_server(plan, pool, "--test-preempt-copy")),
+        }
+        for index in range(plan.rounds):
+            for name, server in servers.items():
+                on_news(f"gaps, parks {name}, {index + 1} of {plan.rounds}")
+                run = _run(server, plan, Scenario.OVERFLOW, seed=2000 + index)
+                gaps = split_gaps(run.replies)
+                if gaps.at_moves_s and gaps.usual_s:
+                    found[name].append(gaps.ratio)
+    bounds = {"in place": 1.2, "by copy": 2.0}
+    figures = tuple(
+        Figure(
+            f"p99 gap at parks {name}, by the usual",
+            "",
+            tuple(found[name]),
+            Goal(bound=bound, is_least=False),
+        )
+        for name, bound in bounds.items()
+        if found[name]
+    )
+    return Section(Part.GAPS, "other chats while one is parked or restored", figures)
+
+
+@dataclass(slots=True)
+class _Runs:
+    """All runs, by server and scenario, in order of rounds; and the simulator's bound in each round."""
+
+    of: dict[tuple[str, Scenario], list[ScenarioRun]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    bounds: list[float] = field(default_factory=list)
+
+    def speeds(self, server: str, scenario: Scenario) -> list[float]:
+        return [run.useful_tokens_s for run in self.of[server, scenario]]
+
+
+def measure_scenarios(plan: BenchPlan, on_news: OnNews) -> Section:
+    """The scenarios by turns, beside the simulator's bound and, where one is given, beside a llama-server."""
+    runs = _Runs()
+    steps = plan_for_window(_BOUND_PLAN, plan.window_tokens)
+    with (
+        _servers(plan) as servers,
+        open_rig(plan.model, survey_options(plan.options, steps)) as rig,
+    ):
+        for index in range(plan.rounds):
+            for scenario in Scenario:
+                for name, by_scenario in servers.items():
+                    on_news(f"{name}, {scenario.value}, {index + 1} of {plan.rounds}")
+                    # Step times on both sides of the run: a machine's speed drifts.
+                    is_bounded = (name, scenario) == (_OURS, Scenario.OVERFLOW)
+                    fits = [_fit(rig, steps)] if is_bounded else []
+                    run = _run(by_scenario[scenario], plan, scenario, seed=index)
+                    runs.of[name, scenario].append(run)
+                    if is_bounded:
+                        fits.append(_fit(rig, steps))
+                        bounds = [_bound(plan, fit, run) for fit in fits]
+                        runs.bounds.append(statistics.mean(bounds))
+    load = plan.load
+    title = (
+        f"{load.num_chats} chats of {load.prompt_words} words and {load.reply_tokens} tokens, pools of "
+        f"{load.tight_pool_tokens} and {load.wide_pool_tokens}, over loopback"
+    )
+    return Section(Part.SCENARIOS, title, tuple(_scenario_figures(runs, list(servers))))
+
+
+def _run(
+    server: Server, plan: BenchPlan, scenario: Scenario, *, seed: int, is_short: bool = False
+) -> ScenarioRun:
+    load = plan.load.one_token() if is_short else plan.load
+    return run_scenario(server.url, load, scenario, seed=seed, api_key=plan.api_key)
+
+
+@contextmanager
+def _servers(plan: BenchPlan) -> Iterator[dict[str, dict[Scenario, Server]]]:
+    """By name and scenario. All run all the time; those not being measured are idle."""
+    starts: dict[str, Callable[[BenchPlan, int], AbstractContextManager[Server]]]
+    starts = {_OURS: layby_server}
+    if plan.llama_server is not None:
+        starts[_THEIRS] = llama_server
+    with ExitStack() as stack:
+        servers: dict[str, dict[Scenario, Server]] = {}
+        for name, start in starts.items():
+            sizes = {scenario.pool_tokens(plan.load) for scenario in Scenario}
+            by_size = {size: stack.enter_context(start(plan, size)) for size in sizes}
+            servers[name] = {one: by_size[one.pool_tokens(plan.load)] for one in Scenario}
+        yield servers
+
+
+def _fit(rig: StepRig, steps: StepPlan) -> Calibration:
+    """What steps take at this moment."""
+    parks = ParkCosts(
+        token_bytes=rig.token_bytes, copy_out_bytes_s=1.0, copy_in_bytes_s=1.0, park_s=1.0
+    )  # whatever parks cost: the bound makes them free
+    return make_calibration(fit_steps(survey_steps(rig, steps).all_steps), parks)
+
+
+def _bound(plan: BenchPlan, calibration: Calibration, run: ScenarioRun) -> float:
+    """What the simulator gives for the load of this run at these step times, with free parks."""
+    load = Load(
+        prompt_tokens=tuple(reply.prompt_tokens for reply in run.replies),
+        reply_tokens=plan.load.reply_tokens,
+        pool_tokens=plan.load.tight_pool_tokens,
+        step_tokens=plan.options.batch_tokens,
+        budget_bytes=max(plan.options.preempt_ram_mib, 1) * _MIB,
+    )
+    return bound_tokens_s(load, calibration)
+
+
+def _scenario_figures(runs: _Runs, names: list[str]) -> Iterator[Figure]:
+    for name in names:
+        for scenario in Scenario:
+            yield from _run_figures(f"{name}, {scenario.value}", runs.of[name, scenario])
+    yield Figure("simulator's bound for overflow", "tokens/s", tuple(runs.bounds))
+    overflow = runs.speeds(_OURS, Scenario.OVERFLOW)
+    yield Figure(
+        "overflow by the simulator's bound", "", ratios(overflow, runs.bounds), Goal(bound=0.95)
+    )
+    alone = runs.speeds(_OURS, Scenario.ONE_BY_ONE)
+    if all(alone):
+        yield Figure("overflow by one after another", "", ratios(overflow, alone), Goal(bound=1.15))
+    if _THEIRS in names:
+        yield from _comparison(runs)
+
+
+def _run_figures(name: str, runs: list[ScenarioRun]) -> Iterator[Figure]:
+    chats = len(runs[0].replies)
+    yield Figure(f"{name}: completed", f"of {chats}", tuple(run.completed for run in runs))
+    yield Figure(f"{name}: useful", "tokens/s", tuple(run.useful_tokens_s for run in runs))
+    first = [run.first_tokens_s for run in runs]
+    yield Figure(f"{name}: first token", "s", tuple(one for times in first for one in times))
+    for words, share in (("p50", 0.5), ("p99", 0.99), ("max", 1.0)):
+        yield Figure(f"{name}: gap {words}", "ms", tuple(run.gap_ms(share) for run in runs))
+    if any(run.parks for run in runs):
+        yield Figure(f"{name}: parks", "", tuple(run.parks for run in runs))
+
+
+def _comparison(runs: _Runs) -> Iterator[Figure]:
+    """Layby by the other; more is better throughout."""
+    for scenario in Scenario:
+        theirs = runs.speeds(_THEIRS, scenario)
+        if all(theirs):
+            speeds = ratios(runs.speeds(_OURS, scenario), theirs)
+            yield Figure(f"layby by {_THEIRS}, {scenario.value}: useful", "", speeds)
+    alone = [runs.of[name, Scenario.ONE_BY_ONE] for name in (_THEIRS, _OURS)]
+    gaps = ratios(*([run.gap_ms(0.5) for run in part] for part in alone))
+    yield Figure(f"layby by {_THEIRS}, decode of one", "", gaps)
+    for scenario in (Scenario.ONE_BY_ONE, Scenario.FITS):
+        parts = [runs.of[name, scenario] for name in (_THEIRS, _OURS)]
+        first = ratios(*([max(run.first_tokens_s) for run in part] for part in parts))
+        yield Figure(f"layby by {_THEIRS}, {scenario.value}: first token, last chat", "", first)

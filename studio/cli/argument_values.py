@@ -1,0 +1,67 @@
+"""Turns the texts of flags into values, with argparse's kind of error. Loads neither Qt nor torch."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+from studio.models.errors import SettingError
+from studio.models.setting_field import SettingField, SettingValue
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Turns a flag's text into the setting's value, with argparse's kind of error."""
+
+    entry: SettingField
+
+    def __call__(self, text: str) -> SettingValue:
+        try:
+            return self.entry.parse(text, source="the value")
+        except SettingError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Turns "a,b" or "all" into names that are allowed."""
+
+    allowed: tuple[str, ...]
+
+    def __call__(self, text: str) -> tuple[str, ...]:
+        if text == "all":
+            return self.allowed
+        names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+        for name in names:
+            if name not in self.allowed:
+                raise argparse.ArgumentTypeError(
+                    f"{name!r} is unknown; give all, or some of {', '.join(self.allowed)}"
+                )
+        return names
+
+
+def positive(text: str) -> int:
+    """A whole number from 1 on."""
+    if not (text.isascii() and text.isdecimal() and 1 <= int(text) <= 10_000):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 to 10000")
+    return int(text)
+
+
+def read_opponent(text: str) -> Path:
+    """The file of `llama-server=PATH`."""
+    name, _, path = text.partition("=")
+    if name != "llama-server" or not path:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no program to compare with; write llama-server=PATH"
+        )
+    if not Path(path).is_file():
+        raise argparse.ArgumentTypeError(f"there is no file {path}")
+    return Path(path)
+
+
+def metavar_of(entry: SettingField) -> str:
+    """What stands for a setting's value in the help."""
+    if entry.choices is not None:
+        return "|".join(str(choice.value) for choice in entry.choices)
+    return entry.name.upper()
