@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
@@ -57,7 +58,8 @@ def run_server(settings: SettingsService, paths: Paths) -> int:
         news: queue.SimpleQueue[ModelChanged | None] = queue.SimpleQueue()
         _on_signals(lambda: news.put(None))
         engine.subscribe(lambda events: _pass_on_model_events(events, news))
-        options = settings.settings.load_options()
+        # Programs' requests end with their connections: the folder is left to a window that may want it.
+        options = replace(settings.settings.load_options(), preempt_disk=None)
         started_s = time.monotonic()
         engine.control(LoadModel(path=path, name=library.name_of(path), options=options))
         if _wait_until_ready(news):

@@ -54,7 +54,7 @@ from engine.runtime.groups import Groups
 from engine.runtime.inbox import Inbox
 from engine.runtime.intake import Intake, Prepared
 from engine.runtime.live_request import LiveRequest
-from engine.runtime.loading import aborted_before_start
+from engine.runtime.loading import LoadCancelled, aborted_before_start, check_still_wanted
 from engine.runtime.messages import (
     Abort,
     CopyDone,
@@ -76,10 +76,6 @@ _REFRESH_S = 1.0
 """While somebody waits and nothing is computed, figures of the waits are renewed so often."""
 
 _LOG = logging.getLogger(__name__)
-
-
-class _LoadCancelled(Exception):
-    """Raised inside a load by its own progress callback."""
 
 
 class Engine:
@@ -359,7 +355,7 @@ class Engine:
 
         try:
             self._model = LoadedModel.load(command, self._on_load_progress, self._inbox.put)
-        except _LoadCancelled:
+        except LoadCancelled:
             self._state = EngineState.NO_MODEL
             return [ModelChanged(state=self._state, model=None)]
         except EngineError as error:
@@ -383,8 +379,7 @@ class Engine:
         ]
         events += aborted_before_start(self._inbox.pending, self._groups, self._clock())
         self._publish(events)
-        if any(isinstance(one, UnloadModel | LoadModel | Shutdown) for one in self._inbox.pending):
-            raise _LoadCancelled
+        check_still_wanted(self._inbox.pending)
 
     def _drop_model(self, error: EngineError, *, is_sound: bool = True) -> list[EngineEvent]:
         """Free the model; whoever it served is told `error`, or where it can be gone on with that it was put aside."""

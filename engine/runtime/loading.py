@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 
-from engine.api import EngineEvent, Finished, FinishReason
+from engine.api import EngineEvent, Finished, FinishReason, LoadModel, UnloadModel
 from engine.runtime.groups import Groups
 from engine.runtime.live_request import LiveRequest
-from engine.runtime.messages import Abort, Message, Submit
+from engine.runtime.messages import Abort, Message, Shutdown, Submit
+
+
+class LoadCancelled(Exception):
+    """Raised inside a load by its own progress callback."""
+
+
+def check_still_wanted(pending: Iterable[Message]) -> None:
+    """Raises LoadCancelled if a message that waits would end the load."""
+    if any(isinstance(one, UnloadModel | LoadModel | Shutdown) for one in pending):
+        raise LoadCancelled
 
 
 def aborted_before_start(

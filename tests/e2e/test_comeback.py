@@ -19,10 +19,14 @@ from fakes.serving import ROOT
 
 _T = TypeVar("_T")
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("served")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(600),  # three windows, each with a model of its own
+    pytest.mark.xdist_group("served"),
+]
 
 PROMPT = "Tell me a long story about a ship"
-PARK_AT_CHARS = 150
+PARK_AT_CHARS = 120
 ON_DISK_WITHIN_S = 60.0
 
 

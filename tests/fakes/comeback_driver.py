@@ -22,7 +22,7 @@ from studio.services.settings_service import SettingsService
 from studio.views.main_window import MainWindow
 from studio.views.ports import WindowServices
 
-REPLY_TOKENS = 160
+REPLY_TOKENS = 90
 
 
 def say(**facts: object) -> None:

@@ -6,6 +6,8 @@ import threading
 from pathlib import Path
 
 from engine.api import (
+    Command,
+    EngineEvent,
     EnginePort,
     Failed,
     Parked,
@@ -41,23 +43,29 @@ def files(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if not path.name.startswith(".layby"))
 
 
+def command_at(engine: EnginePort, at_token: int, *commands: Command, of: str = ID) -> None:
+    """Give commands once a request has that many tokens more: on the engine thread, before the next step."""
+    heard = 0
+
+    def listen(events: tuple[EngineEvent, ...]) -> None:
+        nonlocal heard
+        for event in events:
+            if isinstance(event, TokenDelta) and event.request_id == of and heard < at_token:
+                heard += len(event.token_ids)
+                if heard >= at_token:
+                    stop()
+                    for command in commands:
+                        engine.control(command)
+
+    stop = engine.subscribe(listen)
+
+
 def park(engine: EnginePort, request: Request, *, at_token: int = PARKED_AT) -> Ear:
     """Ask, and park by hand once that many tokens are there."""
     ear = Ear(engine)
-    heard = 0
-
-    def listen(events: tuple[object, ...]) -> None:
-        nonlocal heard
-        for event in events:
-            if isinstance(event, TokenDelta) and event.request_id == request.request_id:
-                heard += len(event.token_ids)
-                if heard == at_token:
-                    engine.control(ParkNow(request_id=request.request_id))
-
-    stop = engine.subscribe(listen)
+    command_at(engine, at_token, ParkNow(request_id=request.request_id), of=request.request_id)
     engine.submit(request)
     ear.wait_for(lambda event: isinstance(event, Parked), "the park")
-    stop()
     ear.close()
     return ear
 

@@ -128,7 +128,7 @@ def test_trouble_with_the_disk_is_told_until_a_model_is_ready_without(tmp_path: 
         await heard.wait()
         (notice,) = rig.notices.notices.notices
         assert (notice.code, notice.detail) == ("park_disk_failed", "the folder is full")
-        await rig.load(EngineState.READY, budget_bytes=8192 * MIB)
+        await rig.load(EngineState.READY, most_mib=8192)
         assert rig.notices.notices.notices == ()
 
     play(tmp_path, scene)

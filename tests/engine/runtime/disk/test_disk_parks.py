@@ -31,6 +31,7 @@ from fakes.disk_rig import (
     LONG,
     REPLY_TOKENS,
     comeback,
+    command_at,
     durable,
     files,
     park,
@@ -136,11 +137,11 @@ def test_a_running_request_is_kept_when_its_model_is_loaded_again(
     load(engine, model_path, **options)
     (alone,) = tokens_alone(engine, [durable()]).values()
     ear = Ear(engine)
+    command_at(engine, 40, UnloadModel())
     engine.submit(durable())
-    ear.wait_until(lambda: len(ear.tokens(ID)) > 40)
-    load(engine, model_path, **options)
     end = ear.wait_end(ID)
     ear.close()
+    load(engine, model_path, **options)
     assert isinstance(end, Failed)
     assert isinstance(end.error, Suspended)
     back = run_all(engine, [comeback()])
@@ -159,14 +160,15 @@ def test_requests_in_every_state_are_kept_and_all_go_on(
     alone = tokens_alone(engine, requests)
     load(engine, model_path, **options)
     ear = Ear(engine)
+    command_at(engine, 60, UnloadModel(), of="r0")
     for request in requests:
         engine.submit(request)
-    ear.wait_for(lambda event: isinstance(event, Parked) and event.place > 0)
-    engine.control(UnloadModel())
     ends = [ear.wait_end(request.request_id) for request in requests]
     ear.close()
     kept = [one for one in ends if isinstance(one, Failed) and isinstance(one.error, Suspended)]
-    assert len(kept) >= 4, "whoever is in line is kept; one may have finished"
+    assert len(kept) == len(requests)
+    assert any(isinstance(event, Parked) for event in ear.events)
+    assert not ear.tokens("r4"), "one has said nothing yet"
     load(engine, model_path, **options)
     back_ids = [end.request_id for end in kept]
     assert sorted(engine.snapshot().saved_ids) == back_ids
@@ -249,13 +251,13 @@ def test_suspending_keeps_a_running_request_and_forgetting_deletes_it(
     options = {"pool_tokens": LONG, "preempt_disk": tmp_path}
     load(engine, model_path, **options)
     ear = Ear(engine)
+    command_at(engine, 40, Suspend(request_id=ID))
     engine.submit(durable())
-    ear.wait_until(lambda: len(ear.tokens(ID)) > 40)
-    engine.control(Suspend(request_id=ID))
-    engine.abort(ID)  # what a client does that leaves its stream
     end = ear.wait_end(ID)
     assert isinstance(end, Failed)
     assert isinstance(end.error, Suspended)
+    engine.abort(ID)  # what a client does that leaves its stream
+    assert_nothing_is_held(engine)
     assert files(tmp_path) == [f"{ID}{SUFFIX}"]
     load(engine, model_path, **options)
     engine.control(ForgetSaved(request_ids=(ID, "unknown")))
@@ -325,9 +327,8 @@ def test_a_deletion_that_is_still_to_come_does_not_take_a_newer_file(
     park(engine, ask("other", is_durable=True), at_token=5)
     assert is_busy.wait(60)
     ear = Ear(engine)
+    command_at(engine, 3, Suspend(request_id=ID))
     engine.control(ResumeNext(request_id=ID))
-    ear.wait_until(lambda: len(ear.tokens(ID)) > 3)
-    engine.control(Suspend(request_id=ID))
     ear.wait_end(ID)
     ear.close()
     may_go_on.set()
