@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import queue
 import threading
 from typing import Protocol
 
 from engine.runtime.copies import Finish
+
+_LOG = logging.getLogger(__name__)
 
 
 class Tell(Protocol):
@@ -40,10 +43,8 @@ class CopyWorker:
             finish, tell = task
             try:
                 finish()
-            except (
-                MemoryError,
-                RuntimeError,
-            ):  # a device that fails fails the next step too, which says why
+            except Exception:  # noqa: BLE001 - whoever waits for this copy must hear of it
+                _LOG.exception("a copy of parked pages failed; the request is computed again")
                 tell(is_made=False)
             else:
                 tell(is_made=True)

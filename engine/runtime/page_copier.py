@@ -6,6 +6,7 @@ them, a `CopyWorker` ends them and tells.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
@@ -20,6 +21,8 @@ from engine.runtime.messages import CopyDone
 
 if TYPE_CHECKING:
     from engine.runtime.kv_arena import Pages
+
+_LOG = logging.getLogger(__name__)
 
 
 class PageCopier:
@@ -38,7 +41,7 @@ class PageCopier:
         return sum(buffer.memory.nbytes for buffer in self._buffers.values())
 
     def carry_out(self, order: PageCopy) -> bool:
-        """Make a copy that must land, or start another. False: it cannot be made for want of memory."""
+        """Make a copy that must land, or start another. False: it could not be made."""
         try:
             if order.way is CopyWay.OUT:
                 self._provide(order)
@@ -53,6 +56,9 @@ class PageCopier:
                 self._awaited += order.request_ids
                 self._tell(order.copy_id, is_made=True)
         except MemoryError:
+            return False
+        except Exception:  # noqa: BLE001 - a device's own errors too: one request's state, not everybody's end
+            _LOG.exception("a copy of parked pages failed; the request is computed again")
             return False
         return True
 

@@ -107,18 +107,30 @@ def test_slots_side_by_side_are_one_stretch() -> None:
     assert [s.buffer for s in found] == [buffers[1], buffers[1], buffers[2]]
 
 
-def test_memory_that_runs_out_on_the_way_is_told(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_memory(*_: object) -> None:
-        raise MemoryError
+TROUBLES = [
+    MemoryError("none left"),
+    RuntimeError("device-side assert"),
+    torch.OutOfMemoryError("0 bytes free"),
+    ValueError("a fault of our own"),
+]
+"""Whatever it is, one request's state is lost by it and nothing else."""
 
-    monkeypatch.setattr(rig.copies, "start", no_memory)
+
+@pytest.mark.parametrize("error", TROUBLES, ids=lambda error: type(error).__name__)
+def test_a_copy_that_fails_before_the_step_is_told(
+    error: Exception, rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(rig.copies, "start", fail)
     out = order(CopyWay.OUT, [0], [SavedPage(1, 0)], must_land=True)
     assert not rig.copier.carry_out(out)
-    monkeypatch.setattr(rig.copies, "start", lambda way, stretches: no_memory)
+    monkeypatch.setattr(rig.copies, "start", lambda way, stretches: fail)
     assert not rig.copier.carry_out(out)
 
 
-@pytest.mark.parametrize("error", [MemoryError("none left"), RuntimeError("device-side assert")])
+@pytest.mark.parametrize("error", TROUBLES, ids=lambda error: type(error).__name__)
 def test_a_copy_that_fails_beside_the_steps_is_told(
     error: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
