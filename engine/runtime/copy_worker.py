@@ -10,6 +10,7 @@ from typing import Protocol
 from engine.runtime.copies import Finish
 
 _LOG = logging.getLogger(__name__)
+COPY_FAILED = "pages of a parked request could not be copied: %r"
 
 
 class Tell(Protocol):
@@ -43,8 +44,8 @@ class CopyWorker:
             finish, tell = task
             try:
                 finish()
-            except Exception:  # noqa: BLE001 - whoever waits for this copy must hear of it
-                _LOG.exception("a copy of parked pages failed; the request is computed again")
+            except Exception as error:  # noqa: BLE001 - whoever waits for this copy must hear of it
+                _LOG.warning(COPY_FAILED, error)
                 tell(is_made=False)
             else:
                 tell(is_made=True)

@@ -15,7 +15,7 @@ import numpy as np
 
 from engine.core.parked import CopyWay, PageCopy, SavedPage
 from engine.runtime.copies import Copies, HostBuffer, stretches_of
-from engine.runtime.copy_worker import CopyWorker
+from engine.runtime.copy_worker import COPY_FAILED, CopyWorker
 from engine.runtime.host_copies import HostCopies
 from engine.runtime.messages import CopyDone
 
@@ -55,10 +55,8 @@ class PageCopier:
                 finish()
                 self._awaited += order.request_ids
                 self._tell(order.copy_id, is_made=True)
-        except MemoryError:
-            return False
-        except Exception:  # noqa: BLE001 - a device's own errors too: one request's state, not everybody's end
-            _LOG.exception("a copy of parked pages failed; the request is computed again")
+        except Exception as error:  # noqa: BLE001 - a device's own errors too: one request's state, not everybody's end
+            _LOG.warning(COPY_FAILED, error)
             return False
         return True
 

@@ -118,7 +118,10 @@ TROUBLES = [
 
 @pytest.mark.parametrize("error", TROUBLES, ids=lambda error: type(error).__name__)
 def test_a_copy_that_fails_before_the_step_is_told(
-    error: Exception, rig: Rig, monkeypatch: pytest.MonkeyPatch
+    error: Exception,
+    rig: Rig,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     def fail(*_: object) -> None:
         raise error
@@ -128,11 +131,12 @@ def test_a_copy_that_fails_before_the_step_is_told(
     assert not rig.copier.carry_out(out)
     monkeypatch.setattr(rig.copies, "start", lambda way, stretches: fail)
     assert not rig.copier.carry_out(out)
+    assert [record.args for record in caplog.records] == [(error,)] * 2
 
 
 @pytest.mark.parametrize("error", TROUBLES, ids=lambda error: type(error).__name__)
 def test_a_copy_that_fails_beside_the_steps_is_told(
-    error: Exception, monkeypatch: pytest.MonkeyPatch
+    error: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail() -> None:
         raise error
@@ -141,18 +145,7 @@ def test_a_copy_that_fails_beside_the_steps_is_told(
     monkeypatch.setattr(rig.copies, "start", lambda way, stretches: fail)
     assert rig.copier.carry_out(order(CopyWay.OUT, [0], [SavedPage(1, 0)], must_land=False))
     assert not rig.done.get(timeout=60).is_made
-    rig.copier.close()
-
-
-def test_a_device_out_of_memory_is_no_more_than_a_copy_not_made(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def no_memory(*_: object) -> None:
-        raise torch.OutOfMemoryError("0 bytes free")
-
-    rig = Rig(WAYS["beside a device's steps"])
-    monkeypatch.setattr(FakeLane, "issue", no_memory)
-    assert not rig.copier.carry_out(order(CopyWay.OUT, [0], [SavedPage(1, 0)], must_land=True))
+    assert [record.args for record in caplog.records] == [(error,)]
     rig.copier.close()
 
 

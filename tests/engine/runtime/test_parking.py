@@ -168,6 +168,7 @@ def test_a_host_without_memory_for_a_state_makes_it_be_computed_again(
     model_path: Path,
     alone: dict[str, list[int]],
     monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     def no_memory(*_: object) -> None:
         raise MemoryError
@@ -178,6 +179,7 @@ def test_a_host_without_memory_for_a_state_makes_it_be_computed_again(
     assert_all_as_alone(ear, alone)
     assert engine.snapshot().parks.num_recomputes == engine.snapshot().parks.num_parks > 0
     assert_nothing_is_held(engine)
+    assert "could not be copied" in caplog.text
 
 
 @pytest.mark.parametrize("is_async", [True, False])
@@ -186,6 +188,7 @@ def test_a_restore_that_fails_is_tried_again_shortly(
     model_path: Path,
     alone: dict[str, list[int]],
     monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
     *,
     is_async: bool,
 ) -> None:
@@ -203,6 +206,7 @@ def test_a_restore_that_fails_is_tried_again_shortly(
     assert next(tries) > 1
     assert_all_as_alone(ear, alone)
     assert_nothing_is_held(engine)
+    assert len(caplog.records) == 1
 
 
 @pytest.mark.parametrize("every", [0, 8])
