@@ -60,6 +60,18 @@ def command_at(engine: EnginePort, at_token: int, *commands: Command, of: str = 
     stop = engine.subscribe(listen)
 
 
+def command_at_park(engine: EnginePort, *commands: Command) -> None:
+    """Give commands once anybody has been parked: on the engine thread, before the next step."""
+
+    def listen(events: tuple[EngineEvent, ...]) -> None:
+        if any(isinstance(event, Parked) for event in events):
+            stop()
+            for command in commands:
+                engine.control(command)
+
+    stop = engine.subscribe(listen)
+
+
 def park(engine: EnginePort, request: Request, *, at_token: int = PARKED_AT) -> Ear:
     """Ask, and park by hand once that many tokens are there."""
     ear = Ear(engine)
