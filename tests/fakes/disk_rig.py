@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
 
 from engine.api import (
@@ -98,7 +99,9 @@ def resumed(ear: Ear) -> Resumed:
 
 
 def settled_without_files(engine: Engine, folder: Path) -> bool:
-    for _ in range(1000):
+    """Whether no file is left in the end, however long the thread that writes takes to hear of it."""
+    deadline_s = time.monotonic() + 60
+    while time.monotonic() < deadline_s:
         settled(engine)
         if not files(folder):
             return True
