@@ -1,7 +1,9 @@
-"""A lane beside the steps as a device has it, on the CPU: what is issued happens when its fence is awaited."""
+"""A lane beside the steps as a device has it, on the CPU: what is issued happens when a fence is awaited, in order."""
 
 from __future__ import annotations
 
+import threading
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -9,14 +11,15 @@ import numpy as np
 import torch
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class FakeFence:
-    """Work that has been issued and has yet to happen."""
+    """Work that has been issued, and stands in the lane's queue until it has happened."""
 
     work: Callable[[], None]
+    lane: FakeLane
 
     def synchronize(self) -> None:
-        self.work()
+        self.lane.work_off(self)
 
 
 @dataclass(slots=True)
@@ -27,6 +30,9 @@ class FakeLane:
     pins: int = 0
     pinned: set[int] = field(default_factory=set)
     """Addresses."""
+    queue: deque[FakeFence] = field(default_factory=deque)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    """Two threads await fences; a device does one thing at a time all the same."""
 
     def pin(self, memory: np.ndarray) -> bool:
         address = memory.ctypes.data
@@ -44,4 +50,13 @@ class FakeLane:
         return torch.from_numpy(values)
 
     def issue(self, work: Callable[[], None]) -> FakeFence:
-        return FakeFence(work)
+        fence = FakeFence(work, self)
+        with self.lock:
+            self.queue.append(fence)
+        return fence
+
+    def work_off(self, fence: FakeFence) -> None:
+        """Do all that was issued up to `fence`."""
+        with self.lock:
+            while fence in self.queue:
+                self.queue.popleft().work()
