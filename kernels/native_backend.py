@@ -21,6 +21,7 @@ from kernels.api import Program, StepInputs
 from kernels.cpu.declarations import StepStruct
 from kernels.cpu.library import NativeError, NativeLibrary, ThreadTeam
 from kernels.kv_layout import KvPool, KvType, PageLayout, page_layout
+from kernels.likeliest import Likeliest, LikeliestRows
 from kernels.native_build import NativeWeights, ProgramBuilder, operand_kinds
 from kernels.weight_store import WeightStore
 
@@ -43,6 +44,9 @@ class NativeProgram:
         self._weights: NativeWeights | None = None
         self._native = 0
         self._logits = np.empty((0, 0), np.float32)
+        self._likeliest = LikeliestRows(0)
+        self._finds = False
+        """Whether the latest run has found the likeliest."""
         self._phase_names: list[str] = []
 
     def build(self, program: Program, source: WeightStore, limits: StepLimits) -> None:
@@ -56,6 +60,9 @@ class NativeProgram:
         kinds = operand_kinds(program, source, self._library)
         self._phase_names = builder.add(program, self._pool, kinds)
         self._logits = builder.rows(program.logits, limits.outputs)
+        self._likeliest = LikeliestRows(limits.outputs)
+        builder.add_likeliest(program.logits, self._likeliest)
+        self._phase_names.append("likeliest")
 
     @property
     def weight_bytes(self) -> int:
@@ -70,33 +77,29 @@ class NativeProgram:
         """
         if not (self._native and self.team.handle):
             raise NativeError("the program or its team of threads is closed")
-        tables = inputs.page_tables
-        stride = max(map(len, tables), default=0)
-        flat = array("i")
-        for table in tables:
-            flat.extend(table)
-            flat.extend([-1] * (stride - len(table)))
-        arrays = [
-            array("i", numbers)
-            for numbers in (inputs.token_ids, inputs.positions, inputs.sequences)
-        ] + [flat, array("i", inputs.outputs)]
         if not len(inputs.token_ids) == len(inputs.positions) == len(inputs.sequences):
             raise ValueError(
                 f"{len(inputs.token_ids)} tokens, {len(inputs.positions)} positions and "
                 f"{len(inputs.sequences)} sequences: a step has one of each a row"
             )
-        step = StepStruct(
-            len(inputs.token_ids),
-            len(inputs.outputs),
-            len(tables),
-            stride,
-            *(numbers.buffer_info()[0] for numbers in arrays),
-        )
+        if len(inputs.likeliest) not in (0, len(inputs.outputs)):
+            raise ValueError(
+                f"{len(inputs.likeliest)} numbers of likeliest tokens for {len(inputs.outputs)} outputs"
+            )
+        step, _arrays = _step_of(inputs)
         functions = self._library.functions
         self._library.check(
             functions.layby_program_run(self._native, self.team.handle, ctypes.byref(step))
         )
+        self._finds = bool(inputs.likeliest)
         return self._logits[: len(inputs.outputs)]
+
+    def likeliest(self, output: int) -> Likeliest | None:
+        """The likeliest tokens of a row of the latest logits; see `StepInputs.likeliest`.
+
+        None where none were wanted, or one of its logits is NaN or +inf.
+        """
+        return self._likeliest.of(output) if self._finds else None
 
     def profile(self, run: Callable[[], object]) -> list[tuple[str, float]]:
         """Name and seconds of each phase of the last step that `run` runs."""
@@ -156,3 +159,27 @@ class NativeBackend:
     def close(self) -> None:
         """Stop the threads. Idempotent."""
         self.team.close()
+
+
+def _step_of(inputs: StepInputs) -> tuple[StepStruct, list[array[int]]]:
+    """A step as the kernels take it, and the memory that it points to."""
+    tables = inputs.page_tables
+    stride = max(map(len, tables), default=0)
+    flat = array("i")
+    for table in tables:
+        flat.extend(table)
+        flat.extend([-1] * (stride - len(table)))
+    token_ids = array("i", inputs.token_ids)
+    outputs = array("i", inputs.outputs)
+    arrays = [
+        token_ids,
+        array("i", inputs.positions),
+        array("i", inputs.sequences),
+        flat,
+        outputs,
+        array("i", inputs.likeliest),
+    ]
+    addresses = [numbers.buffer_info()[0] for numbers in arrays]
+    if not inputs.likeliest:
+        addresses[-1] = 0
+    return StepStruct(len(token_ids), len(outputs), len(tables), stride, *addresses), arrays
