@@ -27,6 +27,7 @@ from engine.runtime.loaded_model import LoadedModel
 from engine.runtime.rate_meter import RateMeter
 from engine.runtime.stepper import Stepper
 from kernels.api import StepInputs
+from kernels.likeliest import Likeliest
 
 _MOST_STEPS = 100_000
 
@@ -68,6 +69,9 @@ class _WatchedCompute:
         logits = self._inner.run(inputs)
         self.run_s = time.perf_counter() - start
         return logits
+
+    def likeliest(self, output: int) -> Likeliest | None:
+        return self._inner.likeliest(output)
 
     def set_threads(self, threads: int) -> None:
         self._inner.set_threads(threads)

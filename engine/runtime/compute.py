@@ -17,6 +17,7 @@ from engine.formats.base import Checkpoint
 from engine.models.spec import ModelSpec
 from engine.models.weight_map import WeightSource
 from kernels.api import Program, StepInputs
+from kernels.likeliest import Likeliest
 
 if TYPE_CHECKING:
     from engine.runtime.kv_arena import Pages
@@ -61,6 +62,9 @@ class Compute(Protocol):
 
     def run(self, inputs: StepInputs) -> np.ndarray:
         """Logits [outputs, vocabulary], float32 on the host, valid until the next call. RuntimeError on failure."""
+
+    def likeliest(self, output: int) -> Likeliest | None:
+        """The likeliest tokens of a row of the latest logits, as `StepInputs.likeliest` asked; None: not found."""
 
     def set_threads(self, threads: int) -> None:
         """Change how many threads compute a step, between two steps; no bit of any result depends on it."""
