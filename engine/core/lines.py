@@ -23,6 +23,8 @@ class Lines:
         self._lines: dict[SeqStatus, list[Sequence]] = {
             status: [] for status in SeqStatus if status is not SeqStatus.FINISHED
         }
+        self.running = self._lines[SeqStatus.RUNNING]
+        """The line of those who take part in steps."""
         self._preferred: dict[Sequence, None] = {}
         """Those called by hand or made room for: in the line of their class others may stand before them."""
         self._num_calls = 0
@@ -35,6 +37,10 @@ class Lines:
     def live(self) -> tuple[Sequence, ...]:
         """Every sequence that has not ended, in order of `add`."""
         return tuple(self._by_id.values())
+
+    @property
+    def num_live(self) -> int:
+        return len(self._by_id)
 
     @property
     def is_empty(self) -> bool:

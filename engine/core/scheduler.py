@@ -12,7 +12,7 @@ from collections.abc import Sequence as Seq
 
 from engine.core.admission import Admission
 from engine.core.budget import StepBudget
-from engine.core.config import SchedulerConfig
+from engine.core.config import Knobs, SchedulerConfig
 from engine.core.entrance import Entrance
 from engine.core.explain import Explainer
 from engine.core.kv_pool import KVPool
@@ -20,6 +20,7 @@ from engine.core.parked import Fate, ParkedState, Released
 from engine.core.parking import Parking
 from engine.core.patience import Patience
 from engine.core.pressure import Needs, Pressure
+from engine.core.steady import steady_rows
 from engine.core.steering import Steering
 from engine.core.stop import finish_reason, shift_context
 from engine.core.types import (
@@ -50,6 +51,7 @@ class Scheduler:
         self._pressure = Pressure(self._yard, self._parking)
         self._steering = Steering(self._yard, self._parking)
         self._patience = Patience(self._yard, self._parking)
+        self._has_knobs = config.knobs != Knobs()
 
     # --- what is there
 
@@ -185,6 +187,8 @@ class Scheduler:
 
         Without rows nobody is alive, or all who are wait for a copy, a moment or a command.
         """
+        if (steady := self.schedule_steady(now_s)) is not None:
+            return steady
         yard = self._yard
         yard.step += 1
         most = self.config.step_tokens
@@ -196,6 +200,16 @@ class Scheduler:
             self._entrance.let_in()
         self._park_on_demand()
         return self._build(*self._pressure.make_room())
+
+    def schedule_steady(self, now_s: float) -> StepBatch | None:
+        """The next step as `schedule` would settle it, if that is seen at a glance; None, and nothing changed, if not."""
+        yard = self._yard
+        rows = steady_rows(yard) if not self._has_knobs else None
+        if rows is None:
+            return None
+        yard.now_s = now_s
+        yard.step += 1
+        return StepBatch(step=yard.step, rows=rows, is_steady=True)
 
     def last_resort(self, batch: StepBatch, now_s: float) -> StepBatch:
         """The step of `batch` found no memory after all, its copies being made: plan it anew with less.

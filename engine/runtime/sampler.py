@@ -67,14 +67,10 @@ class Sampler:
         self._dry = DryPenalty(params, token_bytes)
         self._keeps_logits = not params.logit_bias and has_no_penalties(params) and self._dry.is_off
         """Whether no stage before the filters is on."""
-
-    @property
-    def num_likeliest(self) -> int:
+        first = 1 if params.temperature == 0.0 else params.top_k
+        does = self._keeps_logits and first <= MOST_LIKELIEST
+        self.num_likeliest = first if does else 0
         """How many of the likeliest tokens of a row it can do with; 0: it needs the whole row."""
-        if not self._keeps_logits:
-            return 0
-        count = 1 if self._params.temperature == 0.0 else self._params.top_k
-        return count if count <= MOST_LIKELIEST else 0
 
     def sample(
         self,

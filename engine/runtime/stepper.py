@@ -16,7 +16,7 @@ from engine.api import (
     TokenDelta,
 )
 from engine.core.pace import StepPace
-from engine.core.types import Sequence, SeqUpdate, StepBatch, StepRow
+from engine.core.types import Sequence, SeqUpdate, StepBatch
 from engine.errors import DeviceFailure, EngineError
 from engine.runtime.live_request import Generation, LiveRequest, token_logprobs
 from engine.runtime.loaded_model import LoadedModel
@@ -93,14 +93,16 @@ class Stepper:
         if batch.is_empty:
             self._rest(batch, has_moved=bool(events))
             return events
-        began_s = self._clock()
+        began_s, asked = self._clock(), batch.sampling_rows
+        generations = [self._generation(row.seq) for row in asked]
+        wanted = [one.sampler.num_likeliest for one in generations]
         try:
-            logits = self._model.runner.execute(batch.rows)
+            logits = self._model.runner.execute(batch.rows, wanted)
         except Exception as error:  # noqa: BLE001 - the loop must outlive any kernel
             return events + self._fail_batch(batch, error)
         choices = {
-            row.seq.request_id: self._choose(row, logits[index])
-            for index, row in enumerate(batch.sampling_rows)
+            one.seq.request_id: self._choose(one, logits, place)
+            for place, one in enumerate(generations)
         }
         token_ids = [
             _NO_TOKEN if isinstance(one, EngineError) else one.token_id for one in choices.values()
@@ -123,6 +125,8 @@ class Stepper:
 
     def _plan(self) -> tuple[StepBatch, list[EngineEvent]]:
         """A batch whose copies are made and whose pages have memory behind them, and what moved for it."""
+        if (steady := self._scheduler.schedule_steady(self._clock())) is not None:
+            return steady, []
         num_replies = self._scheduler.num_replies
         has_prompts = len(self._live) > num_replies
         most = self._pace.beside_replies(num_replies) if has_prompts else None
@@ -159,11 +163,18 @@ class Stepper:
 
     # --- the result
 
-    def _choose(self, row: StepRow, logits: np.ndarray) -> SampledToken | EngineError:
+    def _choose(
+        self, generation: Generation, logits: np.ndarray, place: int
+    ) -> SampledToken | EngineError:
         """The next token of one row, or why there is none; a bad request must not end its neighbours."""
-        sampler = self._generation(row.seq).sampler
+        seq = generation.seq
         try:
-            return sampler.sample(logits, row.seq.token_ids, forgotten=row.seq.num_discarded)
+            return generation.sampler.sample(
+                logits[place],
+                seq.token_ids,
+                forgotten=seq.num_discarded,
+                likeliest=self._model.runner.likeliest(place),
+            )
         except EngineError as error:
             return error
         except Exception as error:  # noqa: BLE001 - one row's trouble is its own
