@@ -277,8 +277,8 @@ class StepInputs:
     """What changes from step to step; plain integers, row by row.
 
     Row r is token `token_ids[r]` at `positions[r]` of sequence `sequences[r]` (an index into `page_tables`); rows of
-    one sequence stand together, positions ascending. `outputs` are the rows whose logits are wanted; `likeliest` says how
-    many of the likeliest tokens are wanted of each, 0 for none. A back end may find none.
+    one sequence stand together, positions ascending. `outputs` are the rows whose logits are wanted; `likeliest` says
+    how many of the likeliest tokens are wanted of each, 0 for none. A back end may find none.
     """
 
     token_ids: list[int]

@@ -86,7 +86,7 @@ class NativeProgram:
             raise ValueError(
                 f"{len(inputs.likeliest)} numbers of likeliest tokens for {len(inputs.outputs)} outputs"
             )
-        step, _arrays = _step_of(inputs)
+        step, _numbers = _step_of(inputs)
         functions = self._library.functions
         self._library.check(
             functions.layby_program_run(self._native, self.team.handle, ctypes.byref(step))
@@ -161,25 +161,32 @@ class NativeBackend:
         self.team.close()
 
 
-def _step_of(inputs: StepInputs) -> tuple[StepStruct, list[array[int]]]:
+def _step_of(inputs: StepInputs) -> tuple[StepStruct, array[int]]:
     """A step as the kernels take it, and the memory that it points to."""
-    tables = inputs.page_tables
+    rows, outputs, tables = len(inputs.token_ids), len(inputs.outputs), inputs.page_tables
+    numbers = array("i", inputs.token_ids)
+    numbers.extend(inputs.positions)
+    numbers.extend(inputs.sequences)
+    numbers.extend(inputs.outputs)
+    numbers.extend(inputs.likeliest)
     stride = max(map(len, tables), default=0)
-    flat = array("i")
     for table in tables:
-        flat.extend(table)
-        flat.extend([-1] * (stride - len(table)))
-    token_ids = array("i", inputs.token_ids)
-    outputs = array("i", inputs.outputs)
-    arrays = [
-        token_ids,
-        array("i", inputs.positions),
-        array("i", inputs.sequences),
-        flat,
+        numbers.extend(table)
+        numbers.extend([-1] * (stride - len(table)))
+    begin, size = numbers.buffer_info()[0], numbers.itemsize
+    output_rows = begin + 3 * rows * size
+    likeliest = output_rows + outputs * size
+    pages = likeliest + len(inputs.likeliest) * size
+    step = StepStruct(
+        rows,
         outputs,
-        array("i", inputs.likeliest),
-    ]
-    addresses = [numbers.buffer_info()[0] for numbers in arrays]
-    if not inputs.likeliest:
-        addresses[-1] = 0
-    return StepStruct(len(token_ids), len(outputs), len(tables), stride, *addresses), arrays
+        len(tables),
+        stride,
+        begin,
+        begin + rows * size,
+        begin + 2 * rows * size,
+        pages,
+        output_rows,
+        likeliest if inputs.likeliest else None,
+    )
+    return step, numbers

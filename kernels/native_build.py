@@ -157,7 +157,7 @@ class ProgramBuilder:
         return np.ctypeslib.as_array(floats, (count, stride.value))[:, : buffer.width]
 
     def add_likeliest(self, logits: Buffer, rows: LikeliestRows) -> None:
-        """Find the likeliest of each row of a value and put them into `rows`, which must live as long as the program."""
+        """Find the likeliest of each row of a value and put them into `rows`, which live as long as the program."""
         self._call("likeliest", self._slot(logits), ctypes.byref(rows.struct()))
 
     def _call(self, what: str, *arguments: object) -> int:

@@ -90,6 +90,11 @@ class Scheduler:
         """Out because of a park: parked, on the way out or on the way back."""
         return sum(len(self._yard.lines[status]) for status in IS_OUT)
 
+    @property
+    def has_outside(self) -> bool:
+        """Whether anybody is parked or waits."""
+        return self._yard.lines.has_outside
+
     def line(self, status: SeqStatus) -> tuple[Sequence, ...]:
         """All sequences of a status but FINISHED, by priority and arrival."""
         return tuple(self._yard.lines[status])
@@ -202,7 +207,7 @@ class Scheduler:
         return self._build(*self._pressure.make_room())
 
     def schedule_steady(self, now_s: float) -> StepBatch | None:
-        """The next step as `schedule` would settle it, if that is seen at a glance; None, and nothing changed, if not."""
+        """The next step as `schedule` would settle it; None, and nothing changed, if that is not seen at a glance."""
         yard = self._yard
         rows = steady_rows(yard) if not self._has_knobs else None
         if rows is None:
@@ -231,7 +236,10 @@ class Scheduler:
         num_sampling = len(batch.sampling_rows)
         if len(token_ids) != num_sampling:
             raise ValueError(f"{len(token_ids)} tokens for {num_sampling} sampling rows")
-        self._settle(now_s)
+        if batch.is_steady:
+            self._yard.now_s = now_s
+        else:
+            self._settle(now_s)
         sampled = iter(token_ids)
         updates = []
         for row in batch.rows:
@@ -333,7 +341,7 @@ class Scheduler:
 
     def _advance(self, row: StepRow, token_id: int | None, now_s: float) -> SeqUpdate:
         """Enter one row's result: publish the pages it filled, append its token, end it if that was all."""
-        seq, pool = row.seq, self.pool
+        seq, pool = row.seq, self._yard.pool
         size = pool.page_tokens
         seq.num_computed = row.start + row.count
         while seq.num_published < seq.num_computed // size:

@@ -12,7 +12,7 @@ from engine.core.yard import Yard
 
 
 def steady_rows(yard: Yard) -> tuple[StepRow, ...] | None:
-    """The rows of a step before which nothing is to be decided, moved, taken or given back; None where something may be.
+    """The rows of a step for which nothing is to be decided, moved, taken or given back; None where something may be.
 
     A whole plan without knobs would come to the same rows and change nothing else.
     """

@@ -128,7 +128,7 @@ class Engine:
         while not self._stopping:
             try:
                 events = self._handle_messages()
-                if self._wait_s() <= 0 and self._stepper is not None:
+                if self._stepper is not None and self._stepper.wait_s() <= 0:
                     events += self._stepper.step()
                 if (disk := self._disk) is not None:
                     disk.keep_up(self._live)

@@ -121,7 +121,8 @@ class ModelRunner:
         """Compute one step; keys and values of its tokens are in the pool afterwards.
 
         Returns the logits [rows that sample, vocabulary], float32 on the host, in the order of `rows`; valid until the
-        next call. `likeliest`: how many of the likeliest tokens of each are wanted too. Raises DeviceFailure when a kernel fails, ModelUnavailable after `close`.
+        next call. `likeliest`: how many of the likeliest tokens of each are wanted too. Raises DeviceFailure when a
+        kernel fails, ModelUnavailable after `close`.
         """
         if self._compute is None:
             raise ModelUnavailable("the model was unloaded")

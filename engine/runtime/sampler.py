@@ -127,14 +127,14 @@ class Sampler:
     def _choose_among(self, found: Likeliest, position: int) -> int:
         """What the whole row would give: all that the first filter keeps is there."""
         if self._params.temperature == 0.0:
-            return int(found.ids[found.ranking[0]])
+            return found.ids[found.ranking[0]]
         places = surviving_places(found, self._params)
         if len(places) == 1:
-            return int(found.ids[places[0]])
-        logits: list[float] = found.logits[places].tolist()
+            return found.ids[places[0]]
+        logits = [found.logits[place] for place in places]
         peak, temperature = max(logits), self._params.temperature
-        weights = np.exp(np.array([(logit - peak) / temperature for logit in logits]))
-        return int(found.ids[places[pick(weights, uniform(self._seed, position))]])
+        weights = np.exp([(logit - peak) / temperature for logit in logits])
+        return found.ids[places[pick(weights, uniform(self._seed, position))]]
 
     def _draw(self, row: NDArray[np.floating], position: int) -> int:
         ids = surviving_tokens(row, self._params)

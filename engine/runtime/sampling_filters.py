@@ -48,13 +48,14 @@ def surviving_places(found: Likeliest, params: SamplingParams) -> list[int]:
     The same numbers in the same order, so the same to the last bit; few enough for plain loops.
     """
     if params.typical_p < 1.0:
-        places = keep_typical(found.logits, params.typical_p)
-        kept = keep_likely(found.logits[places], top_p=params.top_p, min_p=params.min_p)
+        logits = np.array(found.logits)
+        places = keep_typical(logits, params.typical_p)
+        kept = keep_likely(logits[places], top_p=params.top_p, min_p=params.min_p)
         return [int(place) for place in places[kept]]
     if params.top_p >= 1.0 and params.min_p <= 0.0:
-        return list(range(found.ids.size))
-    ranking: list[int] = found.ranking.tolist()
-    exponentials = np.exp(found.logits - found.logits[ranking[0]])
+        return list(range(len(found.ids)))
+    ranking = found.ranking.tolist()
+    exponentials = np.exp(np.array(found.logits) - found.logits[ranking[0]])
     total = float(exponentials.sum())
     weights: list[float] = exponentials.tolist()
     least = max(params.min_p, _negligible(params.top_p, total, len(weights)))

@@ -52,7 +52,7 @@ class Stepper:
         """Seconds until there is a step to compute, for all that is known now; infinite if nobody is alive."""
         if self._scheduler.is_idle:
             return math.inf
-        return max(self._wakes_s - self._clock(), 0.0)
+        return max(self._wakes_s - self._clock(), 0.0) if self._wakes_s else 0.0
 
     def wake(self) -> None:
         """Something has changed: the next step may have something to do."""
@@ -116,7 +116,8 @@ class Stepper:
         )
         updates = self._scheduler.update(batch, token_ids, now_s)
         self._rate.add(now_s, sum(update.token_id is not None for update in updates))
-        events += _prompt_progress(batch)
+        if not batch.is_steady:
+            events += _prompt_progress(batch)
         for update in updates:
             events += self._report_update(update, choices.get(update.seq.request_id), now_s)
         return events

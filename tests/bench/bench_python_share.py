@@ -1,4 +1,4 @@
-"""What Python costs in a step of the engine: microseconds by part, beside the native call, as the engine's thread runs it.
+"""What Python costs in a step of the engine: microseconds by part, beside the native call, on the engine's thread.
 
 Run: python tests/bench/bench_python_share.py MODEL [--tokens N]. Not collected by pytest; prints a table. Replies of
 random prompts at 1 and 4 rows, greedy and at temperature 0.8; medians over the steps. To compare two checkouts run it

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -11,14 +12,21 @@ from numpy.typing import NDArray
 from fakes.native_rig import ModelWeights, compiled, needs_kernels, one_page_each, rows_program
 from kernels.cpu.declarations import MOST_LIKELIEST
 from kernels.cpu.library import NativeError
-from kernels.likeliest import Likeliest
 
 pytestmark = needs_kernels
 
 INF = np.float32(np.inf)
 
 
-def find(rows: NDArray[np.float32], wanted: list[int]) -> list[Likeliest | None]:
+class Found(NamedTuple):
+    """A copy of what was found of a row."""
+
+    ids: NDArray[np.int32]
+    logits: NDArray[np.float64]
+    ranking: NDArray[np.int32]
+
+
+def find(rows: NDArray[np.float32], wanted: list[int]) -> list[Found | None]:
     """What the kernels find in rows that stand there as logits."""
     weights = ModelWeights()
     recorder, x = rows_program(weights, rows)
@@ -28,10 +36,10 @@ def find(rows: NDArray[np.float32], wanted: list[int]) -> list[Likeliest | None]
         logits = native.run(step)
         np.testing.assert_array_equal(logits, rows)
         found = [native.likeliest(row) for row in range(len(rows))]
-        return [one and Likeliest(*(array.copy() for array in one)) for one in found]
+        return [one and Found(*(np.array(view) for view in one)) for one in found]
 
 
-def assert_found(row: NDArray[np.float32], wanted: int, found: Likeliest | None) -> None:
+def assert_found(row: NDArray[np.float32], wanted: int, found: Found | None) -> None:
     expected = [int(i) for i in np.argsort(-row, kind="stable")[:wanted] if row[i] > -INF]
     assert found is not None
     assert found.ids[found.ranking].tolist() == expected

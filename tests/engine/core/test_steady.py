@@ -1,4 +1,4 @@
-"""Steps planned at a glance are those that a whole plan comes to, which would have moved, taken and given back nothing."""
+"""Steps planned at a glance are those that a whole plan comes to, which would have moved and taken nothing."""
 
 from __future__ import annotations
 
@@ -36,16 +36,18 @@ def test_a_whole_plan_comes_to_the_same(first: int, monkeypatch: pytest.MonkeyPa
         seen[rows is not None] += 1
         if rows is not None:
             keeper, pool = yard.keeper, yard.pool
-            assert not (yard.lines.has_outside or keeper.is_over_budget or pool.num_stranded)
+            others = (yard.lines.has_outside, keeper.is_over_budget, pool.num_stranded)
+            assert not any(others)
             assert Pressure(yard, Parking(yard)).make_room() == (rows, {})
             assert yard.moves.is_empty
-            assert not (keeper.take_orders() or keeper.take_dropped() or pool.collect_cold())
+            left = (keeper.take_orders(), keeper.take_dropped(), pool.collect_cold())
+            assert not any(left)
         return rows
 
     monkeypatch.setattr(scheduler_module, "steady_rows", compare)
     for seed in range(first, first + 20):
         play(seed, checked=False)
-    assert seen[True] > 100
+    assert seen[True] > 50
     assert seen[False] > 100
 
 
@@ -57,7 +59,7 @@ def test_a_reply_is_steady_until_it_needs_a_page() -> None:
         batch = scheduler.schedule(0.0)
         kinds.append(batch.is_steady)
         scheduler.update(batch, [7], 0.0)
-    assert kinds == [False, True, True, False, True, True, True, False, True, True]
+    assert kinds == [False, True, True, True, False, True, True, True, False, True]
 
 
 def test_somebody_who_waits_is_asked_in_at_once() -> None:

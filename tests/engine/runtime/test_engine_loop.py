@@ -288,10 +288,10 @@ def test_a_failing_kernel_ends_its_step_and_not_the_engine(
     execute = ModelRunner.execute
     calls = iter(range(1000))
 
-    def fail_third(self: ModelRunner, rows: object) -> object:
+    def fail_third(self: ModelRunner, rows: object, likeliest: object) -> object:
         if next(calls) == 2:
             raise RuntimeError("the device caught fire")
-        return execute(self, rows)  # type: ignore[arg-type]
+        return execute(self, rows, likeliest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(ModelRunner, "execute", fail_third)
     ear = run_all(engine, [ask("a"), ask("b")])

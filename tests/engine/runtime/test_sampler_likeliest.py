@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from array import array
 from random import Random
 
 import numpy as np
@@ -22,9 +23,10 @@ Row = NDArray[np.float32]
 def likeliest_of(row: Row, count: int) -> Likeliest:
     """By a sort of the whole row."""
     order = [int(i) for i in np.argsort(-row, kind="stable")[:count] if row[i] > -np.inf]
-    ids = np.array(sorted(order), np.int32)
-    ranking = np.array([sorted(order).index(i) for i in order], np.int32)
-    return Likeliest(ids, row[ids].astype(np.float64), ranking)
+    ids = sorted(order)
+    logits = array("d", [float(row[i]) for i in ids])
+    ranking = array("i", [ids.index(i) for i in order])
+    return Likeliest(memoryview(array("i", ids)), memoryview(logits), memoryview(ranking))
 
 
 def make_sampler(params: SamplingParams) -> Sampler:
