@@ -43,10 +43,11 @@ class NativeProgram:
         self._pool = pool
         self._weights: NativeWeights | None = None
         self._native = 0
-        self._logits = np.empty((0, 0), np.float32)
+        self._logits: list[NDArray[np.float32]] = []
+        """Views of the first rows of all logits, by their number: cutting them anew in each step takes longer."""
         self._likeliest = LikeliestRows(0)
-        self._finds = False
-        """Whether the latest run has found the likeliest."""
+        self._num_asked = 0
+        """Rows of the latest run whose likeliest tokens were asked for."""
         self._phase_names: list[str] = []
 
     def build(self, program: Program, source: WeightStore, limits: StepLimits) -> None:
@@ -59,7 +60,8 @@ class NativeProgram:
         builder = ProgramBuilder(self._library, self._native, self._weights)
         kinds = operand_kinds(program, source, self._library)
         self._phase_names = builder.add(program, self._pool, kinds)
-        self._logits = builder.rows(program.logits, limits.outputs)
+        logits = builder.rows(program.logits, limits.outputs)
+        self._logits = [logits[:count] for count in range(limits.outputs + 1)]
         self._likeliest = LikeliestRows(limits.outputs)
         builder.add_likeliest(program.logits, self._likeliest)
         self._phase_names.append("likeliest")
@@ -91,15 +93,15 @@ class NativeProgram:
         self._library.check(
             functions.layby_program_run(self._native, self.team.handle, ctypes.byref(step))
         )
-        self._finds = bool(inputs.likeliest)
-        return self._logits[: len(inputs.outputs)]
+        self._num_asked = len(inputs.likeliest)
+        return self._logits[len(inputs.outputs)]
 
-    def likeliest(self, output: int) -> Likeliest | None:
-        """The likeliest tokens of a row of the latest logits; see `StepInputs.likeliest`.
+    def likeliest(self) -> list[Likeliest | None]:
+        """The likeliest tokens of each row of the latest logits; empty where `StepInputs.likeliest` asked for none.
 
-        None where none were wanted, or one of its logits is NaN or +inf.
+        None for a row of which none were wanted, or one of whose logits is NaN or +inf.
         """
-        return self._likeliest.of(output) if self._finds else None
+        return self._likeliest.of_first(self._num_asked)
 
     def profile(self, run: Callable[[], object]) -> list[tuple[str, float]]:
         """Name and seconds of each phase of the last step that `run` runs."""
@@ -115,7 +117,8 @@ class NativeProgram:
         if self._native:
             self._library.functions.layby_program_free(self._native)
         self._native = 0
-        self._logits = np.empty((0, 0), np.float32)
+        self._logits = []
+        self._num_asked = 0
         if self._weights:
             self._weights.close()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from collections.abc import Sequence as Seq
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,8 +71,8 @@ class _WatchedCompute:
         self.run_s = time.perf_counter() - start
         return logits
 
-    def likeliest(self, output: int) -> Likeliest | None:
-        return self._inner.likeliest(output)
+    def likeliest(self) -> Seq[Likeliest | None]:
+        return self._inner.likeliest()
 
     def set_threads(self, threads: int) -> None:
         self._inner.set_threads(threads)

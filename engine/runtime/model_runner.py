@@ -131,9 +131,9 @@ class ModelRunner:
         except RuntimeError as error:
             raise DeviceFailure(f"the step failed: {error}") from error
 
-    def likeliest(self, output: int) -> Likeliest | None:
-        """The likeliest tokens of a row of the latest logits; None where the back end found none."""
-        return self._compute.likeliest(output) if self._compute is not None else None
+    def likeliest(self) -> Sequence[Likeliest | None]:
+        """The likeliest tokens of each row of the latest logits; empty, or None for a row, where none were found."""
+        return self._compute.likeliest() if self._compute is not None else ()
 
     def set_threads(self, threads: int) -> None:
         """Change how many threads compute a step. Raises ModelUnavailable after `close`."""

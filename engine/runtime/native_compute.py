@@ -87,9 +87,9 @@ class NativeCompute:
         except NativeError as error:
             raise RuntimeError(str(error)) from error
 
-    def likeliest(self, output: int) -> Likeliest | None:
+    def likeliest(self) -> list[Likeliest | None]:
         """See `compute.Compute`."""
-        return self._program.likeliest(output)
+        return self._program.likeliest()
 
     def set_threads(self, threads: int) -> None:
         """See `compute.Compute`."""

@@ -25,9 +25,9 @@ from engine.api import SamplingParams
 from engine.errors import DeviceFailure, EngineError, InvalidRequest
 from engine.runtime.sampling_dice import pick, uniform
 from engine.runtime.sampling_dry import DryPenalty
-from engine.runtime.sampling_filters import likeliest as likeliest_ids
-from engine.runtime.sampling_filters import surviving_places, surviving_tokens
+from engine.runtime.sampling_filters import likeliest, surviving_tokens
 from engine.runtime.sampling_penalties import LogitBias, apply_penalties, has_no_penalties
+from engine.runtime.sampling_shortlist import draw_among
 from kernels.cpu.declarations import MOST_LIKELIEST
 from kernels.likeliest import Likeliest
 
@@ -72,30 +72,29 @@ class Sampler:
         self.num_likeliest = first if does else 0
         """How many of the likeliest tokens of a row it can do with; 0: it needs the whole row."""
 
+    def sample_among(self, found: Likeliest, position: int) -> SampledToken | None:
+        """What `sample` gives, from the `num_likeliest` likeliest tokens of the row; None if that needs the row.
+
+        position: the number of tokens so far, forgotten ones included.
+        """
+        if self._params.logprobs is not None or found.ids[-1] >= self._vocab_size:
+            return None
+        if self._params.temperature == 0.0:
+            return SampledToken(found.ids[found.ranking[0]])
+        return SampledToken(draw_among(found, self._params, seed=self._seed, position=position))
+
     def sample(
-        self,
-        logits: NDArray[np.floating],
-        token_ids: Sequence[int],
-        *,
-        forgotten: int = 0,
-        likeliest: Likeliest | None = None,
+        self, logits: NDArray[np.floating], token_ids: Sequence[int], *, forgotten: int = 0
     ) -> SampledToken:
         """The token that follows `token_ids`: prompt, then reply, without `forgotten` tokens of a context shift.
 
         The number of all of them is the position of the draw, so that no draw comes twice.
         logits: [at least vocab_size], unchanged. NaN counts as -inf, +inf beats all that is finite.
-        likeliest: the `num_likeliest` likeliest tokens of this row, where they are known. They change
-        nothing but the time it takes.
         Raises InvalidRequest when logit_bias forbids every token the model offers, DeviceFailure
         when the model offers none; either concerns this request only.
         """
         assert logits.ndim == 1, f"one row, not an array of shape {logits.shape}"
         assert logits.size >= self._vocab_size, f"{logits.size} logits, {self._vocab_size} tokens"
-        if likeliest is not None and likeliest.ids[-1] < self._vocab_size:
-            token_id = self._choose_among(likeliest, len(token_ids) + forgotten)
-            if self._params.logprobs is None:
-                return SampledToken(token_id)
-            return self._with_logprobs(token_id, logits)
         # tiny temperatures overflow to -inf and infinite biases may cancel, both on purpose
         with np.errstate(over="ignore", invalid="ignore"):
             row = logits[: self._vocab_size]
@@ -124,18 +123,6 @@ class Sampler:
         self._dry.apply(row, token_ids)
         return _settle(row)
 
-    def _choose_among(self, found: Likeliest, position: int) -> int:
-        """What the whole row would give: all that the first filter keeps is there."""
-        if self._params.temperature == 0.0:
-            return found.ids[found.ranking[0]]
-        places = surviving_places(found, self._params)
-        if len(places) == 1:
-            return found.ids[places[0]]
-        logits = [found.logits[place] for place in places]
-        peak, temperature = max(logits), self._params.temperature
-        weights = np.exp([(logit - peak) / temperature for logit in logits])
-        return found.ids[places[pick(weights, uniform(self._seed, position))]]
-
     def _draw(self, row: NDArray[np.floating], position: int) -> int:
         ids = surviving_tokens(row, self._params)
         weights = row[ids].astype(np.float64)
@@ -149,7 +136,7 @@ class Sampler:
         row -= row.max()
         row -= np.log(np.exp(row).sum())
         count = self._params.logprobs
-        ids = likeliest_ids(row, count) if count else np.array([], dtype=np.intp)
+        ids = likeliest(row, count) if count else np.array([], dtype=np.intp)
         pairs = zip(ids.tolist(), row[ids].tolist(), strict=True)
         # a stable sort: equal ones stay in ascending order of id
         top = sorted(pairs, key=lambda pair: pair[1], reverse=True)

@@ -8,13 +8,11 @@ every machine. Imports no torch.
 from __future__ import annotations
 
 import math
-from itertools import accumulate, takewhile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.api import SamplingParams
-from kernels.likeliest import Likeliest
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -40,31 +38,6 @@ def surviving_tokens(row: Row, params: SamplingParams) -> Indices:
         logits = row[ids].astype(np.float64)
         ids = ids[keep_likely(logits, top_p=params.top_p, min_p=params.min_p)]
     return ids
-
-
-def surviving_places(found: Likeliest, params: SamplingParams) -> list[int]:
-    """What `surviving_tokens` leaves of the `top_k` likeliest tokens: their places in `found.ids`, ascending.
-
-    The same numbers in the same order, so the same to the last bit; few enough for plain loops.
-    """
-    if params.typical_p < 1.0:
-        logits = np.array(found.logits)
-        places = keep_typical(logits, params.typical_p)
-        kept = keep_likely(logits[places], top_p=params.top_p, min_p=params.min_p)
-        return [int(place) for place in places[kept]]
-    if params.top_p >= 1.0 and params.min_p <= 0.0:
-        return list(range(len(found.ids)))
-    ranking = found.ranking.tolist()
-    exponentials = np.exp(np.array(found.logits) - found.logits[ranking[0]])
-    total = float(exponentials.sum())
-    weights: list[float] = exponentials.tolist()
-    least = max(params.min_p, _negligible(params.top_p, total, len(weights)))
-    ranked = [place for place in ranking if weights[place] >= least]
-    if params.top_p < 1.0:
-        reached = accumulate(weights[place] for place in ranked)
-        target = params.top_p * total
-        ranked = ranked[: sum(1 for _ in takewhile(target.__gt__, reached)) + 1]
-    return sorted(ranked)
 
 
 def likeliest(row: Row, count: int) -> Indices:
@@ -103,14 +76,14 @@ def keep_likely(logits: Floats, *, top_p: float, min_p: float) -> Indices:
     weights = logits - logits.max()
     np.exp(weights, out=weights)
     total = weights.sum()
-    ids = np.flatnonzero(weights >= max(min_p, _negligible(top_p, total, logits.size)))
+    ids = np.flatnonzero(weights >= max(min_p, negligible(top_p, total, logits.size)))
     if top_p < 1.0:
         ids = ids[_descending(logits[ids])]
         ids = np.sort(ids[: _count_reaching(weights[ids], top_p * total)])
     return ids
 
 
-def _negligible(top_p: float, total: float, count: int) -> float:
+def negligible(top_p: float, total: float, count: int) -> float:
     """All tokens below this weight together weigh less than what top-p leaves out; half, for rounding."""
     return 0.5 * (1.0 - top_p) * total / count
 

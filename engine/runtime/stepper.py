@@ -24,6 +24,7 @@ from engine.runtime.messages import CopyDone
 from engine.runtime.moves import error_of, report_moves
 from engine.runtime.rate_meter import RateMeter
 from engine.runtime.sampler import SampledToken
+from kernels.likeliest import Likeliest
 
 _NO_TOKEN = 0
 """Stands in for the token of a row that could not be sampled; its request ends in the same step."""
@@ -98,10 +99,11 @@ class Stepper:
         wanted = [one.sampler.num_likeliest for one in generations]
         try:
             logits = self._model.runner.execute(batch.rows, wanted)
+            found = self._model.runner.likeliest() or [None] * len(wanted)
         except Exception as error:  # noqa: BLE001 - the loop must outlive any kernel
             return events + self._fail_batch(batch, error)
         choices = {
-            one.seq.request_id: self._choose(one, logits, place)
+            one.seq.request_id: _choose(one, found[place], logits, place)
             for place, one in enumerate(generations)
         }
         token_ids = [
@@ -163,23 +165,6 @@ class Stepper:
         return [*events, *report_moves(batch, self._scheduler, self._generation)]
 
     # --- the result
-
-    def _choose(
-        self, generation: Generation, logits: np.ndarray, place: int
-    ) -> SampledToken | EngineError:
-        """The next token of one row, or why there is none; a bad request must not end its neighbours."""
-        seq = generation.seq
-        try:
-            return generation.sampler.sample(
-                logits[place],
-                seq.token_ids,
-                forgotten=seq.num_discarded,
-                likeliest=self._model.runner.likeliest(place),
-            )
-        except EngineError as error:
-            return error
-        except Exception as error:  # noqa: BLE001 - one row's trouble is its own
-            return DeviceFailure(f"no token could be chosen: {type(error).__name__}: {error}")
 
     def _report_update(
         self, update: SeqUpdate, choice: SampledToken | EngineError | None, now_s: float
@@ -244,3 +229,20 @@ def _prompt_progress(batch: StepBatch) -> list[EngineEvent]:
         for row in batch.rows
         if not row.samples
     ]
+
+
+def _choose(
+    generation: Generation, found: Likeliest | None, logits: np.ndarray, place: int
+) -> SampledToken | EngineError:
+    """The next token of one row, or why there is none; a bad request must not end its neighbours."""
+    seq, sampler = generation.seq, generation.sampler
+    try:
+        if found is not None:
+            chosen = sampler.sample_among(found, len(seq.token_ids) + seq.num_discarded)
+            if chosen is not None:
+                return chosen
+        return sampler.sample(logits[place], seq.token_ids, forgotten=seq.num_discarded)
+    except EngineError as error:
+        return error
+    except Exception as error:  # noqa: BLE001 - one row's trouble is its own
+        return DeviceFailure(f"no token could be chosen: {type(error).__name__}: {error}")

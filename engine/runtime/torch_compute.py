@@ -74,8 +74,9 @@ class TorchCompute:
         assert self._executable is not None
         return self._executable.run(inputs).cpu().numpy()
 
-    def likeliest(self, output: int) -> None:
-        """None is found: a sampler reads the whole row."""
+    def likeliest(self) -> tuple[()]:
+        """None are found: samplers read whole rows."""
+        return ()
 
     def set_threads(self, threads: int) -> None:
         """See `compute.Compute`."""

@@ -44,6 +44,7 @@ PARTS = (
     (ModelRunner, "commit"),
     (ModelRunner, "execute"),
     (Sampler, "sample"),
+    (Sampler, "sample_among"),
     (Scheduler, "update"),
     (Stepper, "_report_update"),
 )
@@ -155,7 +156,8 @@ def main() -> None:
     watch = Stopwatch()
     if not arguments.total_only:
         for owner, name in PARTS:
-            watch.watch(owner, name)
+            if hasattr(owner, name):  # an older checkout may lack one
+                watch.watch(owner, name)
     engine = Engine()
     load(engine, arguments.model)
     runner: Any = engine._model.runner  # type: ignore[union-attr]

@@ -390,14 +390,19 @@ def test_a_row_that_breaks_the_sampler_ends_alone(
 ) -> None:
     load(engine, model_path, pool_tokens=512)
     before = run_all(engine, [ask("before")]).tokens("before")
-    sample = Sampler.sample
 
-    def break_for_the_warm(self: Sampler, *args: object, **fields: object) -> object:
-        if self._params.temperature > 0:
-            raise ZeroDivisionError("nobody foresaw this")
-        return sample(self, *args, **fields)  # type: ignore[arg-type]
+    def break_for_the_warm(name: str) -> None:
+        sample = getattr(Sampler, name)
 
-    monkeypatch.setattr(Sampler, "sample", break_for_the_warm)
+        def sample_or_break(self: Sampler, *args: object, **fields: object) -> object:
+            if self._params.temperature > 0:
+                raise ZeroDivisionError("nobody foresaw this")
+            return sample(self, *args, **fields)
+
+        monkeypatch.setattr(Sampler, name, sample_or_break)
+
+    break_for_the_warm("sample")
+    break_for_the_warm("sample_among")
     ear = run_all(engine, [ask("warm", sampling=SamplingParams()), ask("cold")])
     end = ear.wait_end("warm")
     assert isinstance(end, Failed)
