@@ -94,21 +94,19 @@ class Stepper:
         if batch.is_empty:
             self._rest(batch, has_moved=bool(events))
             return events
-        began_s, asked = self._clock(), batch.sampling_rows
-        generations = [self._generation(row.seq) for row in asked]
+        began_s = self._clock()
+        generations = [self._generation(row.seq) for row in batch.sampling_rows]
         wanted = [one.sampler.num_likeliest for one in generations]
         try:
             logits = self._model.runner.execute(batch.rows, wanted)
             found = self._model.runner.likeliest() or [None] * len(wanted)
         except Exception as error:  # noqa: BLE001 - the loop must outlive any kernel
             return events + self._fail_batch(batch, error)
-        choices = {
-            one.seq.request_id: _choose(one, found[place], logits, place)
-            for place, one in enumerate(generations)
-        }
-        token_ids = [
-            _NO_TOKEN if isinstance(one, EngineError) else one.token_id for one in choices.values()
-        ]
+        choices, token_ids = {}, []
+        for place, one in enumerate(generations):
+            choice = _choose(one, found[place], logits, place)
+            choices[one.seq.request_id] = choice
+            token_ids.append(_NO_TOKEN if isinstance(choice, EngineError) else choice.token_id)
         now_s = self._clock()
         num_replies = batch.num_replies
         self._pace.observe(
@@ -117,7 +115,7 @@ class Stepper:
             seconds=now_s - began_s,
         )
         updates = self._scheduler.update(batch, token_ids, now_s)
-        self._rate.add(now_s, sum(update.token_id is not None for update in updates))
+        self._rate.add(now_s, len(token_ids))
         if not batch.is_steady:
             events += _prompt_progress(batch)
         for update in updates:
