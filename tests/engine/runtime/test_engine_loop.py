@@ -411,6 +411,17 @@ def test_a_row_that_breaks_the_sampler_ends_alone(
     assert_pool_is_empty(engine)
 
 
+@pytest.mark.parametrize("temperature", [0.0, 0.8])
+def test_tokens_are_the_same_where_no_likeliest_ones_are_found(
+    engine: Engine, model_path: Path, monkeypatch: pytest.MonkeyPatch, temperature: float
+) -> None:
+    load(engine, model_path, pool_tokens=512)
+    asked = SamplingParams(temperature=temperature, seed=11)
+    found = run_all(engine, [ask("found", sampling=asked)]).tokens("found")
+    monkeypatch.setattr(ModelRunner, "likeliest", lambda runner: ())
+    assert run_all(engine, [ask("row", sampling=asked)]).tokens("row") == found
+
+
 def test_what_nobody_foresaw_ends_every_request_and_the_next_model_serves(
     engine: Engine,
     model_path: Path,
