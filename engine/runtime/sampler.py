@@ -68,16 +68,16 @@ class Sampler:
         self._keeps_logits = not params.logit_bias and has_no_penalties(params) and self._dry.is_off
         """Whether no stage before the filters is on."""
         first = 1 if params.temperature == 0.0 else params.top_k
-        does = self._keeps_logits and first <= MOST_LIKELIEST
+        does = self._keeps_logits and params.logprobs is None and first <= MOST_LIKELIEST
         self.num_likeliest = first if does else 0
         """How many of the likeliest tokens of a row it can do with; 0: it needs the whole row."""
 
     def sample_among(self, found: Likeliest, position: int) -> SampledToken | None:
-        """What `sample` gives, from the `num_likeliest` likeliest tokens of the row; None if that needs the row.
+        """What `sample` gives, from the `num_likeliest` likeliest tokens of the row; None if padding is among them.
 
         position: the number of tokens so far, forgotten ones included.
         """
-        if self._params.logprobs is not None or found.ids[-1] >= self._vocab_size:
+        if found.ids[-1] >= self._vocab_size:
             return None
         if self._params.temperature == 0.0:
             return SampledToken(found.ids[found.ranking[0]])

@@ -56,7 +56,6 @@ def random_params(dice: Random) -> SamplingParams:
         top_p=dice.choice([0.0, 0.3, 0.9, 0.95, 1.0]),
         min_p=dice.choice([0.0, 0.02, 0.05, 0.5, 1.0]),
         typical_p=dice.choice([1.0, 1.0, 1.0, 0.0, 0.5, 0.95]),
-        logprobs=dice.choice([None, None, None, None, None, 0, 5]),
         seed=dice.randrange(1 << 64),
     )
 
@@ -71,19 +70,18 @@ def test_it_chooses_what_it_chooses_from_the_row(seed: int) -> None:
         expected = sampler.sample(row, range(position), forgotten=seed)
         chosen = sampler.sample_among(found, position + seed)
         if chosen is None:
-            assert params.logprobs is not None or max(found.ids) >= VOCABULARY
+            assert max(found.ids) >= VOCABULARY
         else:
             assert chosen == expected, params
             compared += 1
     assert compared > 40
 
 
-def test_it_needs_the_row_for_logprobs_and_where_padding_is_likely() -> None:
+def test_it_needs_the_row_where_padding_is_likely() -> None:
     row = random_row(Random(4))
     row[VOCABULARY:] = -40.0
     found = likeliest_of(row, 40)
     assert make_sampler(SamplingParams()).sample_among(found, 1) is not None
-    assert make_sampler(SamplingParams(logprobs=0)).sample_among(found, 1) is None
     row[VOCABULARY] = 1e31
     assert make_sampler(SamplingParams()).sample_among(likeliest_of(row, 40), 1) is None
 
@@ -99,6 +97,8 @@ def test_it_asks_for_as_many_as_its_first_filter_keeps() -> None:
     [
         {"top_k": 0},
         {"top_k": 257},
+        {"logprobs": 0},
+        {"temperature": 0.0, "logprobs": 3},
         {"repetition_penalty": 1.1},
         {"presence_penalty": 0.1},
         {"frequency_penalty": 0.1},
