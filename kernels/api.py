@@ -13,6 +13,7 @@ Exactness: every op computes a row from that row's inputs and the weights alone,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
@@ -276,7 +277,8 @@ class StepInputs:
     """What changes from step to step; plain integers, row by row.
 
     Row r is token `token_ids[r]` at `positions[r]` of sequence `sequences[r]` (an index into `page_tables`); rows of
-    one sequence stand together, positions ascending. `outputs` are the rows whose logits are wanted.
+    one sequence stand together, positions ascending. `outputs` are the rows whose logits are wanted; `likeliest` says
+    how many of the likeliest tokens are wanted of each, 0 for none. A back end may find none.
     """
 
     token_ids: list[int]
@@ -284,6 +286,7 @@ class StepInputs:
     sequences: list[int]
     page_tables: list[list[int]]
     outputs: list[int]
+    likeliest: Sequence[int] = ()
 
 
 class Executable(Protocol):

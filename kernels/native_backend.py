@@ -21,6 +21,7 @@ from kernels.api import Program, StepInputs
 from kernels.cpu.declarations import StepStruct
 from kernels.cpu.library import NativeError, NativeLibrary, ThreadTeam
 from kernels.kv_layout import KvPool, KvType, PageLayout, page_layout
+from kernels.likeliest import Likeliest, LikeliestRows
 from kernels.native_build import NativeWeights, ProgramBuilder, operand_kinds
 from kernels.weight_store import WeightStore
 
@@ -42,7 +43,11 @@ class NativeProgram:
         self._pool = pool
         self._weights: NativeWeights | None = None
         self._native = 0
-        self._logits = np.empty((0, 0), np.float32)
+        self._logits: list[NDArray[np.float32]] = []
+        """Views of the first rows of all logits, by their number: cutting them anew in each step takes longer."""
+        self._likeliest = LikeliestRows(0)
+        self._num_asked = 0
+        """Rows of the latest run whose likeliest tokens were asked for."""
         self._phase_names: list[str] = []
 
     def build(self, program: Program, source: WeightStore, limits: StepLimits) -> None:
@@ -55,7 +60,11 @@ class NativeProgram:
         builder = ProgramBuilder(self._library, self._native, self._weights)
         kinds = operand_kinds(program, source, self._library)
         self._phase_names = builder.add(program, self._pool, kinds)
-        self._logits = builder.rows(program.logits, limits.outputs)
+        logits = builder.rows(program.logits, limits.outputs)
+        self._logits = [logits[:count] for count in range(limits.outputs + 1)]
+        self._likeliest = LikeliestRows(limits.outputs)
+        builder.add_likeliest(program.logits, self._likeliest)
+        self._phase_names.append("likeliest")
 
     @property
     def weight_bytes(self) -> int:
@@ -70,33 +79,29 @@ class NativeProgram:
         """
         if not (self._native and self.team.handle):
             raise NativeError("the program or its team of threads is closed")
-        tables = inputs.page_tables
-        stride = max(map(len, tables), default=0)
-        flat = array("i")
-        for table in tables:
-            flat.extend(table)
-            flat.extend([-1] * (stride - len(table)))
-        arrays = [
-            array("i", numbers)
-            for numbers in (inputs.token_ids, inputs.positions, inputs.sequences)
-        ] + [flat, array("i", inputs.outputs)]
         if not len(inputs.token_ids) == len(inputs.positions) == len(inputs.sequences):
             raise ValueError(
                 f"{len(inputs.token_ids)} tokens, {len(inputs.positions)} positions and "
                 f"{len(inputs.sequences)} sequences: a step has one of each a row"
             )
-        step = StepStruct(
-            len(inputs.token_ids),
-            len(inputs.outputs),
-            len(tables),
-            stride,
-            *(numbers.buffer_info()[0] for numbers in arrays),
-        )
+        if len(inputs.likeliest) not in (0, len(inputs.outputs)):
+            raise ValueError(
+                f"{len(inputs.likeliest)} numbers of likeliest tokens for {len(inputs.outputs)} outputs"
+            )
+        step, _numbers = _step_of(inputs)
         functions = self._library.functions
         self._library.check(
             functions.layby_program_run(self._native, self.team.handle, ctypes.byref(step))
         )
-        return self._logits[: len(inputs.outputs)]
+        self._num_asked = len(inputs.likeliest)
+        return self._logits[len(inputs.outputs)]
+
+    def likeliest(self) -> list[Likeliest | None]:
+        """The likeliest tokens of each row of the latest logits; empty where `StepInputs.likeliest` asked for none.
+
+        None for a row of which none were wanted, or one of whose logits is NaN or +inf.
+        """
+        return self._likeliest.of_first(self._num_asked)
 
     def profile(self, run: Callable[[], object]) -> list[tuple[str, float]]:
         """Name and seconds of each phase of the last step that `run` runs."""
@@ -112,7 +117,8 @@ class NativeProgram:
         if self._native:
             self._library.functions.layby_program_free(self._native)
         self._native = 0
-        self._logits = np.empty((0, 0), np.float32)
+        self._logits = []
+        self._num_asked = 0
         if self._weights:
             self._weights.close()
 
@@ -156,3 +162,34 @@ class NativeBackend:
     def close(self) -> None:
         """Stop the threads. Idempotent."""
         self.team.close()
+
+
+def _step_of(inputs: StepInputs) -> tuple[StepStruct, array[int]]:
+    """A step as the kernels take it, and the memory that it points to."""
+    rows, outputs, tables = len(inputs.token_ids), len(inputs.outputs), inputs.page_tables
+    numbers = array("i", inputs.token_ids)
+    numbers.extend(inputs.positions)
+    numbers.extend(inputs.sequences)
+    numbers.extend(inputs.outputs)
+    numbers.extend(inputs.likeliest)
+    stride = max(map(len, tables), default=0)
+    for table in tables:
+        numbers.extend(table)
+        numbers.extend([-1] * (stride - len(table)))
+    begin, size = numbers.buffer_info()[0], numbers.itemsize
+    output_rows = begin + 3 * rows * size
+    likeliest = output_rows + outputs * size
+    pages = likeliest + len(inputs.likeliest) * size
+    step = StepStruct(
+        rows,
+        outputs,
+        len(tables),
+        stride,
+        begin,
+        begin + rows * size,
+        begin + 2 * rows * size,
+        pages,
+        output_rows,
+        likeliest if inputs.likeliest else None,
+    )
+    return step, numbers

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from collections.abc import Sequence as Seq
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ from engine.runtime.loaded_model import LoadedModel
 from engine.runtime.rate_meter import RateMeter
 from engine.runtime.stepper import Stepper
 from kernels.api import StepInputs
+from kernels.likeliest import Likeliest
 
 _MOST_STEPS = 100_000
 
@@ -68,6 +70,9 @@ class _WatchedCompute:
         logits = self._inner.run(inputs)
         self.run_s = time.perf_counter() - start
         return logits
+
+    def likeliest(self) -> Seq[Likeliest | None]:
+        return self._inner.likeliest()
 
     def set_threads(self, threads: int) -> None:
         self._inner.set_threads(threads)

@@ -74,6 +74,10 @@ class CopyKeeper:
         return any(flight.held for flight in self._flights.values())
 
     @property
+    def is_quiet(self) -> bool:
+        return not (self._flights or self._orders or self.host.has_dropped)
+
+    @property
     def pages_coming(self) -> int:
         return sum(
             len(flight.order.pages)

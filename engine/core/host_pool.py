@@ -100,6 +100,11 @@ class HostPool:
         self.budget_bytes = budget_bytes
         self._give_up_idle()
 
+    @property
+    def has_dropped(self) -> bool:
+        """Whether `take_dropped` would return anything."""
+        return bool(self._dropped)
+
     def take_dropped(self) -> tuple[int, ...]:
         """Buffers whose memory is to be given back, each named once."""
         dropped, self._dropped = tuple(self._dropped), []

@@ -43,6 +43,10 @@ class Keeper(Protocol):
         """Whether copies under way keep pages from being given to anybody."""
 
     @property
+    def is_quiet(self) -> bool:
+        """Whether no copy is ordered or under way, and no buffer waits to be given back."""
+
+    @property
     def pages_coming(self) -> int:
         """Pages that come free when the copies under way have landed."""
 
@@ -102,6 +106,7 @@ class InPlaceKeeper:
     """
 
     holds_pages = False
+    is_quiet = True
     pages_coming = 0
 
     def __init__(self, pool: KVPool, config: SchedulerConfig) -> None:

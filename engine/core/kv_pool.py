@@ -207,6 +207,11 @@ class KVPool:
         """Vacant pages with memory behind them; they are taken before cold ones."""
         return len(self._warm)
 
+    @property
+    def has_cold(self) -> bool:
+        """Whether `collect_cold` may return anything."""
+        return bool(self._doubtful) or len(self._warm) > self._num_free
+
     def collect_cold(self) -> tuple[int, ...]:
         """Vacant pages whose memory the pool's account no longer covers: it can be given back to the system."""
         surplus = max(len(self._warm) - self._num_free, 0)

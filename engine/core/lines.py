@@ -23,6 +23,10 @@ class Lines:
         self._lines: dict[SeqStatus, list[Sequence]] = {
             status: [] for status in SeqStatus if status is not SeqStatus.FINISHED
         }
+        self.running = self._lines[SeqStatus.RUNNING]
+        """The line of those who take part in steps."""
+        self._parked = self._lines[SeqStatus.PARKED]
+        self._waiting = self._lines[SeqStatus.WAITING]
         self._preferred: dict[Sequence, None] = {}
         """Those called by hand or made room for: in the line of their class others may stand before them."""
         self._num_calls = 0
@@ -37,13 +41,17 @@ class Lines:
         return tuple(self._by_id.values())
 
     @property
+    def num_live(self) -> int:
+        return len(self._by_id)
+
+    @property
     def is_empty(self) -> bool:
         return not self._by_id
 
     @property
     def has_outside(self) -> bool:
         """Whether anybody is parked or waits."""
-        return bool(self._lines[SeqStatus.PARKED] or self._lines[SeqStatus.WAITING])
+        return bool(self._parked or self._waiting)
 
     def find(self, request_id: str) -> Sequence | None:
         """The live sequence of that id."""
@@ -89,8 +97,7 @@ class Lines:
 
     def outside(self, rank: Rank) -> list[Sequence]:
         """All who may enter, the head first."""
-        parked, waiting = self._lines[SeqStatus.PARKED], self._lines[SeqStatus.WAITING]
-        return sorted(filter(rank.may_enter, parked + waiting), key=rank.key)
+        return sorted(filter(rank.may_enter, self._parked + self._waiting), key=rank.key)
 
     def check(self) -> None:
         """Recount. Raises AssertionError on a sequence out of order, in a wrong line or in none."""
@@ -109,8 +116,8 @@ class Lines:
 
     def _front(self, rank: Rank) -> list[Sequence]:
         """Those of whom one is the head: all who are parked, the first of each class who waits, and the preferred."""
-        front = [seq for seq in self._lines[SeqStatus.PARKED] if rank.may_enter(seq)]
-        waiting, start = self._lines[SeqStatus.WAITING], 0
+        front = [seq for seq in self._parked if rank.may_enter(seq)]
+        waiting, start = self._waiting, 0
         while start < len(waiting):
             end = bisect_right(
                 waiting, waiting[start].priority, start, key=lambda seq: seq.priority

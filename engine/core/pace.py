@@ -46,7 +46,9 @@ class StepPace:
     def observe(self, *, num_replies: int, prompt_tokens: int, seconds: float) -> None:
         """A step of `num_replies` tokens of replies and `prompt_tokens` of prompts took so long."""
         if not prompt_tokens:
-            kept = self._reply_steps_s.setdefault(num_replies, deque(maxlen=REMEMBERED))
+            kept = self._reply_steps_s.get(num_replies)
+            if kept is None:
+                kept = self._reply_steps_s[num_replies] = deque(maxlen=REMEMBERED)
             kept.append(seconds)
             self._mixed_steps = 0
         elif not num_replies:

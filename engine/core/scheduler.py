@@ -12,7 +12,7 @@ from collections.abc import Sequence as Seq
 
 from engine.core.admission import Admission
 from engine.core.budget import StepBudget
-from engine.core.config import SchedulerConfig
+from engine.core.config import Knobs, SchedulerConfig
 from engine.core.entrance import Entrance
 from engine.core.explain import Explainer
 from engine.core.kv_pool import KVPool
@@ -20,6 +20,7 @@ from engine.core.parked import Fate, ParkedState, Released
 from engine.core.parking import Parking
 from engine.core.patience import Patience
 from engine.core.pressure import Needs, Pressure
+from engine.core.steady import steady_rows
 from engine.core.steering import Steering
 from engine.core.stop import finish_reason, shift_context
 from engine.core.types import (
@@ -50,6 +51,7 @@ class Scheduler:
         self._pressure = Pressure(self._yard, self._parking)
         self._steering = Steering(self._yard, self._parking)
         self._patience = Patience(self._yard, self._parking)
+        self._has_knobs = config.knobs != Knobs()
 
     # --- what is there
 
@@ -87,6 +89,11 @@ class Scheduler:
     def num_parked(self) -> int:
         """Out because of a park: parked, on the way out or on the way back."""
         return sum(len(self._yard.lines[status]) for status in IS_OUT)
+
+    @property
+    def has_outside(self) -> bool:
+        """Whether anybody is parked or waits."""
+        return self._yard.lines.has_outside
 
     def line(self, status: SeqStatus) -> tuple[Sequence, ...]:
         """All sequences of a status but FINISHED, by priority and arrival."""
@@ -186,6 +193,8 @@ class Scheduler:
 
         Without rows nobody is alive, or all who are wait for a copy, a moment or a command.
         """
+        if (steady := self.schedule_steady(now_s)) is not None:
+            return steady
         yard = self._yard
         yard.step += 1
         most = self.config.step_tokens
@@ -197,6 +206,16 @@ class Scheduler:
             self._entrance.let_in()
         self._park_on_demand()
         return self._build(*self._pressure.make_room())
+
+    def schedule_steady(self, now_s: float) -> StepBatch | None:
+        """The next step as `schedule` would settle it; None, and nothing changed, if that is not seen at a glance."""
+        yard = self._yard
+        rows = steady_rows(yard) if not self._has_knobs else None
+        if rows is None:
+            return None
+        yard.now_s = now_s
+        yard.step += 1
+        return StepBatch(step=yard.step, rows=rows, is_steady=True)
 
     def last_resort(self, batch: StepBatch, now_s: float) -> StepBatch:
         """The step of `batch` found no memory after all, its copies being made: plan it anew with less.
@@ -218,7 +237,10 @@ class Scheduler:
         num_sampling = len(batch.sampling_rows)
         if len(token_ids) != num_sampling:
             raise ValueError(f"{len(token_ids)} tokens for {num_sampling} sampling rows")
-        self._settle(now_s)
+        if batch.is_steady:
+            self._yard.now_s = now_s
+        else:
+            self._settle(now_s)
         sampled = iter(token_ids)
         updates = []
         for row in batch.rows:
@@ -320,7 +342,7 @@ class Scheduler:
 
     def _advance(self, row: StepRow, token_id: int | None, now_s: float) -> SeqUpdate:
         """Enter one row's result: publish the pages it filled, append its token, end it if that was all."""
-        seq, pool = row.seq, self.pool
+        seq, pool = row.seq, self._yard.pool
         size = pool.page_tokens
         seq.num_computed = row.start + row.count
         while seq.num_published < seq.num_computed // size:

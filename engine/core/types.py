@@ -248,6 +248,8 @@ class StepBatch:
     """Out of the steps from now on; `Sequence.parked` says why."""
     awaits_copies: bool = False
     """Without rows: nothing moves before a copy has landed, except by a command."""
+    is_steady: bool = False
+    """Nothing has moved or is to be copied; everybody alive writes one token of a reply, on a page that it has."""
     wake_s: float | None = None
     """Without rows: when to plan the next step though nothing happens; None: only when something does."""
 
@@ -258,11 +260,13 @@ class StepBatch:
 
     @property
     def num_tokens(self) -> int:
-        return sum(row.count for row in self.rows)
+        return len(self.rows) if self.is_steady else sum(row.count for row in self.rows)
 
     @property
     def num_replies(self) -> int:
         """Rows that compute one token and sample the next: replies that go on, as against parts of prompts."""
+        if self.is_steady:
+            return len(self.rows)
         return sum(row.count == 1 and row.samples for row in self.rows)
 
     def of_running(self) -> StepBatch:
@@ -275,7 +279,7 @@ class StepBatch:
 
     @property
     def sampling_rows(self) -> tuple[StepRow, ...]:
-        return tuple(row for row in self.rows if row.samples)
+        return self.rows if self.is_steady else tuple(row for row in self.rows if row.samples)
 
 
 @dataclass(frozen=True, slots=True)

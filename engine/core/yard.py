@@ -28,6 +28,10 @@ class Moves:
     restored: list[Sequence] = field(default_factory=list)
     parked: list[Sequence] = field(default_factory=list)
 
+    @property
+    def is_empty(self) -> bool:
+        return not (self.ended or self.started or self.restored or self.parked)
+
 
 @dataclass(slots=True)
 class Counts:
@@ -88,7 +92,7 @@ class Yard:
 
     @property
     def running(self) -> list[Sequence]:
-        return self.lines[SeqStatus.RUNNING]
+        return self.lines.running
 
     @property
     def num_seated(self) -> int:

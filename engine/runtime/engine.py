@@ -128,7 +128,7 @@ class Engine:
         while not self._stopping:
             try:
                 events = self._handle_messages()
-                if self._wait_s() <= 0 and self._stepper is not None:
+                if self._stepper is not None and self._stepper.wait_s() <= 0:
                     events += self._stepper.step()
                 if (disk := self._disk) is not None:
                     disk.keep_up(self._live)
@@ -161,13 +161,9 @@ class Engine:
         ]
         self._publish([*events, ModelChanged(state=EngineState.STOPPED, model=None)])
 
-    def _wait_s(self) -> float:
-        """Seconds until there is a step to compute, unless a message comes before; infinite if only a message can."""
-        return math.inf if self._stepper is None else self._stepper.wait_s()
-
     def _handle_messages(self) -> list[EngineEvent]:
         """Apply every message waiting; when there is nothing to compute, wait for one."""
-        wait_s = self._wait_s()
+        wait_s = math.inf if self._stepper is None else self._stepper.wait_s()
         if wait_s > 0:
             self._await_message(wait_s)
         self._inbox.take()

@@ -15,6 +15,7 @@ from kernels.api import StepInputs
 from kernels.cpu.library import LIBRARY_PATH, NativeError, NativeLibrary
 from kernels.kv_layout import KvPool, page_layout
 from kernels.kv_layout import KvType as PageNumbers
+from kernels.likeliest import Likeliest
 from kernels.native_backend import NativeBackend as Kernels
 from kernels.native_backend import NativeProgram, StepLimits
 
@@ -85,6 +86,10 @@ class NativeCompute:
             return self._program.run(inputs)
         except NativeError as error:
             raise RuntimeError(str(error)) from error
+
+    def likeliest(self) -> list[Likeliest | None]:
+        """See `compute.Compute`."""
+        return self._program.likeliest()
 
     def set_threads(self, threads: int) -> None:
         """See `compute.Compute`."""

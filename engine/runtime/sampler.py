@@ -27,6 +27,9 @@ from engine.runtime.sampling_dice import pick, uniform
 from engine.runtime.sampling_dry import DryPenalty
 from engine.runtime.sampling_filters import likeliest, surviving_tokens
 from engine.runtime.sampling_penalties import LogitBias, apply_penalties, has_no_penalties
+from engine.runtime.sampling_shortlist import draw_among
+from kernels.cpu.declarations import MOST_LIKELIEST
+from kernels.likeliest import Likeliest
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,21 @@ class Sampler:
         self._dry = DryPenalty(params, token_bytes)
         self._keeps_logits = not params.logit_bias and has_no_penalties(params) and self._dry.is_off
         """Whether no stage before the filters is on."""
+        first = 1 if params.temperature == 0.0 else params.top_k
+        does = self._keeps_logits and params.logprobs is None and first <= MOST_LIKELIEST
+        self.num_likeliest = first if does else 0
+        """How many of the likeliest tokens of a row it can do with; 0: it needs the whole row."""
+
+    def sample_among(self, found: Likeliest, position: int) -> SampledToken | None:
+        """What `sample` gives, from the `num_likeliest` likeliest tokens of the row; None if padding is among them.
+
+        position: the number of tokens so far, forgotten ones included.
+        """
+        if found.ids[-1] >= self._vocab_size:
+            return None
+        if self._params.temperature == 0.0:
+            return SampledToken(found.ids[found.ranking[0]])
+        return SampledToken(draw_among(found, self._params, seed=self._seed, position=position))
 
     def sample(
         self, logits: NDArray[np.floating], token_ids: Sequence[int], *, forgotten: int = 0

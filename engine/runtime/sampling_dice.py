@@ -6,11 +6,13 @@ torch and no generator of the standard library or numpy, whose streams are state
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 from numpy.typing import NDArray
 
 _WORD = 0xFFFF_FFFF
-_MULTIPLIERS = (0xD251_1F53, 0xCD9E_8D57)
+_MULTIPLIER, _OTHER_MULTIPLIER = 0xD251_1F53, 0xCD9E_8D57
 _KEY_STEPS = (0x9E37_79B9, 0xBB67_AE85)
 _ROUNDS = 10
 
@@ -21,12 +23,19 @@ def philox(counter: tuple[int, int, int, int], key: tuple[int, int]) -> tuple[in
     Source: Philox4x32-10 of Salmon, Moraes, Dror and Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3" (SC 2011).
     """
     c0, c1, c2, c3 = counter
-    k0, k1 = key
-    for _ in range(_ROUNDS):
-        even, odd = _MULTIPLIERS[0] * c0, _MULTIPLIERS[1] * c2
+    for k0, k1 in _round_keys(key):
+        even, odd = _MULTIPLIER * c0, _OTHER_MULTIPLIER * c2
         c0, c1, c2, c3 = (odd >> 32) ^ c1 ^ k0, odd & _WORD, (even >> 32) ^ c3 ^ k1, even & _WORD
-        k0, k1 = (k0 + _KEY_STEPS[0]) & _WORD, (k1 + _KEY_STEPS[1]) & _WORD
     return c0, c1, c2, c3
+
+
+@functools.lru_cache(maxsize=256)
+def _round_keys(key: tuple[int, int]) -> tuple[tuple[int, int], ...]:
+    """The keys of all rounds; a request draws with one key for all its tokens."""
+    return tuple(
+        ((key[0] + _KEY_STEPS[0] * index) & _WORD, (key[1] + _KEY_STEPS[1] * index) & _WORD)
+        for index in range(_ROUNDS)
+    )
 
 
 def uniform(seed: int, position: int) -> float:

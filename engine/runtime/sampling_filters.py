@@ -76,13 +76,16 @@ def keep_likely(logits: Floats, *, top_p: float, min_p: float) -> Indices:
     weights = logits - logits.max()
     np.exp(weights, out=weights)
     total = weights.sum()
-    # All tokens below this weight together weigh less than what top-p leaves out; half, for rounding.
-    negligible = 0.5 * (1.0 - top_p) * total / logits.size
-    ids = np.flatnonzero(weights >= max(min_p, negligible))
+    ids = np.flatnonzero(weights >= max(min_p, negligible(top_p, total, logits.size)))
     if top_p < 1.0:
         ids = ids[_descending(logits[ids])]
         ids = np.sort(ids[: _count_reaching(weights[ids], top_p * total)])
     return ids
+
+
+def negligible(top_p: float, total: float, count: int) -> float:
+    """All tokens below this weight together weigh less than what top-p leaves out; half, for rounding."""
+    return 0.5 * (1.0 - top_p) * total / count
 
 
 def _descending(logits: Row) -> Indices:

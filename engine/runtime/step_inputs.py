@@ -8,8 +8,11 @@ from engine.core.types import StepRow
 from kernels.api import StepInputs
 
 
-def make_step_inputs(rows: Sequence[StepRow]) -> StepInputs:
-    """The tokens of all rows in order; logits are wanted for the last token of each row that samples."""
+def make_step_inputs(rows: Sequence[StepRow], likeliest: Sequence[int] = ()) -> StepInputs:
+    """The tokens of all rows in order; logits are wanted for the last token of each row that samples.
+
+    `likeliest` as in `StepInputs`.
+    """
     token_ids: list[int] = []
     positions: list[int] = []
     sequences: list[int] = []
@@ -22,4 +25,4 @@ def make_step_inputs(rows: Sequence[StepRow]) -> StepInputs:
         if row.samples:
             outputs.append(len(token_ids) - 1)
     tables = [row.seq.page_table for row in rows]
-    return StepInputs(token_ids, positions, sequences, tables, outputs)
+    return StepInputs(token_ids, positions, sequences, tables, outputs, likeliest)

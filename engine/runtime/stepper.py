@@ -16,7 +16,7 @@ from engine.api import (
     TokenDelta,
 )
 from engine.core.pace import StepPace
-from engine.core.types import Sequence, SeqUpdate, StepBatch, StepRow
+from engine.core.types import Sequence, SeqUpdate, StepBatch
 from engine.errors import DeviceFailure, EngineError
 from engine.runtime.live_request import Generation, LiveRequest, token_logprobs
 from engine.runtime.loaded_model import LoadedModel
@@ -24,6 +24,7 @@ from engine.runtime.messages import CopyDone
 from engine.runtime.moves import error_of, report_moves
 from engine.runtime.rate_meter import RateMeter
 from engine.runtime.sampler import SampledToken
+from kernels.likeliest import Likeliest
 
 _NO_TOKEN = 0
 """Stands in for the token of a row that could not be sampled; its request ends in the same step."""
@@ -52,7 +53,7 @@ class Stepper:
         """Seconds until there is a step to compute, for all that is known now; infinite if nobody is alive."""
         if self._scheduler.is_idle:
             return math.inf
-        return max(self._wakes_s - self._clock(), 0.0)
+        return max(self._wakes_s - self._clock(), 0.0) if self._wakes_s else 0.0
 
     def wake(self) -> None:
         """Something has changed: the next step may have something to do."""
@@ -94,17 +95,18 @@ class Stepper:
             self._rest(batch, has_moved=bool(events))
             return events
         began_s = self._clock()
+        generations = [self._generation(row.seq) for row in batch.sampling_rows]
+        wanted = [one.sampler.num_likeliest for one in generations]
         try:
-            logits = self._model.runner.execute(batch.rows)
+            logits = self._model.runner.execute(batch.rows, wanted)
+            found = self._model.runner.likeliest() or [None] * len(wanted)
         except Exception as error:  # noqa: BLE001 - the loop must outlive any kernel
             return events + self._fail_batch(batch, error)
-        choices = {
-            row.seq.request_id: self._choose(row, logits[index])
-            for index, row in enumerate(batch.sampling_rows)
-        }
-        token_ids = [
-            _NO_TOKEN if isinstance(one, EngineError) else one.token_id for one in choices.values()
-        ]
+        choices, token_ids = {}, []
+        for place, one in enumerate(generations):
+            choice = _choose(one, found[place], logits, place)
+            choices[one.seq.request_id] = choice
+            token_ids.append(_NO_TOKEN if isinstance(choice, EngineError) else choice.token_id)
         now_s = self._clock()
         num_replies = batch.num_replies
         self._pace.observe(
@@ -113,8 +115,9 @@ class Stepper:
             seconds=now_s - began_s,
         )
         updates = self._scheduler.update(batch, token_ids, now_s)
-        self._rate.add(now_s, sum(update.token_id is not None for update in updates))
-        events += _prompt_progress(batch)
+        self._rate.add(now_s, len(token_ids))
+        if not batch.is_steady:
+            events += _prompt_progress(batch)
         for update in updates:
             events += self._report_update(update, choices.get(update.seq.request_id), now_s)
         return events
@@ -123,6 +126,8 @@ class Stepper:
 
     def _plan(self) -> tuple[StepBatch, list[EngineEvent]]:
         """A batch whose copies are made and whose pages have memory behind them, and what moved for it."""
+        if (steady := self._scheduler.schedule_steady(self._clock())) is not None:
+            return steady, []
         num_replies = self._scheduler.num_replies
         has_prompts = len(self._live) > num_replies
         most = self._pace.beside_replies(num_replies) if has_prompts else None
@@ -158,16 +163,6 @@ class Stepper:
         return [*events, *report_moves(batch, self._scheduler, self._generation)]
 
     # --- the result
-
-    def _choose(self, row: StepRow, logits: np.ndarray) -> SampledToken | EngineError:
-        """The next token of one row, or why there is none; a bad request must not end its neighbours."""
-        sampler = self._generation(row.seq).sampler
-        try:
-            return sampler.sample(logits, row.seq.token_ids, forgotten=row.seq.num_discarded)
-        except EngineError as error:
-            return error
-        except Exception as error:  # noqa: BLE001 - one row's trouble is its own
-            return DeviceFailure(f"no token could be chosen: {type(error).__name__}: {error}")
 
     def _report_update(
         self, update: SeqUpdate, choice: SampledToken | EngineError | None, now_s: float
@@ -232,3 +227,20 @@ def _prompt_progress(batch: StepBatch) -> list[EngineEvent]:
         for row in batch.rows
         if not row.samples
     ]
+
+
+def _choose(
+    generation: Generation, found: Likeliest | None, logits: np.ndarray, place: int
+) -> SampledToken | EngineError:
+    """The next token of one row, or why there is none; a bad request must not end its neighbours."""
+    seq, sampler = generation.seq, generation.sampler
+    try:
+        if found is not None:
+            chosen = sampler.sample_among(found, len(seq.token_ids) + seq.num_discarded)
+            if chosen is not None:
+                return chosen
+        return sampler.sample(logits[place], seq.token_ids, forgotten=seq.num_discarded)
+    except EngineError as error:
+        return error
+    except Exception as error:  # noqa: BLE001 - one row's trouble is its own
+        return DeviceFailure(f"no token could be chosen: {type(error).__name__}: {error}")

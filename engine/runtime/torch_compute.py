@@ -74,6 +74,10 @@ class TorchCompute:
         assert self._executable is not None
         return self._executable.run(inputs).cpu().numpy()
 
+    def likeliest(self) -> tuple[()]:
+        """None are found: samplers read whole rows."""
+        return ()
+
     def set_threads(self, threads: int) -> None:
         """See `compute.Compute`."""
         torch.set_num_threads(threads)

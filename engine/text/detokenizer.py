@@ -19,7 +19,8 @@ class Detokenizer:
 
     def __init__(self, tokenizer: Tokenizer, *, continues: bool = False) -> None:
         self._tokenizer = tokenizer
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._begun = b""
+        """Of a character that is not complete."""
         self._strip_space = tokenizer.space_before_text and not continues
 
     def push(self, token_id: int) -> str:
@@ -28,8 +29,15 @@ class Detokenizer:
         if data and self._strip_space:
             self._strip_space = False
             data = data.removeprefix(b" ")
-        return self._decoder.decode(data)
+        return self._decode(data, is_last=False)
 
     def flush(self) -> str:
         """U+FFFD for a character that never was completed; nothing otherwise. Ends the text."""
-        return self._decoder.decode(b"", final=True)
+        return self._decode(b"", is_last=True)
+
+    def _decode(self, data: bytes, *, is_last: bool) -> str:
+        if self._begun:
+            data = self._begun + data
+        text, used = codecs.utf_8_decode(data, "replace", is_last)
+        self._begun = data[used:]
+        return text

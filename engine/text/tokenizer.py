@@ -47,6 +47,8 @@ class Tokenizer:
         self._vocabulary = vocabulary
         self._special = special
         self._added: dict[int, AddedToken] = {token.token_id: token for token in vocabulary.added}
+        self._known_bytes: dict[int, bytes] = {}
+        """Of the tokens asked for so far; the same tokens come again and again."""
         self._control_ids = frozenset(token.token_id for token in self.control_tokens)
         self._forbidden_ids = self._control_ids - {special.unknown_id}
         self._control_splitter = Splitter(self.control_tokens)
@@ -75,15 +77,12 @@ class Tokenizer:
 
     def token_bytes(self, token_id: int, *, show_control: bool = False) -> bytes:
         """The bytes a token stands for; nothing for ids out of range and, unless asked for, control tokens."""
-        if not 0 <= token_id < self.vocab_size:
-            return b""
-        style = self._vocabulary.style
-        if token := self._added.get(token_id):
-            if token.control:
-                return token.content.encode() if show_control else b""
-            # An added token is spelled as text where ordinary ones are spelled in byte characters.
-            style = PieceStyle.PLAIN if style is PieceStyle.BYTE_LEVEL else style
-        return piece_bytes(self._vocabulary.pieces[token_id], style)
+        known = None if show_control else self._known_bytes.get(token_id)
+        if known is None:
+            known = self._bytes_of(token_id, show_control=show_control)
+            if not show_control:
+                self._known_bytes[token_id] = known
+        return known
 
     def is_control(self, token_id: int) -> bool:
         """Whether the token steers the model and shows as nothing."""
@@ -95,6 +94,17 @@ class Tokenizer:
         if self.space_before_text:
             data = data.removeprefix(b" ")
         return data.decode("utf-8", "replace")
+
+    def _bytes_of(self, token_id: int, *, show_control: bool) -> bytes:
+        if not 0 <= token_id < self.vocab_size:
+            return b""
+        style = self._vocabulary.style
+        if token := self._added.get(token_id):
+            if token.control:
+                return token.content.encode() if show_control else b""
+            # An added token is spelled as text where ordinary ones are spelled in byte characters.
+            style = PieceStyle.PLAIN if style is PieceStyle.BYTE_LEVEL else style
+        return piece_bytes(self._vocabulary.pieces[token_id], style)
 
     def _framed(self, ids: list[int], suffix: tuple[int, ...]) -> list[int]:
         """The ids with what belongs before and after them, unless it is there."""

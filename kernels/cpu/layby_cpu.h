@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-enum { LAYBY_ABI = 2 };
+enum { LAYBY_ABI = 3 };
 // Kinds of buffers, what their number of rows follows, and no such buffer.
 enum { LAYBY_ROWS = 0, LAYBY_FLOAT_OPERAND = 1, LAYBY_QUANTIZED_OPERAND = 2, LAYBY_BFLOAT_OPERAND = 3 };
 enum { LAYBY_TOKENS = 0, LAYBY_OUTPUTS = 1 };
@@ -74,7 +74,18 @@ typedef struct {
   const int32_t* row_sequences;
   const int32_t* page_tables;  // [sequences, table_stride]
   const int32_t* output_rows;
+  const int32_t* likeliest;  // [outputs]: how many of the likeliest tokens are wanted of each; null: of none
 } LaybyStep;
+
+enum { LAYBY_MOST_LIKELIEST = 256 };
+
+// Where the likeliest tokens of each output row are put, LAYBY_MOST_LIKELIEST places a row.
+typedef struct {
+  int32_t* counts;   // [outputs]: how many were found; 0: none were wanted, or the row has values that are no numbers
+  int32_t* ids;      // ascending
+  double* values;    // the logits of these ids
+  int32_t* ranking;  // places in `ids`, the likeliest first, of equals the lower id
+} LaybyLikeliest;
 
 LAYBY_API int32_t layby_abi(void);
 LAYBY_API const char* layby_error(void);
@@ -116,6 +127,7 @@ LAYBY_API int32_t layby_program_add_gated(LaybyProgram* program, int32_t gate, i
 LAYBY_API int32_t layby_program_add_heads(LaybyProgram* program, const LaybyHeads* streams, int32_t count);
 LAYBY_API int32_t layby_program_add_attention(LaybyProgram* program, const LaybyAttention* attention);
 LAYBY_API int32_t layby_program_add_take(LaybyProgram* program, int32_t x, int32_t out);
+LAYBY_API int32_t layby_program_add_likeliest(LaybyProgram* program, int32_t x, const LaybyLikeliest* out);
 
 // The rows of a buffer and how many floats lie between them; valid as long as the program.
 LAYBY_API float* layby_program_rows(LaybyProgram* program, int32_t buffer, int64_t* stride);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "likeliest.h"
 #include "pack.h"
 
 namespace layby {
@@ -208,6 +209,13 @@ void GatedPhase::run(const Step& step, int64_t chunk, int) const {
 void TakePhase::run(const Step& step, int64_t, int) const {
   for (int64_t r = 0; r < step.outputs; ++r)
     std::copy_n(x_.row(step.output_rows[r]), x_.stride, out_.row(r));
+}
+
+void LikeliestPhase::run(const Step& step, int64_t chunk, int) const {
+  const int64_t at = chunk * LAYBY_MOST_LIKELIEST;
+  const LikeliestPlaces places = {out_.ids + at, out_.values + at, out_.ranking + at};
+  const int32_t wanted = step.likeliest[chunk];
+  out_.counts[chunk] = wanted ? find_likeliest(x_.row(chunk), width_, wanted, places) : 0;
 }
 
 void HeadsPhase::run(const Step& step, int64_t chunk, int) const {

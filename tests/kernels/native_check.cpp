@@ -3,6 +3,7 @@
 // A two-layer model with every op is run for each storage: near the portable variant's logits (which the Python tests
 // hold to the reference), and the same bits for chunks, neighbours, single steps and teams of one and two threads.
 // Prints a line for each failure; the exit status is their number.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -96,6 +97,12 @@ struct Model {
   }
 };
 
+std::vector<int32_t> counting(int begin, int end, int step = 1) {
+  std::vector<int32_t> numbers;
+  for (int i = begin; i != end; i += step) numbers.push_back(i);
+  return numbers;
+}
+
 class Runner {
  public:
   Runner(const Model& model, const char* variant, int threads, bool is_float32)
@@ -122,13 +129,18 @@ class Runner {
     std::vector<int32_t> outputs(tokens.size());
     for (size_t r = 0; r < outputs.size(); ++r) outputs[r] = static_cast<int32_t>(r);
     const int32_t n = static_cast<int32_t>(tokens.size()), count = static_cast<int32_t>(tables.size()) / stride;
+    std::vector<int32_t> wanted(tokens.size());
+    for (size_t r = 0; r < wanted.size(); ++r) wanted[r] = static_cast<int32_t>(r * 7 % (VOCABULARY + 3));
     const LaybyStep step = {n, n, count, stride, tokens.data(), positions.data(), sequences.data(), tables.data(),
-                            outputs.data()};
+                            outputs.data(), wanted.data()};
     require(layby_program_run(program_, team_, &step) == 0, "run");
     int64_t pitch = 0;
     const float* rows = layby_program_rows(program_, logits_, &pitch);
     std::vector<float> result;
-    for (int32_t r = 0; r < n; ++r) result.insert(result.end(), rows + r * pitch, rows + r * pitch + VOCABULARY);
+    for (int32_t r = 0; r < n; ++r) {
+      result.insert(result.end(), rows + r * pitch, rows + r * pitch + VOCABULARY);
+      check_likeliest(rows + r * pitch, r, wanted[r]);
+    }
     return result;
   }
 
@@ -152,6 +164,20 @@ class Runner {
   }
   int operand(const Storage& storage, int width, int extent = LAYBY_TOKENS) {
     return layby_program_add_buffer(program_, layby_operand_kind(variant_, storage.name), width, extent);
+  }
+
+  // By a sort of the whole row.
+  void check_likeliest(const float* row, int32_t r, int32_t wanted) {
+    auto ids = counting(0, VOCABULARY);
+    std::stable_sort(ids.begin(), ids.end(), [row](int32_t a, int32_t b) { return row[a] > row[b]; });
+    ids.resize(std::min(wanted, VOCABULARY));
+    const size_t at = static_cast<size_t>(r) * LAYBY_MOST_LIKELIEST;
+    bool holds = counts_[r] == static_cast<int32_t>(ids.size());
+    for (size_t i = 0; holds && i < ids.size(); ++i) {
+      const size_t place = at + static_cast<size_t>(ranking_[at + i]);
+      holds = ids_[place] == ids[i] && values_[place] == row[ids[i]] && (!i || ids_[at + i - 1] < ids_[at + i]);
+    }
+    require(holds, std::string(variant_) + ": the likeliest of a row");
   }
 
   void record(const Model& m) {
@@ -201,20 +227,19 @@ class Runner {
     const LaybyInput head_in = {taken, operand(STORAGES[0], HIDDEN, LAYBY_OUTPUTS), 0, 0, nullptr};
     const LaybyLinear head = {m.weights[0], nullptr, LAYBY_NONE, logits_};
     require(layby_program_add_linear(program_, &head_in, &head, 1) == 0, "head");
+    const LaybyLikeliest likeliest = {counts_.data(), ids_.data(), values_.data(), ranking_.data()};
+    require(layby_program_add_likeliest(program_, logits_, &likeliest) == 0, "likeliest");
   }
 
   const char* variant_;
   LaybyTeam* team_;
   LaybyProgram* program_;
   std::vector<uint8_t> pool_;
+  std::vector<int32_t> counts_ = std::vector<int32_t>(ROWS);
+  std::vector<int32_t> ids_ = std::vector<int32_t>(ROWS * LAYBY_MOST_LIKELIEST), ranking_ = ids_;
+  std::vector<double> values_ = std::vector<double>(ROWS * LAYBY_MOST_LIKELIEST);
   int logits_ = 0;
 };
-
-std::vector<int32_t> counting(int begin, int end, int step = 1) {
-  std::vector<int32_t> numbers;
-  for (int i = begin; i != end; i += step) numbers.push_back(i);
-  return numbers;
-}
 
 // Random weights amplify rounding; a wrong op gives more than half.
 void check_near(const std::vector<float>& got, const std::vector<float>& expected, const std::string& what) {

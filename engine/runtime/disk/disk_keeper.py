@@ -66,6 +66,8 @@ class DiskKeeper:
 
     def keep_up(self, live: Mapping[str, LiveRequest]) -> None:
         """Begin to write what has been parked, delete what has come back or ended; to be called between steps."""
+        if not (self._saves or self._scheduler.has_outside):
+            return
         parked = {seq.request_id: seq for seq in self._scheduler.line(SeqStatus.PARKED)}
         for request_id, save in tuple(self._saves.items()):
             if request_id not in parked:

@@ -288,10 +288,10 @@ def test_a_failing_kernel_ends_its_step_and_not_the_engine(
     execute = ModelRunner.execute
     calls = iter(range(1000))
 
-    def fail_third(self: ModelRunner, rows: object) -> object:
+    def fail_third(self: ModelRunner, rows: object, likeliest: object) -> object:
         if next(calls) == 2:
             raise RuntimeError("the device caught fire")
-        return execute(self, rows)  # type: ignore[arg-type]
+        return execute(self, rows, likeliest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(ModelRunner, "execute", fail_third)
     ear = run_all(engine, [ask("a"), ask("b")])
@@ -390,20 +390,36 @@ def test_a_row_that_breaks_the_sampler_ends_alone(
 ) -> None:
     load(engine, model_path, pool_tokens=512)
     before = run_all(engine, [ask("before")]).tokens("before")
-    sample = Sampler.sample
 
-    def break_for_the_warm(self: Sampler, *args: object, **fields: object) -> object:
-        if self._params.temperature > 0:
-            raise ZeroDivisionError("nobody foresaw this")
-        return sample(self, *args, **fields)  # type: ignore[arg-type]
+    def break_for_the_warm(name: str) -> None:
+        sample = getattr(Sampler, name)
 
-    monkeypatch.setattr(Sampler, "sample", break_for_the_warm)
+        def sample_or_break(self: Sampler, *args: object, **fields: object) -> object:
+            if self._params.temperature > 0:
+                raise ZeroDivisionError("nobody foresaw this")
+            return sample(self, *args, **fields)
+
+        monkeypatch.setattr(Sampler, name, sample_or_break)
+
+    break_for_the_warm("sample")
+    break_for_the_warm("sample_among")
     ear = run_all(engine, [ask("warm", sampling=SamplingParams()), ask("cold")])
     end = ear.wait_end("warm")
     assert isinstance(end, Failed)
     assert "nobody foresaw this" in str(end.error)
     assert ear.tokens("cold") == before
     assert_pool_is_empty(engine)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.8])
+def test_tokens_are_the_same_where_no_likeliest_ones_are_found(
+    engine: Engine, model_path: Path, monkeypatch: pytest.MonkeyPatch, temperature: float
+) -> None:
+    load(engine, model_path, pool_tokens=512)
+    asked = SamplingParams(temperature=temperature, seed=11)
+    found = run_all(engine, [ask("found", sampling=asked)]).tokens("found")
+    monkeypatch.setattr(ModelRunner, "likeliest", lambda runner: ())
+    assert run_all(engine, [ask("row", sampling=asked)]).tokens("row") == found
 
 
 def test_what_nobody_foresaw_ends_every_request_and_the_next_model_serves(

@@ -42,9 +42,11 @@ class SlowMachine:
 def machine(monkeypatch: pytest.MonkeyPatch) -> SlowMachine:
     machine, execute = SlowMachine(), ModelRunner.execute
 
-    def execute_slowly(runner: ModelRunner, rows: Sequence[StepRow]) -> np.ndarray:
+    def execute_slowly(
+        runner: ModelRunner, rows: Sequence[StepRow], likeliest: Sequence[int]
+    ) -> np.ndarray:
         machine.take_time(rows)
-        return execute(runner, rows)
+        return execute(runner, rows, likeliest)
 
     monkeypatch.setattr(ModelRunner, "execute", execute_slowly)
     return machine
