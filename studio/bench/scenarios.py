@@ -37,8 +37,8 @@ class Scenario(Enum):
     ONE_BY_ONE = "one after another"
 
     def pool_tokens(self, load: ChatLoad) -> int:
-        """Alone each chat fits any pool, so that those who come one after another need no wide one."""
-        return load.wide_pool_tokens if self is Scenario.FITS else load.tight_pool_tokens
+        """Chats one after another are those that overflow, and so go where none of those has been."""
+        return load.tight_pool_tokens if self is Scenario.OVERFLOW else load.wide_pool_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,12 @@ class ScenarioRun:
         """The gap between two pieces of one text that `share` of all gaps do not exceed; 0 without any."""
         gaps = [end - start for reply in self.replies for start, end in reply.gaps]
         return percentile(gaps, share) * 1e3 if gaps else 0.0
+
+
+def count_equal_texts(run: ScenarioRun, other: ScenarioRun) -> int:
+    """Chats of two runs of the same prompts that got the same text."""
+    pairs = zip(run.replies, other.replies, strict=True)
+    return sum(one.text == another.text != "" for one, another in pairs)
 
 
 def make_prompts(load: ChatLoad, seed: int) -> list[str]:
