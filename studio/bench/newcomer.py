@@ -80,12 +80,10 @@ class _Chat:
 
 
 async def _until(chats: Sequence[_Chat], num_tokens: int) -> None:
-    """Wait until each has so many pieces of text."""
+    """Wait until each has so many pieces of text, or its last. Raises StudioError where one failed or got none."""
     for chat in chats:
-        while len(chat.reply.token_times_s) < num_tokens:
-            if chat.task.done():
-                raise StudioError(
-                    f"a chat ended after {len(chat.reply.token_times_s)} pieces of text, before {num_tokens}: "
-                    f"{chat.reply.error or chat.task.exception()}"
-                )
+        while len(chat.reply.token_times_s) < num_tokens and not chat.task.done():
             await asyncio.sleep(_POLL_S)
+        trouble = chat.reply.error or (chat.task.done() and chat.task.exception())
+        if trouble or not chat.reply.token_times_s:
+            raise StudioError(f"a chat beside others failed: {trouble or 'it got no text'}")
