@@ -83,7 +83,7 @@ async def _until(chats: Sequence[_Chat], num_tokens: int) -> None:
     """Wait until each has so many pieces of text, or its last. Raises StudioError where one failed or got none."""
     for chat in chats:
         while len(chat.reply.token_times_s) < num_tokens and not chat.task.done():
-            await asyncio.sleep(_POLL_S)
+            await asyncio.wait([chat.task], timeout=_POLL_S)
         trouble = chat.reply.error or (chat.task.done() and chat.task.exception())
         if trouble or not chat.reply.token_times_s:
             raise StudioError(f"a chat beside others failed: {trouble or 'it got no text'}")
