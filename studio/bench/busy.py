@@ -35,7 +35,7 @@ def measure_busy(plan: BenchPlan, on_news: Callable[[str], object]) -> Section:
                     beside[name].append(_speed(server, plan, seed=4500 + index))
     figures = tuple(
         Figure(
-            f"{name}, beside a program that keeps a core busy",
+            f"{name}, beside a program that spins",
             "% of its idle speed",
             tuple(100 * share for share in ratios(beside[name], alone[name])),
             Goal(bound=40) if name == OURS else None,

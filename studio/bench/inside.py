@@ -30,10 +30,11 @@ from studio.bench.report import Section
 
 _THOROUGH = StepPlan()
 _QUICK = StepPlan(batches=(1, 2, 4), context_tokens=128, steps=10, prompts=2)
+_OF_A_LARGE_MODEL = StepPlan(batches=(1, 2, 4), steps=20, prompts=2)
 _QUICK_WALL_BYTES = 1 << 27
 _GIGA = 1e9
 _LARGE_BYTES = 500e6
-"""Weights in whose reading all else of a step should be lost."""
+"""Of weights, in whose reading all else of a step should be lost; and whose prompts take long to read."""
 
 
 class InsideBench:
@@ -42,7 +43,8 @@ class InsideBench:
     def __init__(self, plan: BenchPlan) -> None:
         """Raises ValueError when the model's window is too short to measure steps."""
         self._plan = plan
-        self._steps = plan_for_window(_QUICK if plan.is_quick else _THOROUGH, plan.window_tokens)
+        thorough = _OF_A_LARGE_MODEL if plan.model_bytes >= _LARGE_BYTES else _THOROUGH
+        self._steps = plan_for_window(_QUICK if plan.is_quick else thorough, plan.window_tokens)
         self._wall: MemoryWall | None = None
         self._survey: StepSurvey | None = None
         self._parks: tuple[ParkTimes, ParkTimes] | None = None

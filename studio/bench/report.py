@@ -11,7 +11,7 @@ from engine.bench.figures import Figure
 from studio.bench.plan import Part
 
 FORMAT = "layby-bench-2"
-_NAME_WIDTH = 50
+_NAME_WIDTH = 64
 _HEAD = f"{'':<{_NAME_WIDTH}} {'median':>10} {'from':>10} {'to':>10}\n"
 
 

@@ -122,7 +122,7 @@ def test_starting_gaps_and_a_comparison_on_the_tiny_model(tmp_path: Path) -> Non
     other.chmod(other.stat().st_mode | stat.S_IXUSR)
     report = measured(f"-m {model} --parts start,busy,against,gaps --against llama-server={other}")
     assert report["start"]["resident after loading"] > 0
-    assert report["busy"]["layby, beside a program that keeps a core busy"] > 0
+    assert report["busy"]["layby, beside a program that spins"] > 0
     against = report["against"]
     for name in ("decode of one", "four together: useful", "running chats held up by a new one"):
         assert against[f"llama-server, {name}"] > 0
