@@ -147,6 +147,7 @@ class Scheduler:
         seq.started_s = seq.arrival_s
         seq.parked = ParkedState(now_s, self._yard.step, Fate.RECOMPUTE, reason, len(seq.token_ids))
         self._yard.lines.add(seq)
+        self._yard.counts.parks += 1
         self._yard.moves.parked.append(seq)
         self._patience.watch(seq)
 

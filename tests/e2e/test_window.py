@@ -51,12 +51,18 @@ def window(home: Path, model: Path) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-def watch(process: subprocess.Popen[str], *, until_each_has: int) -> list[Growth]:
-    """Read what the window says until every chat has that many characters."""
+def watch(
+    process: subprocess.Popen[str], *, until_each_has: int, least_s: float = 0.0
+) -> list[Growth]:
+    """Read what the window says until every chat has that many characters, and for so long at least."""
     heard: list[Growth] = []
     lengths: dict[int, int] = {}
     assert process.stdout is not None
-    while len(lengths) < len(PROMPTS) or min(lengths.values()) < until_each_has:
+    while (
+        len(lengths) < len(PROMPTS)
+        or min(lengths.values()) < until_each_has
+        or heard[-1].at_s - heard[0].at_s < least_s
+    ):
         line = process.stdout.readline()
         assert line, process.communicate()[1]
         fact = json.loads(line)
@@ -69,7 +75,7 @@ def watch(process: subprocess.Popen[str], *, until_each_has: int) -> list[Growth
 def test_three_chats_stream_at_once_and_survive_kill_9(tmp_path: Path, starter_model: Path) -> None:
     home = tmp_path / "home"
     with window(home, starter_model) as process:
-        heard = watch(process, until_each_has=250)
+        heard = watch(process, until_each_has=250, least_s=2 * SAVED_WITHIN_S)
         process.kill()
         killed_s = time.monotonic()
         process.wait()

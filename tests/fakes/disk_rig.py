@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
 
 from engine.api import (
@@ -60,6 +61,18 @@ def command_at(engine: EnginePort, at_token: int, *commands: Command, of: str = 
     stop = engine.subscribe(listen)
 
 
+def command_at_park(engine: EnginePort, *commands: Command) -> None:
+    """Give commands once anybody has been parked: on the engine thread, before the next step."""
+
+    def listen(events: tuple[EngineEvent, ...]) -> None:
+        if any(isinstance(event, Parked) for event in events):
+            stop()
+            for command in commands:
+                engine.control(command)
+
+    stop = engine.subscribe(listen)
+
+
 def park(engine: EnginePort, request: Request, *, at_token: int = PARKED_AT) -> Ear:
     """Ask, and park by hand once that many tokens are there."""
     ear = Ear(engine)
@@ -86,7 +99,9 @@ def resumed(ear: Ear) -> Resumed:
 
 
 def settled_without_files(engine: Engine, folder: Path) -> bool:
-    for _ in range(1000):
+    """Whether no file is left in the end, however long the thread that writes takes to hear of it."""
+    deadline_s = time.monotonic() + 60
+    while time.monotonic() < deadline_s:
         settled(engine)
         if not files(folder):
             return True

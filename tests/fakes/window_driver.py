@@ -42,7 +42,13 @@ async def first_message(chats: ChatService) -> None:
 
 async def main(model: str, prompts: list[str]) -> None:
     paths = find_paths()
-    flags = {"engine.model": model, "engine.ctx_size": 4096, "engine.seed": 1}
+    flags = {
+        "engine.model": model,
+        "engine.ctx_size": 4096,
+        "engine.seed": 1,
+        "engine.cpu_variant": "torch",  # slow enough for replies to last until the kill
+        "engine.threads": 1,
+    }
     settings = SettingsService(paths.settings_file, environment={}, flags=flags)
     async with open_services(settings, paths) as services:
         window = MainWindow(services)

@@ -101,7 +101,19 @@ def _submit(world: World, prompt: list[int], size: int = 1) -> None:
         world.told.families += 1
     for seq in members:
         _expect(world, seq, ends)
+    if size == 1 and keep is None and world.returns.random() < 0.1:
+        _come_back(world, world.cases[members[0].request_id])
+        return
+    for seq in members:
         world.scheduler.add(seq)
+
+
+def _come_back(world: World, case: Case) -> None:
+    """It was parked in another life of the program, having said a part of its reply."""
+    case.said = case.expected[: world.returns.randint(0, max(len(case.expected) - 1, 0))]
+    case.seq.token_ids += case.said
+    world.scheduler.adopt(case.seq, world.now_s)
+    case.seen = case.seq.status
 
 
 def _expect(world: World, seq: Sequence, ends: list[int]) -> None:
@@ -201,7 +213,8 @@ def _note(world: World, batch: StepBatch) -> None:
     """Take note of who moved, and of who was ended."""
     told = world.told
     for seq in batch.parked:
-        _note_park(world, seq)
+        if seq.parked is not None:  # else from another life of the program, and back at once
+            _note_park(world, seq)
     told.cached_tokens += sum(seq.num_cached for seq in batch.started)
     told.found_again_tokens += sum(seq.num_computed for seq in batch.restored)
     for end in batch.ended:
@@ -211,8 +224,8 @@ def _note(world: World, batch: StepBatch) -> None:
 
 def _note_park(world: World, seq: Sequence) -> None:
     told, park = world.told, world.config.park
-    told.parks += 1
     assert seq.parked is not None
+    told.parks += 1
     beside = " beside steps" if park.is_async else ""
     told.kinds[f"parked under {world.scheduler._yard.policy.name}"] += 1
     told.kinds[f"parked for {seq.parked.reason.cause.value}"] += 1

@@ -107,6 +107,8 @@ class World:
     """A workload being played."""
 
     random: Random
+    returns: Random
+    """Who comes back from another life of the program; dice of their own, so that the rest of a seed's world stays."""
     config: SchedulerConfig
     scheduler: Scheduler
     runner: FakeRunner
@@ -160,6 +162,7 @@ def make_world(seed: int, *, checked: bool) -> World:
     scheduler, runner = Scheduler(config), FakeRunner(config)
     return World(
         random=random,
+        returns=Random(-1 - seed),
         config=config,
         scheduler=scheduler,
         runner=runner,

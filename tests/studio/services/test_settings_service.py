@@ -46,7 +46,7 @@ def test_each_layer_wins_over_the_ones_below(path: Path) -> None:
 def test_every_setting_can_be_given_by_its_variable(path: Path) -> None:
     texts = {"LAYBY_MODEL": "m", "LAYBY_DEVICE": "cpu", "LAYBY_HOST": "::1", "LAYBY_API_KEY": "k"}
     texts |= {"LAYBY_SERVER": "on", "LAYBY_THEME": "dark", "LAYBY_LOG_LEVEL": "debug"}
-    texts |= {"LAYBY_CONTEXT_SHIFT": "on", "LAYBY_PREEMPT_POLICY": "cost"}
+    texts |= {"LAYBY_CTX_SIZE": "2048", "LAYBY_CONTEXT_SHIFT": "on", "LAYBY_PREEMPT_POLICY": "cost"}
     texts |= {"LAYBY_PREEMPT_ASYNC": "off", "LAYBY_TEST_PREEMPT_PLANNER": "off"}
     texts |= {"LAYBY_TEST_PREEMPT_RESUME": "pass", "LAYBY_TEST_PREEMPT_COPY": "on"}
     variables = {entry.info.env: texts.get(entry.info.env, "20") for entry in all_settings()}
