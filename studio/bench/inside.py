@@ -152,7 +152,9 @@ class InsideBench:
         )
         goal = Goal(bound=80 if weights >= _LARGE_BYTES else 65)
         note = f"{statistics.median(sizes) / _GIGA:.3g} GB a step, memory reads {wall / _GIGA:.3g} GB/s"
-        return Figure("read by decode, 1", "% of memory's best", shares, goal, note=note)
+        return Figure(
+            "weights and context read, decode, 1", "% of memory's best", shares, goal, note=note
+        )
 
     def _planner_share(self, steps: Iterable[StepTime]) -> Figure:
         step_s = statistics.median(step.step_s for step in steps)

@@ -22,7 +22,13 @@ from engine.sim.calibration import Calibration
 from studio.bench.gaps import split_gaps
 from studio.bench.plan import BenchPlan, Part
 from studio.bench.report import Section, pair_of
-from studio.bench.scenarios import Scenario, ScenarioRun, count_equal_texts, run_scenario
+from studio.bench.scenarios import (
+    Scenario,
+    ScenarioRun,
+    count_equal_texts,
+    run_scenario,
+    warm_up,
+)
 from studio.bench.server_process import Server, layby_server
 
 OnNews = Callable[[str], object]
@@ -127,6 +133,8 @@ def measure_scenarios(plan: BenchPlan, on_news: OnNews) -> Section:
         open_rig(plan.model, survey_options(plan.options, steps)) as rig,
     ):
         servers = {load.tight_pool_tokens: tight, load.wide_pool_tokens: wide}
+        for server in servers.values():
+            warm_up(server.url, plan)
         for index in range(plan.rounds):
             for scenario in Scenario:
                 on_news(f"{scenario.value}, {index + 1} of {plan.rounds}")

@@ -10,12 +10,12 @@ import asyncio
 import gc
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from random import Random
 
 from engine.bench.figures import percentile
-from studio.bench.plan import ChatLoad
+from studio.bench.plan import BenchPlan, ChatLoad
 from studio.bench.stream import Ask, Reply, stream_completion
 from studio.models.errors import StudioError
 
@@ -107,6 +107,12 @@ def run_scenario(
     if not any(reply.token_times_s for reply in replies):
         raise StudioError(f"{scenario.value}: no chat got a token: {replies[0].error}")
     return ScenarioRun(tuple(replies), load.reply_tokens, wall_s)
+
+
+def warm_up(url: str, plan: BenchPlan) -> None:
+    """Have a server answer once: what it does for the first time would count against it."""
+    load = replace(plan.load, num_chats=1, reply_tokens=plan.lengths.begun_tokens)
+    run_scenario(url, load, Scenario.ONE_BY_ONE, seed=-1, api_key=plan.api_key)
 
 
 async def _send(url: str, asks: Sequence[Ask], *, is_together: bool) -> list[Reply]:

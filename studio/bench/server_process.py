@@ -19,6 +19,7 @@ import httpx
 import psutil
 
 from studio.bench.plan import BenchPlan
+from studio.bench.scenarios import warm_up
 from studio.models.errors import StudioError
 
 OURS, THEIRS = "layby", "llama-server"
@@ -89,11 +90,13 @@ def llama_server(plan: BenchPlan, pool_tokens: int) -> Iterator[Server]:
 
 @contextmanager
 def all_servers(plan: BenchPlan, pool_tokens: int) -> Iterator[dict[str, Server]]:
-    """Ours, and the one to compare with where there is one, by name; both run, whoever is asked."""
+    """Ours, and the one to compare with where there is one, by name, warm; both run, whoever is asked."""
     with ExitStack() as stack:
         servers = {OURS: stack.enter_context(layby_server(plan, pool_tokens))}
         if plan.llama_server is not None:
             servers[THEIRS] = stack.enter_context(llama_server(plan, pool_tokens))
+        for server in servers.values():
+            warm_up(server.url, plan)
         yield servers
 
 
