@@ -35,7 +35,7 @@ class StreamTimings:
     """Until the headers are sent, at the latest."""
     keepalive_s: float | None = 30.0
     """While text is coming; None: for ever."""
-    parked_keepalive_s: float = 1.75
+    parked_keepalive_s: float = 1.5
     """While a choice stands in line, is being read or is parked. Clients count on 2.2 s, on a busy machine too."""
 
     @classmethod

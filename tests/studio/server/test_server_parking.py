@@ -287,7 +287,7 @@ async def test_a_max_wait_that_is_none_is_refused_by_name(value: object) -> None
 
 @pytest.mark.parametrize(
     ("interval", "keepalive_s", "parked_s"),
-    [(30, 30, 1.75), (1, 1, 1), (-1, None, 1.75), (0, None, 1.75)],
+    [(30, 30, 1.5), (1, 1, 1), (-1, None, 1.5), (0, None, 1.5)],
 )
 def test_the_ping_interval_caps_the_keepalive_of_parks_but_cannot_turn_it_off(
     interval: int, keepalive_s: float | None, parked_s: float
