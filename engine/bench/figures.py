@@ -52,6 +52,8 @@ class Figure:
     unit: str
     samples: tuple[float, ...]
     goal: Goal | None = None
+    note: str = ""
+    """What the figure was made from, in a few words."""
 
     def __post_init__(self) -> None:
         if not self.samples:

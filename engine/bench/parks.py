@@ -22,8 +22,8 @@ from engine.runs import ParkNow, ResumeNext
 
 _MOST_TOKENS = 1500
 _USUAL_STEPS = 8
-_TOKENS_A_ROUND = 2 * (_USUAL_STEPS + 4)
-"""By so many tokens the sequence grows in a round, and a few more."""
+_TOKENS_A_ROUND = 2 * (_USUAL_STEPS + 4) + 2 * PAGE_TOKENS
+"""By so many tokens the sequence grows in a round at most: companions' prompts are read in small parts beside it."""
 _COMPANION_TOKENS = 4 * PAGE_TOKENS
 """Prompt and reply of who goes on meanwhile."""
 _MOST_STEPS = 1000
@@ -103,15 +103,26 @@ def _time(rig: StepRig, lengths: _Lengths, rounds: int, seconds: Seconds) -> Par
     parks: list[MoveTime] = []
     restores: list[MoveTime] = []
     for index in range(rounds):
-        companion = rig.add(PAGE_TOKENS, _COMPANION_TOKENS - PAGE_TOKENS, seed=1)
-        rig.read_prompts()
+        companion = _let_in_companion(rig)
         park = ParkNow(request_id=seq.request_id)
         parks.append(_move(rig, park, _Way(seq, SeqStatus.PARKED), seconds))
+        rig.end(companion)  # or the other prompt would be read in small steps beside it
         _overwrite(rig, length + reply - 1, seed=index + 2)
+        companion = _let_in_companion(rig)
         resume = ResumeNext(request_id=seq.request_id)
         restores.append(_move(rig, resume, _Way(seq, SeqStatus.RUNNING), seconds))
         rig.end(companion)
     return ParkTimes(length, rig.token_bytes, tuple(parks), tuple(restores))
+
+
+def _let_in_companion(rig: StepRig) -> Sequence:
+    """Somebody who goes on for the time of a park or a restore."""
+    companion = rig.add(PAGE_TOKENS, _COMPANION_TOKENS - PAGE_TOKENS, seed=1)
+    for _ in range(_MOST_STEPS):
+        rig.step()
+        if companion.is_generating:
+            return companion
+    raise AssertionError("a prompt is never read")
 
 
 def _overwrite(rig: StepRig, num_tokens: int, *, seed: int) -> None:

@@ -144,6 +144,7 @@ class StepRig:
 
     def step(self) -> StepTime:
         """Make one step."""
+        self._compute.run_s = 0.0  # a step without rows runs nothing
         start = time.perf_counter()
         self._stepper.step()
         step_s = time.perf_counter() - start

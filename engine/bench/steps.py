@@ -48,6 +48,8 @@ class StepSurvey:
     """Every step that was timed."""
 
     context_tokens: int
+    token_bytes: int
+    """Of a token's keys and values."""
     prompts: tuple[tuple[StepTime, ...], ...]
     """The steps of each prompt that was read alone."""
     decodes: dict[int, tuple[StepTime, ...]]
@@ -121,7 +123,7 @@ def survey_steps(rig: StepRig, plan: StepPlan) -> StepSurvey:
     long_prompt = _read_alone(rig, plan.long_tokens, last)
     others = [*long_prompt, *_decode(rig, plan, [plan.long_tokens], first_seed=last)]
     others += _decode(rig, plan, [_ROUND_TOKENS], first_seed=last)
-    return StepSurvey(plan.context_tokens, prompts, decodes, tuple(others))
+    return StepSurvey(plan.context_tokens, rig.token_bytes, prompts, decodes, tuple(others))
 
 
 def settled_decodes(rig: StepRig, num_steps: int) -> tuple[StepTime, ...]:

@@ -12,6 +12,9 @@ import numpy as np
 from engine.core.parked import CopyWay
 from engine.runtime.copies import Finish, HostBuffer, Stretch
 
+_MOST_WASTE = 2
+"""A freed buffer is not used again for a park that needs less than the so-manieth part of it."""
+
 
 class HostCopies:
     """Implements `copies.Copies`."""
@@ -20,21 +23,27 @@ class HostCopies:
         """`pages` is [pages, page_bytes] bytes."""
         self._pages = pages
         self.page_bytes: int = pages.shape[1]
+        self._spare = np.empty((0, self.page_bytes), np.uint8)
+        """The buffer that was freed last: pages that the system has yet to provide take as long again as the copy."""
 
     def make_buffer(self, slots: int) -> HostBuffer:
         """See `copies.Copies`."""
-        return HostBuffer(np.empty((slots, self.page_bytes), np.uint8), goes_beside=True)
+        memory, self._spare = self._spare, self._spare[:0]
+        if not slots <= len(memory) <= _MOST_WASTE * slots:
+            memory = np.empty((slots, self.page_bytes), np.uint8)
+        return HostBuffer(memory[:slots], goes_beside=True)
 
     def free_buffer(self, buffer: HostBuffer) -> None:
-        """Nothing more than to forget it."""
+        """See `copies.Copies`. One buffer is kept for the next park."""
+        self._spare = buffer.memory
 
     def start(self, way: CopyWay, stretches: list[Stretch]) -> Finish:
         """See `copies.Copies`."""
         return partial(_copy, way, self._pages, stretches)
 
     def close(self) -> None:
-        """Let go of the pool."""
-        self._pages = np.empty((0, self.page_bytes), np.uint8)
+        """Let go of the pool and the spare buffer."""
+        self._spare = self._pages = np.empty((0, self.page_bytes), np.uint8)
 
 
 def _copy(way: CopyWay, pages: np.ndarray, stretches: list[Stretch]) -> None:

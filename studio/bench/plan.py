@@ -17,22 +17,37 @@ class Part(Enum):
     PARKS = "parks"
     START = "start"
     SCENARIOS = "scenarios"
+    BUSY = "busy"
+    AGAINST = "against"
+    """Only beside a llama-server."""
     GAPS = "gaps"
 
 
-DEFAULT_PARTS = (Part.MACHINE, Part.STEPS, Part.PARKS, Part.START, Part.SCENARIOS)
+PART_NAMES = tuple(part.value for part in Part)
+DEFAULT_PARTS = tuple(part for part in Part if part is not Part.GAPS)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelWish:
+    """A model by name or path, and values of `Part` to be measured of it; none: as of all others."""
+
+    name: str
+    parts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchWishes:
     """What the command line asked for."""
 
+    models: tuple[ModelWish, ...] = ()
+    """None: the one of the settings."""
     parts: tuple[str, ...] = ()
     """Values of `Part`; none: the default ones, or with `is_calibrating` those that a calibration needs."""
     rounds: int = 3
     is_quick: bool = False
     is_calibrating: bool = False
     as_json: bool = False
+    as_markdown: bool = False
     llama_server: Path | None = None
 
 
@@ -54,7 +69,26 @@ class ChatLoad:
         return replace(self, num_chats=1, reply_tokens=1)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lengths:
+    """Of chats that are compared with another program's, or beside another program."""
+
+    long_prompt_words: int = 512
+    short_prompt_words: int = 300
+    lone_reply_tokens: int = 128
+    busy_reply_tokens: int = 96
+    begun_tokens: int = 32
+    """A chat that has got so many is well under way."""
+
+
 QUICK_LOAD = ChatLoad(prompt_words=20, reply_tokens=120, tight_pool_tokens=416)
+QUICK_LENGTHS = Lengths(
+    long_prompt_words=40,
+    short_prompt_words=20,
+    lone_reply_tokens=16,
+    busy_reply_tokens=16,
+    begun_tokens=8,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +98,8 @@ class BenchPlan:
     model: Path
     model_name: str
     model_bytes: int
+    storage: str
+    """How most of its weights are stored, as "Q4_1"."""
     window_tokens: int
     """Of the model itself."""
     options: LoadOptions
@@ -77,3 +113,4 @@ class BenchPlan:
     llama_server: Path | None = None
     """A llama-server to compare with; None: none."""
     load: ChatLoad = field(default_factory=ChatLoad)
+    lengths: Lengths = field(default_factory=Lengths)

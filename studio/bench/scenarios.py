@@ -10,12 +10,12 @@ import asyncio
 import gc
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from random import Random
 
 from engine.bench.figures import percentile
-from studio.bench.plan import ChatLoad
+from studio.bench.plan import BenchPlan, ChatLoad
 from studio.bench.stream import Ask, Reply, stream_completion
 from studio.models.errors import StudioError
 
@@ -37,8 +37,8 @@ class Scenario(Enum):
     ONE_BY_ONE = "one after another"
 
     def pool_tokens(self, load: ChatLoad) -> int:
-        """Alone each chat fits any pool, so that those who come one after another need no wide one."""
-        return load.wide_pool_tokens if self is Scenario.FITS else load.tight_pool_tokens
+        """Chats one after another are those that overflow, and so go where none of those has been."""
+        return load.tight_pool_tokens if self is Scenario.OVERFLOW else load.wide_pool_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,12 @@ class ScenarioRun:
         return percentile(gaps, share) * 1e3 if gaps else 0.0
 
 
+def count_equal_texts(run: ScenarioRun, other: ScenarioRun) -> int:
+    """Chats of two runs of the same prompts that got the same text."""
+    pairs = zip(run.replies, other.replies, strict=True)
+    return sum(one.text == another.text != "" for one, another in pairs)
+
+
 def make_prompts(load: ChatLoad, seed: int) -> list[str]:
     """A prompt for each chat."""
     return [
@@ -101,6 +107,12 @@ def run_scenario(
     if not any(reply.token_times_s for reply in replies):
         raise StudioError(f"{scenario.value}: no chat got a token: {replies[0].error}")
     return ScenarioRun(tuple(replies), load.reply_tokens, wall_s)
+
+
+def warm_up(url: str, plan: BenchPlan) -> None:
+    """Have a server answer once: what it does for the first time would count against it."""
+    load = replace(plan.load, num_chats=1, reply_tokens=plan.lengths.begun_tokens)
+    run_scenario(url, load, Scenario.ONE_BY_ONE, seed=-1, api_key=plan.api_key)
 
 
 async def _send(url: str, asks: Sequence[Ask], *, is_together: bool) -> list[Reply]:

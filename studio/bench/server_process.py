@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import IO
 
@@ -19,8 +19,10 @@ import httpx
 import psutil
 
 from studio.bench.plan import BenchPlan
+from studio.bench.scenarios import warm_up
 from studio.models.errors import StudioError
 
+OURS, THEIRS = "layby", "llama-server"
 _START_TIMEOUT_S = 300.0
 _STOP_TIMEOUT_S = 30.0
 _POLL_S = 0.02
@@ -84,6 +86,18 @@ def llama_server(plan: BenchPlan, pool_tokens: int) -> Iterator[Server]:
                 raise _not_started(str(plan.llama_server), process, log)
             time.sleep(_POLL_S)
         yield Server(url, started_s, psutil.Process(process.pid))
+
+
+@contextmanager
+def all_servers(plan: BenchPlan, pool_tokens: int) -> Iterator[dict[str, Server]]:
+    """Ours, and the one to compare with where there is one, by name, warm; both run, whoever is asked."""
+    with ExitStack() as stack:
+        servers = {OURS: stack.enter_context(layby_server(plan, pool_tokens))}
+        if plan.llama_server is not None:
+            servers[THEIRS] = stack.enter_context(llama_server(plan, pool_tokens))
+        for server in servers.values():
+            warm_up(server.url, plan)
+        yield servers
 
 
 @contextmanager

@@ -44,6 +44,7 @@ class Reply:
     asked_s: float
     token_times_s: list[float] = field(default_factory=list)
     """When each piece of text came."""
+    pieces: list[str] = field(default_factory=list)
     notes: list[tuple[float, str]] = field(default_factory=list)
     """Comments of the stream, and when they came."""
     prompt_tokens: int = 0
@@ -52,6 +53,16 @@ class Reply:
 
     def is_complete(self, reply_tokens: int) -> bool:
         return self.error is None and self.completion_tokens >= reply_tokens
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
+
+    @property
+    def decode_tokens_s(self) -> float:
+        """Tokens per second from the first piece of text to the last; 0 where there are not two."""
+        seconds = self.token_times_s[-1] - self.token_times_s[0] if self.token_times_s else 0.0
+        return (self.completion_tokens - 1) / seconds if seconds else 0.0
 
     @property
     def first_token_s(self) -> float:
@@ -66,8 +77,14 @@ class Reply:
 
 async def stream_completion(url: str, ask: Ask) -> Reply:
     """Ask and listen to the end. What goes wrong is in `Reply.error`; raises OSError where nobody listens."""
-    address = urlsplit(url)
     reply = Reply(time.perf_counter())
+    await stream_into(reply, url, ask)
+    return reply
+
+
+async def stream_into(reply: Reply, url: str, ask: Ask) -> None:
+    """As `stream_completion`, for who looks at the reply while it grows; cancelled, it hangs up."""
+    address = urlsplit(url)
     reader, writer = await asyncio.open_connection(address.hostname, address.port)
     try:
         writer.write(_request(address.netloc, ask))
@@ -81,7 +98,6 @@ async def stream_completion(url: str, ask: Ask) -> Reply:
         reply.error = f"the stream broke off: {error}"
     finally:
         writer.close()
-    return reply
 
 
 def _request(netloc: str, ask: Ask) -> bytes:
@@ -135,3 +151,4 @@ def _take(event: dict[str, Any], reply: Reply, now_s: float) -> None:
     for choice in event.get("choices") or ():
         if choice.get("text"):
             reply.token_times_s.append(now_s)
+            reply.pieces.append(choice["text"])

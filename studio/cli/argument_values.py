@@ -6,6 +6,7 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
+from studio.bench.plan import PART_NAMES, ModelWish
 from studio.models.errors import SettingError
 from studio.models.setting_field import SettingField, SettingValue
 
@@ -39,6 +40,14 @@ class Names:
                     f"{name!r} is unknown; give all, or some of {', '.join(self.allowed)}"
                 )
         return names
+
+
+def read_model_wish(text: str) -> ModelWish:
+    """`MODEL` or `MODEL=PART,...`; what is a file as it stands is all of it the model."""
+    name, sign, parts = text.rpartition("=")
+    if not sign or not name or Path(text).exists():
+        return ModelWish(text)
+    return ModelWish(name, Names(PART_NAMES)(parts))
 
 
 def positive(text: str) -> int:

@@ -1,4 +1,4 @@
-"""`layby bench`: measures this machine with a model, prints each part as soon as it is known, keeps a calibration.
+"""`layby bench`: measures this machine with models, prints each part as soon as it is known, keeps calibrations.
 
 What is being measured goes to standard error, figures to standard output. Torch is loaded when something is measured.
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 import platform
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -17,17 +18,34 @@ from engine.api import ModelInfo
 from studio import __version__
 from studio.bench.plan import (
     DEFAULT_PARTS,
+    QUICK_LENGTHS,
     QUICK_LOAD,
     BenchPlan,
     BenchWishes,
     ChatLoad,
+    Lengths,
     Part,
 )
-from studio.bench.report import Section, Surroundings, report_json, section_text
+from studio.bench.report import (
+    Report,
+    Section,
+    Surroundings,
+    report_json,
+    report_markdown,
+    section_text,
+)
 from studio.cli.machine_checks import describe_processor
 from studio.models.errors import StudioError
 from studio.models.settings import Settings
 from studio.services.calibration_store import CalibrationKey, CalibrationStore
+
+
+@dataclass(frozen=True, slots=True)
+class BenchJob:
+    """What is measured of a model, and what its calibration is kept under."""
+
+    plan: BenchPlan
+    key: CalibrationKey
 
 
 def make_plan(wishes: BenchWishes, settings: Settings, info: ModelInfo) -> BenchPlan:
@@ -35,10 +53,12 @@ def make_plan(wishes: BenchWishes, settings: Settings, info: ModelInfo) -> Bench
     engine = settings.engine
     calibrating = (Part.STEPS, Part.PARKS)
     default = calibrating if wishes.is_calibrating else DEFAULT_PARTS
+    parts = tuple(Part(name) for name in wishes.parts) or default
     return BenchPlan(
         model=info.path,
         model_name=info.name,
         model_bytes=info.size_bytes,
+        storage=info.quantization,
         window_tokens=info.context_tokens,
         options=settings.load_options(),
         server_flags=(
@@ -46,11 +66,12 @@ def make_plan(wishes: BenchWishes, settings: Settings, info: ModelInfo) -> Bench
             *("--cpu-variant", engine.cpu_variant, "--batch-size", str(engine.batch_size)),
         ),
         api_key=settings.server.api_key or None,
-        parts=tuple(Part(name) for name in wishes.parts) or default,
+        parts=tuple(p for p in parts if p is not Part.AGAINST or wishes.llama_server is not None),
         rounds=1 if wishes.is_quick else wishes.rounds,
         is_quick=wishes.is_quick,
         llama_server=wishes.llama_server,
         load=QUICK_LOAD if wishes.is_quick else ChatLoad(),
+        lengths=QUICK_LENGTHS if wishes.is_quick else Lengths(),
     )
 
 
@@ -65,32 +86,39 @@ def calibration_key(model: Path, size_bytes: int, settings: Settings) -> Calibra
     )
 
 
-def run_bench(
-    plan: BenchPlan, wishes: BenchWishes, store: CalibrationStore, key: CalibrationKey
-) -> int:
+def run_bench(jobs: Sequence[BenchJob], wishes: BenchWishes, store: CalibrationStore) -> int:
     """Measure and print; the exit code. Raises StudioError, EngineError or OSError when that cannot be done."""
     # Ended like by Ctrl+C, so that no server that it started is left behind.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    surroundings = describe_surroundings(plan)
-    if not wishes.as_json:
-        sys.stdout.write(surroundings.lines())
-    sections = []
-    for section in measure(plan, lambda calibration: store.save(key, calibration), wishes):
-        sections.append(section)
-        if not wishes.as_json:
-            sys.stdout.write(section_text(section))
-            sys.stdout.flush()
+    is_table = not wishes.as_json and not wishes.as_markdown
+    reports = []
+    for job in jobs:
+        surroundings = describe_surroundings(job.plan)
+        if is_table:
+            sys.stdout.write(surroundings.lines())
+        sections = []
+        for section in measure(job, wishes, store):
+            sections.append(section)
+            if is_table:
+                sys.stdout.write(section_text(section))
+                sys.stdout.flush()
+        reports.append(Report(surroundings, tuple(sections)))
     if wishes.as_json:
-        sys.stdout.write(report_json(surroundings, sections))
+        sys.stdout.write(report_json(reports))
+    elif wishes.as_markdown:
+        sys.stdout.write(report_markdown(reports))
     return 0
 
 
-def measure(plan: BenchPlan, keep: Callable[..., object], wishes: BenchWishes) -> Iterator[Section]:
+def measure(job: BenchJob, wishes: BenchWishes, store: CalibrationStore) -> Iterator[Section]:
     """Every part of the plan, one after the other."""
     # Here and not above: they load torch.
+    from studio.bench.against import measure_against
+    from studio.bench.busy import measure_busy
     from studio.bench.inside import InsideBench
     from studio.bench.outside import measure_gaps, measure_scenarios, measure_start
 
+    plan = job.plan
     try:
         inside = InsideBench(plan)
     except ValueError as error:
@@ -101,13 +129,15 @@ def measure(plan: BenchPlan, keep: Callable[..., object], wishes: BenchWishes) -
         Part.PARKS: inside.parks,
         Part.START: lambda: measure_start(plan, _say),
         Part.SCENARIOS: lambda: measure_scenarios(plan, _say),
+        Part.BUSY: lambda: measure_busy(plan, _say),
+        Part.AGAINST: lambda: measure_against(plan, _say),
         Part.GAPS: lambda: measure_gaps(plan, _say),
     }
     for part in plan.parts:
-        _say(part.value)
+        _say(f"{plan.model_name}: {part.value}")
         yield parts[part]()
     if wishes.is_calibrating:
-        keep(inside.calibration())
+        store.save(job.key, inside.calibration())
         _say("the calibration is kept; `layby simulate --calibrated` uses it")
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from engine.api import ModelInfo
 from engine.sim.calibration import Calibration
+from studio.bench.plan import ModelWish
 from studio.cli.models_command import ModelsCommand
 from studio.cli.parser import Command, Options
 from studio.logs import log_to_file, log_to_stderr
@@ -103,25 +105,35 @@ def _find_calibration(
 def _bench(
     options: Options, settings: SettingsService, paths: Paths, library: ModelLibraryService
 ) -> int:
-    from studio.cli.bench_command import calibration_key, make_plan, run_bench
+    from studio.cli.bench_command import BenchJob, calibration_key, make_plan, run_bench
 
-    info = _named_model(settings, library, "bench")
-    plan = make_plan(options.bench, settings.settings, info)
-    key = calibration_key(info.path, info.size_bytes, settings.settings)
-    return run_bench(plan, options.bench, CalibrationStore(paths.calibrations_file), key)
+    wishes = options.bench
+    models = wishes.models or (ModelWish(_model_name(settings, "bench")),)
+    jobs = []
+    for wish in models:
+        path = library.resolve(wish.name)
+        info = _inspect(path, library.name_of(path))
+        key = calibration_key(info.path, info.size_bytes, settings.settings)
+        parts = wish.parts or wishes.parts
+        jobs.append(BenchJob(make_plan(replace(wishes, parts=parts), settings.settings, info), key))
+    return run_bench(jobs, wishes, CalibrationStore(paths.calibrations_file))
 
 
 def _named_model(
     settings: SettingsService, library: ModelLibraryService, command: str
 ) -> ModelInfo:
     """Facts about the model that flags or settings name. Raises SettingError where none is, ModelError on a bad one."""
+    path = library.resolve(_model_name(settings, command))
+    return _inspect(path, library.name_of(path))
+
+
+def _model_name(settings: SettingsService, command: str) -> str:
     model = settings.settings.engine.model
     if not model:
         raise SettingError(
             f"no model named; name one with -m or LAYBY_MODEL, as in: layby {command} -m smollm2-135m"
         )
-    path = library.resolve(model)
-    return _inspect(path, library.name_of(path))
+    return model
 
 
 def _serve(settings: SettingsService, paths: Paths, library: ModelLibraryService) -> int:

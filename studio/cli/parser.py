@@ -14,8 +14,15 @@ from typing import TypeAlias
 
 from engine.runs import POLICY_NAMES, RESUME_NAMES
 from studio import __version__
-from studio.bench.plan import BenchWishes, Part
-from studio.cli.argument_values import Names, Reader, metavar_of, positive, read_opponent
+from studio.bench.plan import PART_NAMES, BenchWishes
+from studio.cli.argument_values import (
+    Names,
+    Reader,
+    metavar_of,
+    positive,
+    read_model_wish,
+    read_opponent,
+)
 from studio.models.setting_field import SettingKind, SettingValue
 from studio.models.settings import all_settings
 
@@ -83,11 +90,13 @@ def parse_arguments(arguments: Sequence[str]) -> Options:
         plot=values.get("plot"),
         is_calibrated=values.get("is_calibrated", False),
         bench=BenchWishes(
+            models=tuple(values.get("models", ())),
             parts=values.get("parts", ()),
             rounds=values.get("num_rounds", 1),
             is_quick=values.get("is_quick", False),
             is_calibrating=values.get("is_calibrating", False),
             as_json=values.get("as_json", False),
+            as_markdown=values.get("as_markdown", False),
             llama_server=values.get("against"),
         ),
     )
@@ -155,13 +164,20 @@ def _add_simulate_command(commands: _Commands) -> None:
 
 
 def _add_bench_command(commands: _Commands) -> None:
-    bench = _add_command(commands, Command.BENCH, "measure this machine with a model")
+    bench = _add_command(commands, Command.BENCH, "measure this machine with models")
+    bench.add_argument(
+        "models",
+        nargs="*",
+        type=read_model_wish,
+        metavar="MODEL[=NAME,...]",
+        help="models instead of the one of -m, each with the parts to measure of it, or with those of --parts",
+    )
     bench.add_argument(
         "--parts",
-        type=Names(tuple(part.value for part in Part)),
+        type=Names(PART_NAMES),
         default=(),
         metavar="NAME,...",
-        help=f"all, or some of {', '.join(part.value for part in Part)}",
+        help=f"all, or some of {', '.join(PART_NAMES)}",
     )
     bench.add_argument(
         "--rounds",
@@ -175,13 +191,14 @@ def _add_bench_command(commands: _Commands) -> None:
         ("--quick", "is_quick", "short runs: does everything work, and roughly how fast"),
         ("--calibrate", "is_calibrating", "keep what steps and parks take, for `layby simulate`"),
         ("--json", "as_json", "for other programs, every sample included"),
+        ("--markdown", "as_markdown", "figures with goals, the models side by side"),
     ):
         bench.add_argument(flag, dest=dest, action="store_true", help=words)
     bench.add_argument(
         "--against",
         type=read_opponent,
         metavar="llama-server=PATH",
-        help="run the scenarios on this llama-server too, by turns, on the same file",
+        help="ask this llama-server too, by turns, on the same file",
     )
     _add_settings(bench, keys=(*_MODEL_KEYS, "engine.threads", "engine.batch_size"))
 

@@ -12,7 +12,7 @@ import pytest
 
 from fakes.tiny_files import write_tiny_gguf
 from studio.__main__ import main
-from studio.bench.plan import Part
+from studio.bench.plan import ModelWish, Part
 from studio.cli.parser import Command, parse_arguments
 from studio.paths import find_paths
 
@@ -32,18 +32,32 @@ def test_what_is_asked_for(tmp_path: Path) -> None:
     assert (wishes.parts, wishes.rounds) == (("gaps", "steps"), 5)
     assert (wishes.as_json, wishes.is_quick, wishes.is_calibrating) == (True, True, True)
     assert wishes.llama_server == other
+    assert (wishes.models, wishes.as_markdown) == ((), False)
     assert parse_arguments(["bench", "--parts", "all"]).bench.parts == tuple(p.value for p in Part)
+
+
+def test_models_are_named_with_their_parts(tmp_path: Path) -> None:
+    odd = tmp_path / "a=b"
+    odd.touch()
+    given = parse_arguments(["bench", "--markdown", "tiny", "x.gguf=steps,parks", str(odd)])
+    assert given.bench.as_markdown
+    assert given.bench.models == (
+        ModelWish("tiny"),
+        ModelWish("x.gguf", ("steps", "parks")),
+        ModelWish(str(odd)),
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["--parts", "speed"], "'speed' is unknown; give all, or some of machine, steps"),
+        (["tiny=speed"], "'speed' is unknown; give all, or some of machine, steps"),
         (["--rounds", "0"], "'0' is no whole number from 1 to 10000"),
         (["--against", "ollama=/bin/true"], "write llama-server=PATH"),
         (["--against", "llama-server="], "write llama-server=PATH"),
         (["--against", "llama-server=/no/such"], "there is no file /no/such"),
-        (["-c", "512"], "unrecognized arguments: -c 512"),
+        (["-c", "512"], "unrecognized arguments: -c"),
     ],
 )
 def test_wrong_usage(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -82,14 +96,15 @@ def test_a_model_that_was_not_measured_is_told_with_the_remedy(
 @pytest.mark.slow
 def test_scenarios_and_a_calibration_on_the_tiny_model(tmp_path: Path) -> None:
     model = write_tiny_gguf(tmp_path)
-    report = measured(f"-m {model} --parts machine,steps,parks,scenarios --calibrate")
+    report = measured(f"{model} --parts machine,steps,parks,scenarios --calibrate")
     assert list(report) == ["machine", "steps", "parks", "scenarios"]
     assert report["machine"]["memory, read"] > 0
     assert report["steps"]["decode, 4 at once"] > 0
     assert report["parks"]["park in place"] > 0
     scenarios = report["scenarios"]
     for name in ("overflow", "fits", "one after another"):
-        assert scenarios[f"layby, {name}: completed"] == 4
+        assert scenarios[f"{name}: completed"] == 4
+    assert scenarios["overflow: texts as alone"] == 4
     for name in ("overflow by the simulator's bound", "overflow by one after another"):
         assert scenarios[name] > 0
     assert find_paths().calibrations_file.is_file()
@@ -105,10 +120,13 @@ def test_starting_gaps_and_a_comparison_on_the_tiny_model(tmp_path: Path) -> Non
     other = tmp_path / "llama-server"
     other.write_text(STAND_IN.format(python=sys.executable))
     other.chmod(other.stat().st_mode | stat.S_IXUSR)
-    report = measured(f"-m {model} --parts start,scenarios,gaps --against llama-server={other}")
+    report = measured(f"-m {model} --parts start,busy,against,gaps --against llama-server={other}")
     assert report["start"]["resident after loading"] > 0
-    assert report["scenarios"]["llama-server, fits: completed"] == 4
-    assert report["scenarios"]["layby by llama-server, decode of one"] > 0
+    assert report["busy"]["layby, beside a program that spins"] > 0
+    against = report["against"]
+    for name in ("decode of one", "four together: useful", "running chats held up by a new one"):
+        assert against[f"llama-server, {name}"] > 0
+        assert against[f"layby by llama-server, {name}"] > 0
     assert "gaps" in report
 
 
@@ -132,5 +150,5 @@ def measured(arguments: str) -> dict[str, dict[str, float]]:
     assert process.returncode == 0, process.stderr
     return {
         part["part"]: {figure["name"]: figure["median"] for figure in part["figures"]}
-        for part in json.loads(process.stdout)["parts"]
+        for part in json.loads(process.stdout)["models"][0]["parts"]
     }

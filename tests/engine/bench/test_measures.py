@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,11 @@ from engine.bench.bound import Load, bound_tokens_s
 from engine.bench.memory_wall import measure_memory_wall
 from engine.bench.parks import time_parks_by_copy, time_parks_in_place
 from engine.bench.planner import time_planner
+from engine.bench.reads import weight_bytes_a_step
 from engine.bench.step_rig import open_rig
 from engine.bench.steps import StepPlan, plan_for_window, survey_options, survey_steps
 from engine.core.cost_model import Calibration
+from engine.formats.checkpoint import open_checkpoint
 from fakes.tiny_files import CONTEXT_TOKENS, write_tiny_gguf
 
 OPTIONS = LoadOptions(cpu_variant="torch", threads=1)
@@ -59,6 +62,16 @@ def test_a_park_in_place_copies_nothing_and_one_by_copy_all(tiny: Path) -> None:
     assert len(by_copy.parks) == len(by_copy.restores) == 2
     assert all(move.num_bytes > least for move in (*by_copy.parks, *by_copy.restores))
     assert all(move.seconds > 0 for move in (*in_place.parks, *by_copy.restores))
+
+
+def test_a_step_reads_all_weights_but_a_table_that_is_only_looked_up_in(tmp_path: Path) -> None:
+    tied = weight_bytes_a_step(write_tiny_gguf(tmp_path / "tied", storage="Q8_0"))
+    untied = write_tiny_gguf(tmp_path / "untied", storage="Q8_0", tied=False)
+    assert weight_bytes_a_step(untied) == tied
+    with closing(open_checkpoint(untied)) as checkpoint:
+        tensors = checkpoint.tensors
+        rest = sum(one.num_bytes for name, one in tensors.items() if name != "token_embd.weight")
+    assert tied == rest
 
 
 def test_the_planner_is_timed_by_turns() -> None:

@@ -99,6 +99,22 @@ def test_a_buffer_is_replaced_by_a_larger_one_and_kept_otherwise(rig: Rig) -> No
     assert rig.copier.num_bytes == 0
 
 
+def test_host_memory_that_was_freed_serves_the_next_park_of_about_its_size() -> None:
+    copies = HostCopies(np.zeros((1, 8), np.uint8))
+    freed = copies.make_buffer(6)
+    copies.free_buffer(freed)
+    again = copies.make_buffer(4)
+    assert again.memory.shape == (4, 8)
+    assert np.shares_memory(again.memory, freed.memory)
+    beside = copies.make_buffer(4)
+    assert not np.shares_memory(beside.memory, freed.memory), "it serves one park at a time"
+    for slots in (1, 5):
+        copies.free_buffer(again)
+        other = copies.make_buffer(slots)
+        assert other.memory.shape == (slots, 8)
+        assert not np.shares_memory(other.memory, freed.memory)
+
+
 def test_slots_side_by_side_are_one_stretch() -> None:
     buffers = {one: HostCopies(np.zeros((1, 8), np.uint8)).make_buffer(9) for one in (1, 2)}
     saved = [SavedPage(2, 0), SavedPage(1, 5), SavedPage(1, 3), SavedPage(1, 4), SavedPage(1, 0)]

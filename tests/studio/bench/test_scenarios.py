@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from studio.bench.plan import ChatLoad
-from studio.bench.scenarios import Scenario, ScenarioRun, make_prompts
+from studio.bench.scenarios import Scenario, ScenarioRun, count_equal_texts, make_prompts
 from studio.bench.stream import Reply
 
 LOAD = ChatLoad(num_chats=3, prompt_words=5)
@@ -53,9 +53,19 @@ def test_parks_are_counted_as_streams_were_told() -> None:
     assert ScenarioRun((parked, reply(1, [])), reply_tokens=1, wall_s=1.0).parks == 2
 
 
+def test_texts_are_compared_chat_by_chat_and_silence_is_no_text() -> None:
+    runs = []
+    for texts in (["a", "b"], ["", ""], ["a", "c"]), (["ab", ""], [], ["a", "b"]):
+        replies = [reply(1, [1.0]) for _ in texts]
+        for one, pieces in zip(replies, texts, strict=True):
+            one.pieces = pieces
+        runs.append(ScenarioRun(tuple(replies), reply_tokens=1, wall_s=1.0))
+    assert count_equal_texts(*runs) == 1
+
+
 @pytest.mark.parametrize(
     ("scenario", "tokens"),
-    [(Scenario.OVERFLOW, 2048), (Scenario.FITS, 8192), (Scenario.ONE_BY_ONE, 2048)],
+    [(Scenario.OVERFLOW, 2048), (Scenario.FITS, 8192), (Scenario.ONE_BY_ONE, 8192)],
 )
 def test_each_scenario_has_its_pool(scenario: Scenario, tokens: int) -> None:
     assert scenario.pool_tokens(LOAD) == tokens

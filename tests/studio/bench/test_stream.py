@@ -68,9 +68,17 @@ def test_a_stream_is_read_however_it_is_cut(size: int, chunked: bool) -> None:
     assert len(reply.token_times_s) == 2
     assert [note for _, note in reply.notes] == ["preempted"]
     assert (reply.prompt_tokens, reply.completion_tokens) == (5, 3)
+    assert reply.text == "aü"
     assert reply.is_complete(3)
     assert not reply.is_complete(4)
     assert reply.asked_s < reply.token_times_s[0] <= reply.token_times_s[1]
+
+
+def test_the_speed_of_decoding_leaves_out_the_wait_for_the_first_token() -> None:
+    reply = Reply(0.0, token_times_s=[10.0, 10.5, 11.0], completion_tokens=21)
+    assert reply.decode_tokens_s == 20
+    assert Reply(0.0, token_times_s=[10.0], completion_tokens=1).decode_tokens_s == 0
+    assert Reply(0.0).decode_tokens_s == 0
 
 
 def test_an_error_in_the_stream_or_instead_of_it_is_kept() -> None:
