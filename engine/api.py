@@ -320,7 +320,8 @@ EngineEvent = RequestEvent | ModelChanged | DiskTrouble
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadModel:
-    """Replace the model. Requests alive end with ModelUnavailable, those that are kept on disk with Suspended.
+    """Replace the model. Requests alive end with ModelUnavailable, those that are kept on disk with Suspended,
+    those that should be and cannot with ParkDiskFailed.
 
     The outcome arrives as ModelChanged.
     """

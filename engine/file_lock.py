@@ -6,6 +6,8 @@ import os
 import sys
 from pathlib import Path
 
+from engine.regular_file import open_regular
+
 if sys.platform == "win32":
     import msvcrt
 
@@ -28,7 +30,7 @@ class FileLock:
     def acquire(self) -> bool:
         """Take the lock if nobody has it; False if somebody does. Raises OSError if the file cannot be made."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        handle = open_regular(self._path, os.O_RDWR | os.O_CREAT)
         try:
             _try_lock(handle)
         except (BlockingIOError, PermissionError):

@@ -237,7 +237,10 @@ class SetParkBudget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suspend:
-    """End a request because the program ends: its state stays on disk if it `is_durable`; Suspended follows then."""
+    """End a request because the program ends: its state stays on disk if it `is_durable`; Suspended follows then.
+
+    ParkDiskFailed follows if it should stay there and cannot.
+    """
 
     request_id: str
 

@@ -48,7 +48,7 @@ from engine.runs import (
     SteeringCommand,
     Suspend,
 )
-from engine.runtime.disk.recalling import come_back, no_folder, put_aside
+from engine.runtime.disk.recalling import come_back, no_folder
 from engine.runtime.event_bus import EventBus
 from engine.runtime.groups import Groups
 from engine.runtime.inbox import Inbox
@@ -327,13 +327,14 @@ class Engine:
         return None if self._model is None else self._model.disk
 
     def _suspend(self, request_id: str) -> list[EngineEvent]:
-        """End a request for good here, its state on disk where that can be; else it ends as aborted."""
+        """End a request for good here, its state on disk where that can be; else it ends as aborted, or told why."""
         live = self._live.get(request_id)
-        if live is None or self._disk is None or not self._disk.suspend(live):
+        told = self._disk.suspend(live) if live is not None and self._disk is not None else None
+        if live is None or told is None:
             return self._abort(request_id)
         if live.generation is not None and self._model is not None:
             self._model.scheduler.abort(request_id, self._clock())
-        return self._fail(live, put_aside())
+        return self._fail(live, told)
 
     # The model.
 
@@ -381,8 +382,8 @@ class Engine:
         """Free the model; whoever it served is told `error`, or where it can be gone on with that it was put aside."""
         events: list[EngineEvent] = []
         for live in tuple(self._live.values()):
-            is_kept = self._disk is not None and self._disk.suspend(live, is_sound=is_sound)
-            events += self._fail(live, put_aside() if is_kept else error)
+            told = self._disk.suspend(live, is_sound=is_sound) if self._disk is not None else None
+            events += self._fail(live, told or error)
         self._groups.end_all(error)
         if self._model is not None:
             self._model.close()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from concurrent.futures import TimeoutError as HashIsLate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +18,11 @@ from engine.core.config import PAGE_TOKENS
 from engine.core.parked import Fate
 from engine.core.scheduler import Scheduler
 from engine.core.types import SeqStatus, Sequence
-from engine.errors import ParkDiskFailed
+from engine.errors import ParkDiskFailed, Suspended
 from engine.runs import ForgetSaved
 from engine.runtime.disk.disk_worker import DiskWorker
 from engine.runtime.disk.model_hash import HashStopped
+from engine.runtime.disk.recalling import put_aside
 from engine.runtime.disk.saved_state import Save, SavedState
 from engine.runtime.disk.state_folder import discard
 from engine.runtime.live_request import LiveRequest
@@ -32,7 +32,9 @@ from engine.runtime.page_copier import PageCopier
 
 _LOG = logging.getLogger(__name__)
 _HASH_WAIT_S = 10.0
-"""So long the end of a model waits for its own hash, without which nothing can be kept."""
+"""So long the end of a model waits for its own hash, without which nothing can be kept; all requests together."""
+
+_LATE = "the hash of the model's files is not known yet; the first time it takes as long as reading them"
 
 
 class DiskKeeper:
@@ -48,6 +50,7 @@ class DiskKeeper:
         self._saves: dict[str, Save] = {}
         """Parks that are on disk or on the way there, by request."""
         self._earlier = dict.fromkeys(worker.folder.request_ids())
+        self._hash_wait_s = _HASH_WAIT_S
         self._has_told = False
 
     @classmethod
@@ -85,30 +88,30 @@ class DiskKeeper:
             self.forget(request_id)
         return []
 
-    def suspend(self, live: LiveRequest, *, is_sound: bool = True) -> bool:
-        """Keep a request whose model goes away, running or not; False if it cannot be gone on with.
+    def suspend(
+        self, live: LiveRequest, *, is_sound: bool = True
+    ) -> Suspended | ParkDiskFailed | None:
+        """Keep a request whose model goes away, running or not; what it is to be told, None if it is not to be kept.
 
         After a breakdown, not `is_sound`, only what was written before counts.
         """
         request = live.request
         if not request.is_durable:
-            return False
+            return None
         if live.generation is None:
-            return request.resumes and self._worker.folder.has(request.request_id)
+            is_there = request.resumes and self._worker.folder.has(request.request_id)
+            return put_aside() if is_there else None
         seq = live.generation.seq
         save = self._saves.pop(request.request_id, None)
         if save is not None and save.is_on_disk and _stands(save):
-            return True
+            return put_aside()
         if seq.family is not None or not live.is_in_line or not is_sound:
-            return False
+            return None
         try:
-            self._worker.sha256.result(_HASH_WAIT_S)
-            half = self._worker.write_half(self._state(live, seq), self._pages(seq))
-            assert half is not None, "it is wanted"
-            self._worker.folder.put(half, request.request_id)
-        except (OSError, HashStopped, HashIsLate):
-            return False
-        return True
+            self._write_now(live, seq)
+        except (OSError, HashStopped) as error:
+            return self._cannot_keep(request.request_id, str(error))
+        return put_aside()
 
     def recall(self, request_id: str) -> None:
         """Have a state read; the answer is a StateRead."""
@@ -155,6 +158,23 @@ class DiskKeeper:
             return self._tell(str(error))
         save.is_on_disk = True
         return []
+
+    def _write_now(self, live: LiveRequest, seq: Sequence) -> None:
+        """Raises OSError, also where the hash is late, HashStopped."""
+        self._worker.sha256.result(self._hash_wait_s)
+        half = self._worker.write_half(self._state(live, seq), self._pages(seq))
+        assert half is not None, "it is wanted"
+        self._worker.folder.put(half, seq.request_id)
+
+    def _cannot_keep(self, request_id: str, why: str) -> ParkDiskFailed:
+        if not self._worker.sha256.done():
+            self._hash_wait_s = 0.0  # whoever comes next has waited with this one
+            why = _LATE
+        error = ParkDiskFailed(
+            f"the reply ends here: it cannot be kept on disk ({why}); its text stays, ask again for the rest"
+        )
+        _LOG.warning("%s: %s", request_id, error)
+        return error
 
     def _is_known(self, seq: Sequence) -> bool:
         save = self._saves.get(seq.request_id)

@@ -25,6 +25,8 @@ from engine.runtime.messages import StateRead, StateWritten
 
 _LOG = logging.getLogger(__name__)
 _HASHES = ".layby.hashes.json"
+_END_WAIT_S = 10.0
+"""So long the end of a model waits for a disk that does not answer."""
 
 Pages = Sequence[NDArray[np.uint8]]
 
@@ -76,8 +78,14 @@ class DiskWorker:
         """Give up what is being written and end. Reads get no answer any more."""
         self._is_closing.set()
         self._tasks.put(None)
-        if self._thread is not None:
-            self._thread.join()
+        if self._thread is None:
+            return
+        self._thread.join(_END_WAIT_S)
+        if self._thread.is_alive():
+            _LOG.warning(
+                "the disk has not answered for %.0f s; what is being read from or written to it is given up",
+                _END_WAIT_S,
+            )
 
     # --- on the thread
 
@@ -95,6 +103,9 @@ class DiskWorker:
         except (OSError, HashStopped) as error:
             _LOG.info("the model's hash is not known: %s", error)
             self.sha256.set_exception(error)
+        except Exception as error:  # noqa: BLE001 - else whoever waits for the hash would wait for ever
+            _LOG.exception("the model's hash is not known")
+            self.sha256.set_exception(OSError(f"{type(error).__name__}: {error}"))
 
     def _write(self, save: Save, state: SavedState, pages: Pages) -> None:
         def is_wanted() -> bool:

@@ -17,6 +17,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.regular_file import open_regular
 from engine.runtime.disk.saved_state import (
     Metadata,
     SavedState,
@@ -70,7 +71,7 @@ def write_state(
 
 def read_state(path: Path) -> Recalled:
     """Read and check a state. Raises OSError, and StateBroken for whatever this version has not written like that."""
-    with path.open("rb") as file:
+    with os.fdopen(open_regular(path), "rb") as file:
         size = os.fstat(file.fileno()).st_size
         header = _read_header(file)
         text, checksum = _description(header)

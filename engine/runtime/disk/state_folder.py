@@ -77,7 +77,7 @@ class StateFolder:
         """Whose states are there; none where the folder cannot be read."""
         names: list[str] = []
         with contextlib.suppress(OSError):
-            names = sorted(path.name for path in self.path.glob(f"*{SUFFIX}"))
+            names = sorted(path.name for path in self.path.glob(f"*{SUFFIX}") if path.is_file())
         return tuple(unquote(name.removesuffix(SUFFIX)) for name in names)
 
     def write(
@@ -139,5 +139,5 @@ def _tidy_up(folder: Path) -> None:
         discard(half)
     oldest_s = time.time() - KEPT_DAYS * 86_400
     for path in folder.glob(f"*{SUFFIX}"):
-        if path.stat().st_mtime < oldest_s:
+        if path.is_file() and path.stat().st_mtime < oldest_s:
             discard(path)
