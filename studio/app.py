@@ -18,7 +18,15 @@ from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
-from engine.api import EngineEvent, EnginePort, EngineState, LoadModel, ModelChanged, ModelInfo
+from engine.api import (
+    EngineEvent,
+    EnginePort,
+    EngineState,
+    LoadModel,
+    LoadOptions,
+    ModelChanged,
+    ModelInfo,
+)
 from engine.client import EngineClient
 from engine.factory import create_engine, inspect_model
 from studio.models.errors import StoreError
@@ -35,7 +43,7 @@ from studio.services.notice_service import NoticeService, notice_for
 from studio.services.park_service import ParkService
 from studio.services.run_service import RunService
 from studio.services.server_service import ServerService
-from studio.services.settings_service import SettingsService
+from studio.services.settings_service import SettingSource, SettingsService
 from studio.views.ports import WindowServices
 
 _log = logging.getLogger(__name__)
@@ -49,6 +57,7 @@ def run_server(settings: SettingsService, paths: Paths) -> int:
     Listens first (so that a taken port is known at once, and /health answers while the model loads), then loads the
     model, then says where it listens. Raises EngineError or ServerStartError when it cannot serve.
     """
+    options = _options_of_server(settings)
     library = _library(paths)
     path = library.resolve(settings.settings.engine.model)
     engine = create_engine()
@@ -58,8 +67,6 @@ def run_server(settings: SettingsService, paths: Paths) -> int:
         news: queue.SimpleQueue[ModelChanged | None] = queue.SimpleQueue()
         _on_signals(lambda: news.put(None))
         engine.subscribe(lambda events: _pass_on_model_events(events, news))
-        # Programs' requests end with their connections: the folder is left to a window that may want it.
-        options = replace(settings.settings.load_options(), preempt_disk=None)
         started_s = time.monotonic()
         engine.control(LoadModel(path=path, name=library.name_of(path), options=options))
         if _wait_until_ready(news):
@@ -71,6 +78,22 @@ def run_server(settings: SettingsService, paths: Paths) -> int:
     finally:
         server.stop()
         engine.shutdown()
+
+
+def _options_of_server(settings: SettingsService) -> LoadOptions:
+    """Programs' requests end with their connections: the folder is left to a window that may want it."""
+    options = settings.settings.load_options()
+    if options.preempt_disk is not None:
+        is_asked_for = (
+            settings.source("park.folder") is not SettingSource.FILE
+        )  # there it is the window's
+        _log.log(
+            logging.WARNING if is_asked_for else logging.INFO,
+            "nothing is kept in %s (--preempt-disk): requests to the server end with their connections, only the "
+            "window's chats are kept",
+            options.preempt_disk,
+        )
+    return replace(options, preempt_disk=None)
 
 
 def _pass_on_model_events(
