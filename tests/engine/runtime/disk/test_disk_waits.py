@@ -106,7 +106,12 @@ def test_whatever_goes_wrong_with_the_hash_is_told_and_the_thread_goes_on(
     assert half is not None
     worker.folder.put(half, "chat-1-2")
     answered = threading.Event()
-    worker.deliver = lambda outcome: (outcomes.append(outcome), answered.set())
+
+    def hear(outcome: StateWritten | StateRead) -> None:
+        outcomes.append(outcome)
+        answered.set()
+
+    worker.deliver = hear
     worker.read("chat-1-2")
     assert answered.wait(20)
     worker.close()
