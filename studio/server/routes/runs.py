@@ -51,7 +51,7 @@ def runs_router(context: ServerContext) -> APIRouter:
 
     def steer(name: str, command: Callable[[str], SteeringCommand]) -> JSONResponse:
         found = _find(context.client.snapshot().runs, name)
-        for run in found:
+        for run in reversed(found):  # called last is first in line: they return in their order
             context.client.control(command(run.request_id))
         return JSONResponse(_record_of(found, name), 202)
 

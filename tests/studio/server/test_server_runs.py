@@ -127,7 +127,9 @@ async def test_the_id_of_a_response_means_all_its_choices(action: str, make: typ
     assert shown.json()["object"] == "list"
     names = ["chatcmpl-a-0", "chatcmpl-a-2"]
     assert [run["id"] for run in shown.json()["data"]] == names
-    assert engine.commands == [make(request_id=name) for name in names]
+    assert engine.commands == [make(request_id=name) for name in reversed(names)], (
+        "the first returns first"
+    )
 
 
 @on_a_loop
