@@ -7,6 +7,7 @@ import mmap
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,12 +15,14 @@ import torch
 
 from engine.api import Failed, Finished, Parked, Restored
 from engine.core.parked import CopyWay
-from engine.errors import ContextLengthExceeded, PoolFull
+from engine.core.types import StepRow
+from engine.errors import ContextLengthExceeded, DeviceFailure, PoolFull
 from engine.factory import create_engine
 from engine.runs import POLICY_NAMES, ParkCause, SetParkBudget
 from engine.runtime import host_copies, loaded_model, model_runner, page_copier
 from engine.runtime.device_copies import DeviceCopies
 from engine.runtime.engine import Engine
+from engine.runtime.kv_arena import KvArena
 from fakes.fake_lane import FakeLane
 from fakes.listening import Ear, run_all
 from fakes.parking_rig import (
@@ -265,6 +268,40 @@ def test_a_step_that_finds_no_memory_parks_somebody_and_goes_on(
     causes = {event.reason.cause for event in ear.events if isinstance(event, Parked)}
     assert causes == {ParkCause.LAST_RESORT}
     assert engine.snapshot().parks.num_last_resorts == 1
+    assert_nothing_is_held(engine)
+
+
+@pytest.mark.parametrize("seats", [1, 4])
+@pytest.mark.parametrize("ram_mib", [8192, 0])
+def test_no_step_writes_where_there_is_no_memory_however_long_there_is_none(
+    engine: Engine,
+    model_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    ram_mib: int,
+    seats: int,
+) -> None:
+    load(engine, model_path, pool_tokens=1024, parallel=seats, preempt_ram_mib=ram_mib)
+    ear = Ear(engine)
+    monkeypatch.setattr(
+        model_runner, "free_bytes", lambda device: 0 if ear.tokens("r0") else 1 << 40
+    )
+    execute, cold = model_runner.ModelRunner.execute, []
+
+    def look(runner: model_runner.ModelRunner, rows: tuple[StepRow, ...], *more: Any) -> Any:
+        pages = [page for row in rows for page in model_runner._pages_written(row)]
+        arena = runner._open_arena()
+        assert isinstance(arena, KvArena)
+        cold.extend(page for page in pages if not arena._is_committed[page])
+        return execute(runner, rows, *more)
+
+    monkeypatch.setattr(model_runner.ModelRunner, "execute", look)
+    for request in four():
+        engine.submit(request)
+    ends = [ear.wait_end(request.request_id) for request in four()]
+    assert not cold
+    errors = [end.error for end in ends if isinstance(end, Failed)]
+    assert {type(error) for error in errors} <= {PoolFull, DeviceFailure}
     assert_nothing_is_held(engine)
 
 
