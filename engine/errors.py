@@ -51,13 +51,22 @@ class InvalidRequest(RequestError):
 class ContextLengthExceeded(RequestError):
     """The request needs more tokens than the model's window or the whole pool can hold.
 
-    `needed_tokens` are those that it has; a prompt leaves room for at least one more.
+    `needed_tokens` are those that it has; a prompt leaves room for at least one more. `prompt_tokens` are those of
+    the prompt: all of them, unless they are given.
     """
 
     code = "context_length_exceeded"
 
-    def __init__(self, message: str, *, needed_tokens: int, limit_tokens: int) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        needed_tokens: int,
+        limit_tokens: int,
+        prompt_tokens: int | None = None,
+    ) -> None:
         super().__init__(message)
+        self.prompt_tokens = needed_tokens if prompt_tokens is None else prompt_tokens
         self.needed_tokens = needed_tokens
         self.limit_tokens = limit_tokens
 

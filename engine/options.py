@@ -30,6 +30,12 @@ class KvType(Enum):
     F32 = "f32"
 
 
+CPU_VARIANTS = (
+    "auto", "native", "torch",
+    "avx512bf16", "avx512vnni", "avx2vnni", "avx2", "i8mm", "dotprod", "portable",
+)  # fmt: skip
+"""What may be asked to compute on the CPU; those from the fourth on are instruction sets of the native kernels."""
+
 LEAST_POOL_TOKENS = 32
 """The smallest pool that can be asked for: one page."""
 
@@ -92,5 +98,6 @@ class LoadOptions:
                 "ask for more, or for 0, which takes what memory allows",
                 param="pool_tokens",
             )
+        check_name("cpu_variant", self.cpu_variant, CPU_VARIANTS)
         check_name("preempt_policy", self.preempt_policy, POLICY_NAMES)
         check_name("test_preempt_resume", self.test_preempt_resume, RESUME_NAMES)

@@ -80,7 +80,7 @@ class Entrance:
             if lacks_room and self._yard.is_pool_empty:
                 family = party[0].family
                 assert family is not None, f"{head.request_id} fits an empty pool: {self.admission}"
-                self._parking.end_all(family.alive, EndReason.POOL_FULL)
+                self._parking.end_all(family.alive, EndReason.OUTGREW_POOL)
                 return True
             if not self._rotate(party):
                 return False

@@ -85,6 +85,8 @@ class EndReason(Enum):
 
     POOL_FULL = "pool_full"
     """It does not fit, and nothing can be parked for it: the context error."""
+    OUTGREW_POOL = "outgrew_pool"
+    """It and its siblings do not fit the pool together, even with nobody else in it."""
     WAITED_TOO_LONG = "waited_too_long"
     """It has waited for as long as it was willing to."""
     RESTORE_FAILED = "restore_failed"

@@ -79,22 +79,22 @@ class Pressure:
     def _give_way(self, *, drop: bool) -> bool:
         """Park the next victim, `drop` its state or keep it; somebody alone ends. False if nobody can leave."""
         if not self._yard.can_park:
-            return self._end_newest()
+            return self._end_newest(EndReason.POOL_FULL)
         victim = self._choose({}, 1)
         if victim is None:
-            return self._end_alone()
+            return self._end_alone(EndReason.POOL_FULL)
         fate = Fate.RECOMPUTE if drop else victim.fate
         self._parking.park(victim.party, fate, ParkReason(cause=ParkCause.LAST_RESORT))
         return True
 
-    def _end_alone(self) -> bool:
+    def _end_alone(self, reason: EndReason) -> bool:
         """End who has the pool to himself and does not fit it, siblings together. False if nobody has."""
         yard = self._yard
         parties = yard.running_parties()
         if len(parties) != 1 or yard.num_seated > len(parties[0]) or yard.keeper.holds_pages:
             return False
         family = parties[0][0].family
-        self._parking.end_all(family.alive if family else parties[0], EndReason.POOL_FULL)
+        self._parking.end_all(family.alive if family else parties[0], reason)
         return True
 
     def _share(self) -> tuple[StepRow, ...]:
@@ -147,10 +147,10 @@ class Pressure:
             return False
         is_lost = sum(needs.values()) > yard.pool.num_usable
         if not yard.can_park:
-            return is_lost and self._end_newest()
+            return is_lost and self._end_newest(EndReason.OUTGREW_POOL)
         victim = self._choose(needs, short + left_free)
         if victim is None:
-            return is_lost and self._end_alone()
+            return is_lost and self._end_alone(EndReason.OUTGREW_POOL)
         cause = ParkCause.PAGES_SHORT
         if not yard.config.knobs.is_planner_on:
             cause = ParkCause.LAST_RESORT
@@ -161,11 +161,11 @@ class Pressure:
         self._parking.park(victim.party, victim.fate, reason)
         return True
 
-    def _end_newest(self) -> bool:
+    def _end_newest(self, if_alone: EndReason) -> bool:
         """With parking off: the least important, and of these the newest, does not fit."""
         parties = self._yard.running_parties()
         if len(parties) < 2:
-            return self._end_alone()
+            return self._end_alone(if_alone)
         self._parking.end_all(parties[-1], EndReason.POOL_FULL)
         return True
 

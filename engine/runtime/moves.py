@@ -51,17 +51,23 @@ def error_of(end: SeqEnd) -> EngineError:
     """What a request is told that the scheduler ended."""
     match end.reason:
         case EndReason.POOL_FULL:
-            return PoolFull(
-                f"Context size has been exceeded. The request holds {end.needed_tokens} tokens, the pool of "
-                f"{end.limit_tokens} tokens is full, and nobody can be parked for it; allow parked requests more "
-                "memory, or load the model with a larger pool",
-                needed_tokens=end.needed_tokens,
-                limit_tokens=end.limit_tokens,
+            return _pool_full(
+                end,
+                f"The request holds {end.needed_tokens} tokens, the pool of {end.limit_tokens} tokens is full, and "
+                "nobody can be parked for it; allow parked requests more memory (--preempt-ram), or load the model "
+                "with a larger pool",
+            )
+        case EndReason.OUTGREW_POOL:
+            return _pool_full(
+                end,
+                f"The choices of the request hold {end.needed_tokens} tokens together and do not fit the pool of "
+                f"{end.limit_tokens} tokens, even alone; ask for fewer choices (n) or tokens (max_tokens), or load "
+                "the model with a larger pool (--ctx-size)",
             )
         case EndReason.WAITED_TOO_LONG:
             return WaitedTooLong(
-                f"the request waited {end.waited_s:.1f} s for room, as long as it was willing to; ask again later, or "
-                "with a longer max_wait",
+                f"the request waited {end.waited_s:.1f} s in line or parked, as long as it was willing to; ask "
+                "again later, or with a longer max_wait",
                 retry_after_s=max(end.waited_s, _LEAST_RETRY_S),
             )
         case EndReason.RESTORE_FAILED:
@@ -69,3 +75,12 @@ def error_of(end: SeqEnd) -> EngineError:
                 f"failed to restore the preempted sequence: its state could not be brought back in {end.waited_s:.0f} "
                 "s; close other programs to free memory, and ask again"
             )
+
+
+def _pool_full(end: SeqEnd, why: str) -> PoolFull:
+    return PoolFull(
+        f"Context size has been exceeded. {why}",
+        needed_tokens=end.needed_tokens,
+        limit_tokens=end.limit_tokens,
+        prompt_tokens=end.seq.num_prompt,
+    )

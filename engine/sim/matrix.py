@@ -77,17 +77,18 @@ def simulate(
     for seed in range(num_seeds):
         trace = make_trace(case.shape, case.num_chats, window_tokens=case.pool_tokens, seed=seed)
         outcomes.append(Simulator(config, trace, calibration).run())
-    return Row(case=case, policy=policy, resume_order=resume_order, outcome=_mean(outcomes))
+    return Row(case=case, policy=policy, resume_order=resume_order, outcome=mean(outcomes))
 
 
-def _mean(outcomes: Sequence[Outcome]) -> Outcome:
+def mean(outcomes: Sequence[Outcome]) -> Outcome:
+    """Means of one or more outcomes, tokens rounded; of the longest waits, the longest."""
     count = len(outcomes)
     return Outcome(
         makespan_s=sum(one.makespan_s for one in outcomes) / count,
         mean_completion_s=sum(one.mean_completion_s for one in outcomes) / count,
         longest_wait_s=max(one.longest_wait_s for one in outcomes),
-        parks=round(sum(one.parks for one in outcomes) / count),
-        rotations=round(sum(one.rotations for one in outcomes) / count),
+        parks=sum(one.parks for one in outcomes) / count,
+        rotations=sum(one.rotations for one in outcomes) / count,
         tokens_copied=round(sum(one.tokens_copied for one in outcomes) / count),
         tokens_recomputed=round(sum(one.tokens_recomputed for one in outcomes) / count),
         tokens_generated=round(sum(one.tokens_generated for one in outcomes) / count),

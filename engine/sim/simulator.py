@@ -28,8 +28,9 @@ class Outcome:
     mean_completion_s: float
     longest_wait_s: float
     """Longest stretch that somebody was outside the pool: in line, or parked."""
-    parks: int
-    rotations: int
+    parks: float
+    """A whole number, as are rotations; means of several outcomes are none."""
+    rotations: float
     tokens_copied: int
     """Out of the pool and back."""
     tokens_recomputed: int

@@ -37,14 +37,12 @@ class NativeLibrary:
             names.append(name.decode())
         self.variants = tuple(n for n in names if functions.layby_variant_runs_here(n.encode()))
         if variant is not None and variant not in self.variants:
-            known = (
-                "it is none of " + ", ".join(names)
-                if variant not in names
-                else "this CPU cannot run it"
+            why = (
+                f"this CPU cannot run the kernel variant {variant}"
+                if variant in names
+                else f"no kernel variant here is called {variant}"
             )
-            raise NativeUnavailable(
-                f"the kernel variant {variant}: {known}; choose one of {', '.join(self.variants)}"
-            )
+            raise NativeUnavailable(f"{why}; choose one of {', '.join(self.variants)}")
         self.variant = variant or self.variants[0]
 
     def check(self, result: int | None) -> int:

@@ -5,6 +5,7 @@ Prints a line as soon as it is known. No model, no torch; Qt only to draw the pl
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,8 +36,13 @@ class Simulation:
 def run_simulation(simulation: Simulation, cases: Sequence[Case] | None = None) -> int:
     """Print the table of all cases, or of `cases`, and draw the plot; the exit code.
 
-    Raises OSError when the plot cannot be written.
+    Raises OSError when the plot cannot be written, where that can be known before anything else.
     """
+    if simulation.plot is not None:
+        check_plot(simulation.plot)
+    sys.stdout.write(
+        f"means over the seeds ({simulation.num_seeds}); the longest wait is the longest of all of them\n"
+    )
     sys.stdout.write(_HEAD)
     rows = []
     for case in cases if cases is not None else all_cases():
@@ -49,7 +55,7 @@ def run_simulation(simulation: Simulation, cases: Sequence[Case] | None = None) 
                     num_seeds=simulation.num_seeds,
                     calibration=simulation.calibration,
                 )
-                sys.stdout.write(_line(row))
+                sys.stdout.write(line_of(row))
                 sys.stdout.flush()
                 rows.append(row)
     if simulation.plot is not None:
@@ -57,12 +63,23 @@ def run_simulation(simulation: Simulation, cases: Sequence[Case] | None = None) 
     return 0
 
 
-def _line(row: Row) -> str:
+def check_plot(path: Path) -> None:
+    """Raises OSError unless a plot can be written there. Writes nothing."""
+    place = path if path.exists() else path.parent
+    is_place = path.is_file() if path.exists() else place.is_dir()
+    if path.suffix.lower() != ".png" or not is_place or not os.access(place, os.W_OK):
+        raise OSError(
+            f"the plot cannot be written to {path}; give a file ending in .png in a folder there is"
+        )
+
+
+def line_of(row: Row) -> str:
+    """The table's line."""
     case, outcome = row.case, row.outcome
     return (
         f"{case.shape.value:<9} {case.num_chats:>5} {case.pool_tokens:>6}  "
         f"{row.policy:<9} {row.resume_order:<5} {outcome.makespan_s:>11.1f} "
-        f"{outcome.mean_completion_s:>11.1f} {outcome.longest_wait_s:>15.1f} {outcome.parks:>6} "
+        f"{outcome.mean_completion_s:>11.1f} {outcome.longest_wait_s:>15.1f} {outcome.parks:>6.1f} "
         f"{outcome.tokens_copied:>13} {outcome.tokens_recomputed:>11}\n"
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from engine.api import Device
-from engine.options import LEAST_POOL_TOKENS
+from engine.options import CPU_VARIANTS, LEAST_POOL_TOKENS
 from studio.models.setting_field import AppliesAt, SettingInfo, about
 
 
@@ -93,6 +93,7 @@ class EngineSettings:
                 "the like",
                 env="LAYBY_CPU_VARIANT",
                 flags=("--cpu-variant",),
+                names=CPU_VARIANTS,
                 applies=AppliesAt.NEXT_LOAD,
             )
         ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
+from engine.options import LEAST_POOL_TOKENS
 from studio.models.setting_field import AppliesAt, SettingInfo, about
 
 
@@ -148,6 +149,7 @@ class ParkTestSettings:
                 flags=("--test-preempt-granularity",),
                 low=0,
                 high=1 << 31,
+                step=LEAST_POOL_TOKENS,  # one page
                 applies=AppliesAt.NEXT_LOAD,
                 is_hidden=True,
             )

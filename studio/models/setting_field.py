@@ -55,6 +55,10 @@ class SettingInfo:
     high: int | None = None
     least: int | None = None
     """The smallest number beside 0, which leaves the choice to Layby."""
+    step: int = 1
+    """A number is a multiple of this."""
+    names: tuple[str, ...] = ()
+    """The texts that are allowed; empty: any."""
     unit: str = ""
     """What a number counts, where it is shown with it."""
     applies: AppliesAt = AppliesAt.NOW
@@ -118,6 +122,10 @@ class SettingField:
         if self.kind is SettingKind.SWITCH and isinstance(value, bool):
             return value
         if self.kind is SettingKind.TEXT and isinstance(value, str):
+            if self.info.names and value not in self.info.names:
+                raise SettingError(
+                    f"{source} is {value!r}; give one of {', '.join(self.info.names)}"
+                )
             return value
         shown = "a value" if self.info.is_secret else repr(value)
         raise SettingError(f"{source} is {shown}; give {_ARTICLES[self.kind]}{self._bounds()}")
@@ -138,7 +146,7 @@ class SettingField:
 
     def _is_within(self, value: int) -> bool:
         low, high, least = self.info.low, self.info.high, self.info.least
-        if value and least is not None and value < least:
+        if value % self.info.step or (value and least is not None and value < least):
             return False
         return (low is None or value >= low) and (high is None or value <= high)
 
@@ -147,7 +155,8 @@ class SettingField:
             return ""
         if self.info.least is not None:
             return f" from {self.info.least} to {self.info.high}, or 0"
-        return f" from {self.info.low} to {self.info.high}"
+        multiple = f", a multiple of {self.info.step}" if self.info.step > 1 else ""
+        return f" from {self.info.low} to {self.info.high}{multiple}"
 
 
 _ARTICLES = {

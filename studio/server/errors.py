@@ -114,7 +114,7 @@ def error_body(error: ApiError | EngineError) -> dict[str, Any]:
         "code": kind.code,
     }
     if isinstance(error, ContextLengthExceeded):
-        body |= {"n_prompt_tokens": error.needed_tokens, "n_ctx": error.limit_tokens}
+        body |= {"n_prompt_tokens": error.prompt_tokens, "n_ctx": error.limit_tokens}
     return {"error": body}
 
 

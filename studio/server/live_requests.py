@@ -54,5 +54,6 @@ class LiveRequests:
 
 
 async def _wait_for_departure(receive: Receive) -> None:
+    """Ends when the client has closed its side, also if only that: nothing tells it from one that has left."""
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -153,6 +153,8 @@ def _check_end(world: World, end: SeqEnd) -> None:
     seq = end.seq
     if end.reason is EndReason.POOL_FULL:
         assert seq.family is not None or world.may_be_ended, f"{seq.request_id} was ended"
+    elif end.reason is EndReason.OUTGREW_POOL:
+        assert seq.family is not None, f"{seq.request_id} fits the pool and was ended"
     elif end.reason is EndReason.WAITED_TOO_LONG:
         assert seq.max_wait_s is not None
         assert end.waited_s >= seq.max_wait_s - 1e-6, f"{seq.request_id} would have waited"

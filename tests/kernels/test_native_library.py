@@ -33,7 +33,7 @@ def test_the_best_variant_is_chosen_unless_one_is_named() -> None:
     assert "portable" in VARIANTS
     assert load_library("portable").variant == "portable"
     with pytest.raises(
-        NativeUnavailable, match=r"the kernel variant sse2: it is none of .*portable"
+        NativeUnavailable, match=r"no kernel variant here is called sse2; choose one of .*portable"
     ):
         load_library("sse2")
 

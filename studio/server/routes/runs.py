@@ -1,10 +1,12 @@
 """GET /v1/runs and POST /v1/runs/{id}/...: every request in flight, of the window and of programs, and its steering.
 
-Server thread. A command is carried out between two steps, so answers show the run as it was before.
+Server thread. A command is carried out between two steps, so answers show the run as it was before. The id of a
+response stands for all its choices.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 from fastapi import APIRouter
@@ -12,7 +14,16 @@ from pydantic import BeforeValidator
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse
 
-from engine.runs import ParkNow, Pin, Priority, ResumeNext, Run, SetPriority, SteeringCommand
+from engine.runs import (
+    Origin,
+    ParkNow,
+    Pin,
+    Priority,
+    ResumeNext,
+    Run,
+    SetPriority,
+    SteeringCommand,
+)
 from studio.models.run_words import reason_words, state_words
 from studio.server.context import ServerContext
 from studio.server.errors import INVALID_REQUEST, ApiError, ErrorKind
@@ -38,10 +49,11 @@ class PriorityChange(WireModel):
 def runs_router(context: ServerContext) -> APIRouter:
     router = APIRouter()
 
-    def steer(run_id: str, command: SteeringCommand) -> JSONResponse:
-        run = _find(context.client.snapshot().runs, run_id)
-        context.client.control(command)
-        return JSONResponse(run_record(run), 202)
+    def steer(name: str, command: Callable[[str], SteeringCommand]) -> JSONResponse:
+        found = _find(context.client.snapshot().runs, name)
+        for run in reversed(found):  # called last is first in line: they return in their order
+            context.client.control(command(run.request_id))
+        return JSONResponse(_record_of(found, name), 202)
 
     @router.get("/v1/runs")
     async def list_runs() -> JSONResponse:
@@ -50,30 +62,30 @@ def runs_router(context: ServerContext) -> APIRouter:
 
     @router.get("/v1/runs/{run_id}")
     async def show_run(run_id: str) -> JSONResponse:
-        return JSONResponse(run_record(_find(context.client.snapshot().runs, run_id)))
+        return JSONResponse(_record_of(_find(context.client.snapshot().runs, run_id), run_id))
 
     @router.post("/v1/runs/{run_id}/park")
     async def park(run_id: str) -> JSONResponse:
         if not can_park(context.client.snapshot()):
             raise _parking_off()
-        return steer(run_id, ParkNow(request_id=run_id))
+        return steer(run_id, lambda name: ParkNow(request_id=name))
 
     @router.post("/v1/runs/{run_id}/resume")
     async def resume(run_id: str) -> JSONResponse:
-        return steer(run_id, ResumeNext(request_id=run_id))
+        return steer(run_id, lambda name: ResumeNext(request_id=name))
 
     @router.post("/v1/runs/{run_id}/pin")
     async def pin(run_id: str) -> JSONResponse:
-        return steer(run_id, Pin(request_id=run_id))
+        return steer(run_id, lambda name: Pin(request_id=name))
 
     @router.post("/v1/runs/{run_id}/unpin")
     async def unpin(run_id: str) -> JSONResponse:
-        return steer(run_id, Pin(request_id=run_id, is_pinned=False))
+        return steer(run_id, lambda name: Pin(request_id=name, is_pinned=False))
 
     @router.post("/v1/runs/{run_id}/priority")
     async def set_priority(http: HttpRequest, run_id: str) -> JSONResponse:
         wire = await context.read(http, PriorityChange)
-        return steer(run_id, SetPriority(request_id=run_id, priority=wire.priority))
+        return steer(run_id, lambda name: SetPriority(request_id=name, priority=wire.priority))
 
     return router
 
@@ -103,6 +115,12 @@ def run_record(run: Run) -> Json:
     }
 
 
+def _response_of(run: Run) -> str | None:
+    """The id of the response that a program's run is a choice of."""
+    response, _, number = run.request_id.rpartition("-")
+    return response if run.origin is Origin.API and number.isdecimal() else None
+
+
 def _parking_off() -> ApiError:
     return ApiError(
         "nobody is parked while the memory for parked requests is 0; give some with --preempt-ram or in the settings",
@@ -110,11 +128,20 @@ def _parking_off() -> ApiError:
     )
 
 
-def _find(runs: tuple[Run, ...], run_id: str) -> Run:
-    for run in runs:
-        if run.request_id == run_id:
-            return run
+def _record_of(found: Sequence[Run], name: str) -> Json:
+    """The run of that name; of a response the list of its choices, even where one is left."""
+    if found[0].request_id == name:
+        return run_record(found[0])
+    return {"object": "list", "data": [run_record(run) for run in found]}
+
+
+def _find(runs: tuple[Run, ...], name: str) -> Sequence[Run]:
+    """The run of that name, or the choices in flight of the response whose id it is; at least one."""
+    found = [run for run in runs if run.request_id == name]
+    found = found or [run for run in runs if _response_of(run) == name]
+    if found:
+        return found
     raise ApiError(
-        f"no request in flight is called {run_id[:200]!r}; GET /v1/runs lists those there are",
+        f"no request in flight is called {name[:200]!r}; GET /v1/runs lists those there are",
         ErrorKind(404, INVALID_REQUEST, "run_not_found"),
     )

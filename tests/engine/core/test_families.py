@@ -122,7 +122,7 @@ def test_a_family_alone_that_outgrows_the_pool_ends_and_nobody_else_does() -> No
     other = make_sequence(8, arrival=9, max_new=12)
     bench.add(other)
     ends = bench.run()
-    assert {ends[seq.request_id] for seq in family} == {EndReason.POOL_FULL}
+    assert {ends[seq.request_id] for seq in family} == {EndReason.OUTGREW_POOL}
     assert ends["r9"] is FinishReason.LENGTH
     assert_undisturbed(other)
 
@@ -143,6 +143,7 @@ def test_a_parked_family_that_no_longer_fits_an_empty_pool_ends_and_frees_the_li
     batch = bench.schedule()
     bench.compute(batch)
     assert {end.seq for end in batch.ended} == set(family)
+    assert {end.reason for end in batch.ended} == {EndReason.OUTGREW_POOL}
     bench.run()
     assert_undisturbed(other)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+import kernels.cpu
 from engine.api import Device, LoadOptions
+from engine.options import CPU_VARIANTS
 from engine.runs import POLICY_NAMES, RESUME_NAMES
 from studio.models.errors import SettingError
 from studio.models.park_settings import ParkPolicy, ResumeOrder
@@ -61,6 +64,13 @@ def test_bounds_of_the_engine_are_the_engines_own() -> None:
 def test_names_of_the_engine_are_the_engines_own() -> None:
     assert tuple(each.value for each in ParkPolicy) == POLICY_NAMES
     assert tuple(each.value for each in ResumeOrder) == RESUME_NAMES
+
+
+def test_every_instruction_set_of_the_native_kernels_can_be_asked_for() -> None:
+    source = Path(kernels.cpu.__file__).with_name("variants.cpp").read_text(encoding="utf-8")
+    sets = re.findall(r"{&(\w+)::TABLE", source)
+    assert ("auto", "native", "torch", *sets) == CPU_VARIANTS
+    assert setting_field("engine.cpu_variant").info.names == CPU_VARIANTS
 
 
 def test_what_tests_may_twist_is_hidden_and_nothing_else_is() -> None:
@@ -132,6 +142,17 @@ def test_text_becomes_a_value(key: str, text: str, value: object) -> None:
         ("engine.parallel", "many", "X is 'many'; give a whole number from 1 to 256"),
         ("engine.device", "tpu", "X is 'tpu'; give one of auto, cpu, cuda, mps"),
         ("server.port", "65536", "X is 65536; give a whole number from 0 to 65535"),
+        (
+            "park_test.granularity",
+            "7",
+            "X is 7; give a whole number from 0 to 2147483648, a multiple of 32",
+        ),
+        (
+            "engine.cpu_variant",
+            "sse9",
+            "X is 'sse9'; give one of auto, native, torch, avx512bf16, avx512vnni, avx2vnni, avx2, i8mm, "
+            "dotprod, portable",
+        ),
         ("server.is_enabled", "maybe", "X is 'maybe'; give on or off"),
     ],
 )

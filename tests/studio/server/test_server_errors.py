@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.errors import ContextLengthExceeded, EngineError, InvalidRequest
+from engine.errors import ContextLengthExceeded, EngineError, InvalidRequest, PoolFull
 from studio.server.errors import ENGINE_ERRORS, error_body
 
 
@@ -21,6 +21,12 @@ def test_an_error_about_the_context_has_both_figures_and_the_type_that_others_re
     assert (body["n_prompt_tokens"], body["n_ctx"]) == (9, 8)
     assert body["type"] == "exceed_context_size_error"
     assert body["code"] == "context_length_exceeded"
+
+
+def test_a_reply_that_outgrew_the_pool_does_not_say_its_length_as_the_prompts() -> None:
+    error = PoolFull("full", needed_tokens=577, limit_tokens=512, prompt_tokens=35)
+    body = error_body(error)["error"]
+    assert (body["n_prompt_tokens"], body["n_ctx"]) == (35, 512)
 
 
 def test_a_body_names_the_parameter() -> None:

@@ -105,6 +105,40 @@ async def test_steering_becomes_a_command_and_answers_with_the_run(
     assert engine.commands == [command]
 
 
+def an_engine_with_a_reply_of_three() -> FakeEngine:
+    """Two of its choices are left, and others have names that only look alike."""
+    return an_engine(
+        *(make_run(name) for name in ("chatcmpl-a-0", "chatcmpl-a-2", "chatcmpl-ab-0")),
+        *(make_run(name) for name in ("chatcmpl-a-0-1", "chatcmpl-a-x")),
+    )
+
+
+@pytest.mark.parametrize(
+    ("action", "make"), [("park", ParkNow), ("resume", ResumeNext), ("pin", Pin)]
+)
+@on_a_loop
+async def test_the_id_of_a_response_means_all_its_choices(action: str, make: type) -> None:
+    engine = an_engine_with_a_reply_of_three()
+    async with open_client(engine) as client:
+        shown = await client.get("/v1/runs/chatcmpl-a")
+        answer = await client.post(f"/v1/runs/chatcmpl-a/{action}")
+    assert (shown.status_code, answer.status_code) == (200, 202)
+    assert shown.json() == answer.json()
+    assert shown.json()["object"] == "list"
+    names = ["chatcmpl-a-0", "chatcmpl-a-2"]
+    assert [run["id"] for run in shown.json()["data"]] == names
+    assert engine.commands == [make(request_id=name) for name in reversed(names)], (
+        "the first returns first"
+    )
+
+
+@on_a_loop
+async def test_an_empty_number_or_the_start_of_an_id_names_no_response() -> None:
+    async with open_client(an_engine_with_a_reply_of_three()) as client:
+        for name in ("chatcmpl", "chatcmpl-a-", "chatcmpl-a-1"):
+            assert_error(await client.get(f"/v1/runs/{name}"), 404, "run_not_found")
+
+
 @on_a_loop
 async def test_with_parking_off_a_park_is_refused_and_not_only_passed_over() -> None:
     engine = an_engine(make_run("r1"))
