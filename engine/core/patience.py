@@ -5,7 +5,7 @@ Part of the Scheduler (engine thread); reads no clock: the time is the yard's.
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 
 from engine.core.parked import EndReason
 from engine.core.parking import Parking
@@ -14,6 +14,9 @@ from engine.core.yard import Yard
 
 _SLACK_S = 1e-3
 """Sums of the same moments differ in their last digits."""
+
+_FEW = 16
+"""So many of those who have ended may always stay."""
 
 
 class Patience:
@@ -37,6 +40,7 @@ class Patience:
 
     def end_impatient(self) -> None:
         """End whoever stands outside the pool and has waited long enough in all."""
+        self._forget_ended()
         now_s, early = self._yard.now_s, []
         while self._limited and self._limited[0][0] <= now_s + _SLACK_S:
             _, number, seq = heappop(self._limited)
@@ -56,6 +60,12 @@ class Patience:
             if seq.parked is not None and seq.parked.num_fails:
                 moments.append(seq.parked.retry_s)
         return min(moments, default=None)
+
+    def _forget_ended(self) -> None:
+        """Let go of those who have ended once they are as many as the living: their tokens would stay in memory."""
+        if len(self._limited) > 2 * self._yard.lines.num_live + _FEW:
+            self._limited = [one for one in self._limited if not one[2].has_ended]
+            heapify(self._limited)
 
     def _deadline_s(self, seq: Sequence) -> float:
         now_s = self._yard.now_s

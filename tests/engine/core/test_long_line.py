@@ -111,3 +111,13 @@ def test_a_step_looks_at_no_deadline_that_has_not_come(monkeypatch: pytest.Monke
     bench.steps(23)
     assert looked == dict.fromkeys(("r1", "r2", "r3", "r4"), 1)
     assert list(bench.ends) == ["r1", "r2", "r3", "r4"]
+
+
+def test_those_who_have_ended_long_before_their_deadline_are_not_kept() -> None:
+    bench = Bench(make_scheduler(12, page_tokens=4, max_running=2, park=in_place()))
+    for i in range(200):
+        bench.add(make_sequence(arrival=i, max_new=1, max_wait_s=1e9))
+        bench.step()
+    bench.add(make_sequence(arrival=200, max_wait_s=1e9))
+    bench.step()
+    assert len(bench.scheduler._patience._limited) <= 20
