@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
+from engine.core.config import ResumeOrder
 from engine.core.cost_model import expected_wait_s
 from engine.core.entrance import Entrance
+from engine.core.lines import Rank
 from engine.core.patience import Patience
 from engine.core.types import Party, Sequence
 from engine.runs import WaitKind
@@ -121,3 +124,23 @@ def test_those_who_have_ended_long_before_their_deadline_are_not_kept() -> None:
     bench.add(make_sequence(arrival=200, max_wait_s=1e9))
     bench.step()
     assert len(bench.scheduler._patience._limited) <= 20
+
+
+@pytest.mark.parametrize("order", ResumeOrder)
+def test_a_step_ranks_a_few_and_not_the_whole_line(
+    order: ResumeOrder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    park = replace(in_place(rotate_after_s=1e9), resume_order=order)
+    bench = Bench(make_scheduler(12, page_tokens=4, max_running=2, park=park))
+    bench.add(*(make_sequence(9, arrival=i, max_new=30) for i in range(MANY)))
+    bench.step()
+    ranked: Counter[str] = Counter()
+    key = Rank.key
+
+    def count(self: Rank, seq: Sequence) -> tuple[float, ...]:
+        ranked.update([seq.request_id])
+        return key(self, seq)
+
+    monkeypatch.setattr(Rank, "key", count)
+    bench.steps(3)
+    assert ranked.total() <= 6
