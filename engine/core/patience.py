@@ -36,7 +36,7 @@ class Patience:
         """Take note of a new sequence."""
         if seq.max_wait_s is not None:
             self._num_seen += 1
-            heappush(self._limited, (seq.arrival_s + seq.max_wait_s, self._num_seen, seq))
+            heappush(self._limited, (self._deadline_s(seq), self._num_seen, seq))
 
     def end_impatient(self) -> None:
         """End whoever stands outside the pool and has waited long enough in all."""
