@@ -105,13 +105,18 @@ class WaitReason:
     place: int
     """1 is next to enter; 0 stands in no line."""
     ahead_ids: tuple[str, ...] = ()
-    """Those before it, the next one first."""
+    """The first few of those before it, the next one first."""
     pages_needed: int = 0
     """Pages it must find before it can go on."""
     pages_spare: int = 0
     """Pages that nobody in the pool needs for what he has."""
     holders: tuple[Holder, ...] = ()
     """Who holds room, the largest first."""
+
+    @property
+    def num_ahead(self) -> int:
+        """How many stand before it."""
+        return max(self.place - 1, 0)
 
 
 class RunState(Enum):

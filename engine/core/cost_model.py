@@ -101,6 +101,8 @@ class Outlook:
     """Tokens that those before it may still generate."""
     turns_s: tuple[float, ...] = ()
     """Seconds from now until those before it, and last it itself, are owed the room; empty where nobody gives way."""
+    more_turns: int = 0
+    """Turns between these that are not told one by one, far back in a long line."""
 
 
 def expected_wait_s(outlook: Outlook, *, tokens_s: float) -> tuple[float, float]:
@@ -123,6 +125,7 @@ def expected_wait_s(outlook: Outlook, *, tokens_s: float) -> tuple[float, float]
     latest = 0.0
     for owed_s in outlook.turns_s:
         latest = max(latest, owed_s) + guard_s
+    latest += outlook.more_turns * guard_s
     if len(outlook.turns_s) == 1:
         latest = min(latest, ends_s * _SPEED_VARIES)
     return (min(max(outlook.turns_s), ends_s / _SPEED_VARIES), latest)

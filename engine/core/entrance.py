@@ -90,8 +90,10 @@ class Entrance:
         yard = self._yard
         if yard.config.park.resume_order is not ResumeOrder.PASS:
             return False
-        for seq in yard.lines.outside(yard.rank):
-            if seq.parked is not None and self.judge(seq.party).is_admitted:
+        rank = yard.rank
+        parked = filter(rank.may_enter, yard.lines[SeqStatus.PARKED])
+        for seq in sorted(parked, key=rank.key):
+            if self.judge(seq.party).is_admitted:
                 self._parking.bring_back(seq.party)
                 return True
         return False

@@ -6,12 +6,15 @@ tensor library, clock or thread.
 
 from __future__ import annotations
 
+from functools import cached_property
+
+from engine.core.admission import Admission
 from engine.core.config import ROTATE_BY_RECOMPUTE_AFTER_S, ResumeOrder
 from engine.core.cost_model import Outlook, Resident
 from engine.core.entrance import Entrance
 from engine.core.planner import owed_after_s
 from engine.core.room import tokens_left
-from engine.core.types import SeqStatus, Sequence
+from engine.core.types import Party, SeqStatus, Sequence
 from engine.core.yard import Yard
 from engine.runs import Holder, RunState, WaitKind, WaitReason
 
@@ -28,13 +31,31 @@ _IN_TRANSFER = {
 }
 
 
+_AHEAD_NAMED = 3
+"""Of those before it in line, so many are named to each; naming all of them to all would grow with the square."""
+
+_TURNS_TOLD = 32
+"""Turns of the first in line that an outlook holds one by one; further back, guards add up to more than any of them."""
+
+
 class Explainer:
-    """Answers for the moment after the last step planned; the line is ranked once for all questions."""
+    """Answers for one moment, that after the last step planned.
+
+    The line is ranked once, and each in it judged once at most, for all questions together: asking
+    about everybody costs a walk along the line.
+    """
 
     def __init__(self, yard: Yard, entrance: Entrance) -> None:
         self._yard = yard
         self._entrance = entrance
         self._outside = yard.lines.outside(yard.rank_at(yard.step + 1))
+        self._places = {seq: place for place, seq in enumerate(self._outside, 1)}
+        self._answers: dict[Sequence, Admission] = {}
+        self._lacking = [0]
+        """Pages lacking for the first of the line, by how many of them; grows as it is asked."""
+        self._tokens = [0]
+        """Tokens that they may still generate, likewise."""
+        self._first_turns: dict[int, tuple[float, tuple[float, ...]] | None] = {}
 
     def state(self, seq: Sequence) -> RunState | None:
         """Where it is, in a client's terms; None if it has ended."""
@@ -44,14 +65,14 @@ class Explainer:
 
     def place(self, seq: Sequence) -> int:
         """1 for the next to enter; 0 if it stands in no line: in the pool, ended, or held by hand."""
-        return self._outside.index(seq) + 1 if seq in self._outside else 0
+        return self._places.get(seq, 0)
 
     def wait_reason(self, seq: Sequence) -> WaitReason | None:
         """Why it is outside the pool; None if it is not."""
         if seq.status in (SeqStatus.RUNNING, SeqStatus.FINISHED):
             return None
         place = self.place(seq)
-        ahead = self._outside[: max(place - 1, 0)]
+        ahead = self._outside[: min(max(place - 1, 0), _AHEAD_NAMED)]
         kind, needed, spare = self._kind(seq, place)
         return WaitReason(
             kind=kind,
@@ -59,7 +80,7 @@ class Explainer:
             ahead_ids=tuple(one.request_id for one in ahead),
             pages_needed=needed,
             pages_spare=spare,
-            holders=self._holders(),
+            holders=self._holders,
         )
 
     def outlook(self, seq: Sequence) -> Outlook | None:
@@ -67,42 +88,71 @@ class Explainer:
         place = self.place(seq)
         if not place:
             return None
-        yard = self._yard
-        lacking = 0
-        for one in self._outside[:place]:
-            party = one.party if one.parked is not None else (one,)
-            if one is party[0]:
-                answer = self._entrance.judge(party)
-                lacking += max(answer.pages_needed - (answer.pages_spare if not lacking else 0), 0)
-        seats = yard.num_seated + place - yard.config.seats
+        self._add_up(place)
+        seats = self._yard.num_seated + place - self._yard.config.seats
         gives_way = seq.parked is not None or seats <= 0  # newcomers wait for a seat
+        turns_s = self._turns_s(seq, place) if gives_way else ()
         return Outlook(
-            pages_lacking=lacking,
+            pages_lacking=self._lacking[place],
             seats_lacking=max(seats, 0),
-            residents=tuple(
-                Resident(len(one.page_table), tokens_left(yard, one)) for one in yard.running
-            ),
-            ahead_tokens=sum(tokens_left(yard, one) for one in self._outside[: place - 1]),
-            turns_s=self._turns_s(seq, place) if gives_way else (),
+            residents=self._residents,
+            ahead_tokens=self._tokens[place - 1],
+            turns_s=turns_s,
+            more_turns=place - len(turns_s) if turns_s else 0,
         )
 
+    def _add_up(self, place: int) -> None:
+        """Make the sums reach to that place."""
+        for one in self._outside[len(self._lacking) - 1 : place]:
+            lacking = self._lacking[-1]
+            party = one.party if one.parked is not None else (one,)
+            if one is party[0]:
+                answer = self._judge(party)
+                lacking += max(answer.pages_needed - (answer.pages_spare if not lacking else 0), 0)
+            self._lacking.append(lacking)
+            self._tokens.append(self._tokens[-1] + tokens_left(self._yard, one))
+
+    def _judge(self, party: Party) -> Admission:
+        first = party[0]
+        if first not in self._answers:
+            self._answers[first] = self._entrance.judge(party)
+        return self._answers[first]
+
     def _turns_s(self, seq: Sequence, place: int) -> tuple[float, ...]:
-        """Seconds until each of the first in line is owed the room; empty where nobody in the pool would give way."""
-        yard, park = self._yard, self._yard.config.park
+        """Seconds until each of the first in line is owed the room; empty where nobody in the pool would give way.
+
+        For somebody further back those of the first ones and its own.
+        """
+        if seq.priority not in self._first_turns:
+            self._first_turns[seq.priority] = self._turns_of_first(seq.priority)
+        found = self._first_turns[seq.priority]
+        if found is None:
+            return ()
+        least_s, turns_s = found
+        if place <= len(turns_s):
+            return turns_s[:place]
+        return (*turns_s, self._turn_s(seq, least_s))
+
+    def _turns_of_first(self, priority: int) -> tuple[float, tuple[float, ...]] | None:
+        """What is the least that somebody of that priority waits for a turn, and the turns of the first in line."""
+        yard = self._yard
         parties = [
             one
             for one in yard.running_parties()
-            if not one[0].is_pinned and one[0].priority >= seq.priority
+            if not one[0].is_pinned and one[0].priority >= priority
         ]
-        if not (parties and yard.can_park and park.resume_order is ResumeOrder.HEAD):
-            return ()
+        is_by_turns = yard.config.park.resume_order is ResumeOrder.HEAD
+        if not (parties and yard.can_park and is_by_turns):
+            return None
         keeps_state = any(map(yard.keeper.can_keep, parties))
         least_s = 0.0 if keeps_state else ROTATE_BY_RECOMPUTE_AFTER_S
-        turns_s = []
-        for one in self._outside[:place]:
-            owed_s = 0.0 if one.call else max(owed_after_s(one, park.rotate_after_s), least_s)
-            turns_s.append(max(owed_s - one.stretch_s(yard.now_s), 0.0))
-        return tuple(turns_s)
+        first = self._outside[:_TURNS_TOLD]
+        return least_s, tuple(self._turn_s(one, least_s) for one in first)
+
+    def _turn_s(self, seq: Sequence, least_s: float) -> float:
+        first_s = self._yard.config.park.rotate_after_s
+        owed_s = 0.0 if seq.call else max(owed_after_s(seq, first_s), least_s)
+        return max(owed_s - seq.stretch_s(self._yard.now_s), 0.0)
 
     def _kind(self, seq: Sequence, place: int) -> tuple[WaitKind, int, int]:
         """What it waits for, with pages needed and spare where that is about pages."""
@@ -115,12 +165,18 @@ class Explainer:
             return WaitKind.RESTORE_FAILED if failed else WaitKind.BEHIND_SIBLINGS, 0, 0
         head = self._outside[0]
         party = seq.party if seq.parked is not None else (seq,)
-        answer = self._entrance.judge(party)
+        answer = self._judge(party)
         if seq is not head and head not in party:
             return WaitKind.BEHIND_OTHERS, answer.pages_needed, answer.pages_spare
         kind = answer.waits_for or WaitKind.ENTERS_NEXT
         return kind, answer.pages_needed, answer.pages_spare
 
+    @cached_property
+    def _residents(self) -> tuple[Resident, ...]:
+        yard = self._yard
+        return tuple(Resident(len(one.page_table), tokens_left(yard, one)) for one in yard.running)
+
+    @cached_property
     def _holders(self) -> tuple[Holder, ...]:
         holders = (
             Holder(

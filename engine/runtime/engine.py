@@ -93,7 +93,7 @@ class Engine:
         self._groups = Groups()
         self._arrivals = 0
         self._rate = RateMeter()
-        self._snapshots = SnapshotMaker(self._rate)
+        self._snapshots = SnapshotMaker(self._rate, self._clock)
         self._snapshot = EngineSnapshot()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="layby-engine", daemon=True)
@@ -392,6 +392,6 @@ class Engine:
 
     def _publish(self, events: list[EngineEvent]) -> None:
         self._snapshot = self._snapshots.make(
-            self._state, self._model, self._live.values(), now_s=self._clock(), events=events
+            self._state, self._model, self._live.values(), events=events
         )
         self._bus.publish(tuple(events))

@@ -1,12 +1,13 @@
 """What the engine shows of itself after each step. Engine thread only; imports no tensor library.
 
 While nothing but tokens come, it is made anew ten times a second: that is as often as anybody looks, and each costs as
-much as planning a step.
+much as planning a step. It costs more the more requests there are; see `ListPace`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import math
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -31,14 +32,40 @@ if TYPE_CHECKING:
 
 _EVERY_S = 0.1
 
+_FEW = 64
+"""So many requests are listed as soon as anything happens to one of them."""
+
+_REST = 20
+"""A list of more is followed by so many times the time it took without one: a twentieth of the thread at the most."""
+
+
+class ListPace:
+    """When the next list of requests is due, so that a long line takes no time from those who run."""
+
+    def __init__(self) -> None:
+        self._made_s = -math.inf
+        self._rested_s = -math.inf
+
+    def is_due(self, now_s: float, *, num_requests: int, has_news: bool) -> bool:
+        """Whether to make one now. `has_news`: something has happened that is not just one token more."""
+        if num_requests > _FEW and now_s < self._rested_s:
+            return False
+        return has_news or now_s - self._made_s >= _EVERY_S
+
+    def note(self, began_s: float, ended_s: float) -> None:
+        """One has been made in that time; rest counts from its end, or a slow one would be due again at once."""
+        self._made_s = ended_s
+        self._rested_s = ended_s + _REST * (ended_s - began_s)
+
 
 class SnapshotMaker:
     """Remembers the last one."""
 
-    def __init__(self, rate: RateMeter) -> None:
+    def __init__(self, rate: RateMeter, clock: Callable[[], float]) -> None:
         self._rate = rate
+        self._clock = clock
         self._last = EngineSnapshot()
-        self._last_s = 0.0
+        self._pace = ListPace()
 
     def make(
         self,
@@ -46,20 +73,22 @@ class SnapshotMaker:
         model: LoadedModel | None,
         live: Collection[LiveRequest],
         *,
-        now_s: float,
         events: Collection[EngineEvent],
     ) -> EngineSnapshot:
         """The engine now, or a moment ago. `events` are those since the last one; none: something else has changed."""
         if model is None:
             self._last = EngineSnapshot(state=state)
-        elif (
-            now_s - self._last_s >= _EVERY_S
-            or len(live) != len(self._last.runs)
+            return self._last
+        has_news = (
+            len(live) != len(self._last.runs)
             or not events
             or not all(isinstance(one, TokenDelta | PromptProgress) for one in events)
-        ):
-            self._last = self._make(state, model, live, now_s)
-            self._last_s = now_s
+        )
+        began_s = self._clock()
+        is_due = self._pace.is_due(began_s, num_requests=len(live), has_news=has_news)
+        if is_due or self._last.state is not state:
+            self._last = self._make(state, model, live, began_s)
+            self._pace.note(began_s, self._clock())
         return self._last
 
     def _make(

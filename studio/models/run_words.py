@@ -81,7 +81,7 @@ def _wait_words(reason: WaitReason) -> str:
         case WaitKind.WOULD_NOT_LAST:
             return "Waiting for lasting room: it fits now, but the others will grow into it"
         case WaitKind.BEHIND_OTHERS:
-            return f"Waiting in line behind {_count(len(reason.ahead_ids), 'other request')}"
+            return f"Waiting in line behind {_count(reason.num_ahead, 'other request')}"
         case WaitKind.HELD_BY_USER:
             return "Parked by hand until it is resumed by hand"
         case WaitKind.BEHIND_SIBLINGS:

@@ -123,7 +123,7 @@ def _waiting(run: Run, *parts: str) -> StatusWords:
 def _turn_sentence(wait: WaitReason, others: Others) -> str:
     parts = []
     if wait.kind is WaitKind.BEHIND_OTHERS and wait.ahead_ids:
-        parts.append(_ahead(wait.ahead_ids, others))
+        parts.append(_ahead(wait, others))
     elif wait.kind is WaitKind.NO_ROOM:
         needed = tokens(wait.pages_needed * others.page_tokens)
         parts.append(tr("Needs room for {needed}").format(needed=needed))
@@ -134,13 +134,14 @@ def _turn_sentence(wait: WaitReason, others: Others) -> str:
     return "; ".join(parts)
 
 
-def _ahead(ids: tuple[str, ...], others: Others) -> str:
+def _ahead(wait: WaitReason, others: Others) -> str:
+    ids, number = wait.ahead_ids, wait.num_ahead
     first = others.spoken(ids[0])
-    if len(ids) == 1:
+    if number == 1:
         return tr("{first} goes first").format(first=first)
-    if len(ids) == 2:
+    if number == 2:
         return tr("{first} and {second} go first").format(first=first, second=others.spoken(ids[1]))
-    return tr("{first} and {count} more go first").format(first=first, count=count(len(ids) - 1))
+    return tr("{first} and {count} more go first").format(first=first, count=count(number - 1))
 
 
 def _holder(holders: tuple[Holder, ...], others: Others) -> str:

@@ -44,7 +44,7 @@ def make_wait(
     """Why a request waits; `holders` are ids with the tokens they hold, in pages of 32."""
     return WaitReason(
         kind=kind,
-        place=place,
+        place=max(place, len(ahead) + 1),
         ahead_ids=ahead,
         pages_needed=pages_needed,
         pages_spare=3,

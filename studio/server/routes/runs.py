@@ -91,7 +91,7 @@ def runs_router(context: ServerContext) -> APIRouter:
 
 
 def run_record(run: Run) -> Json:
-    """One request in flight, as /v1/runs tells it."""
+    """One request in flight, as /v1/runs tells it: its place, and the first few ids of those before it."""
     wait, expected = run.wait, run.expected_wait_s
     return {
         "id": run.request_id,
