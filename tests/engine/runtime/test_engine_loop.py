@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -51,14 +50,6 @@ GREEDY = SamplingParams(temperature=0.0)
 @pytest.fixture(scope="module")
 def model_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_tiny_gguf(tmp_path_factory.mktemp("model"))
-
-
-@pytest.fixture
-def engine() -> Iterator[Engine]:
-    engine = create_engine()
-    assert isinstance(engine, Engine)
-    yield engine
-    engine.shutdown()
 
 
 def load(engine: Engine, path: Path, **options: int) -> None:

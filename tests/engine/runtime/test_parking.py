@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -55,14 +55,6 @@ def alone(model_path: Path) -> dict[str, list[int]]:
         return tokens_alone(engine, four())
     finally:
         engine.shutdown()
-
-
-@pytest.fixture
-def engine() -> Iterator[Engine]:
-    engine = create_engine()
-    assert isinstance(engine, Engine)
-    yield engine
-    engine.shutdown()
 
 
 def assert_all_as_alone(ear: Ear, alone: dict[str, list[int]]) -> None:

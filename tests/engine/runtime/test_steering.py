@@ -23,7 +23,6 @@ from engine.api import (
 )
 from engine.core.parked import CopyWay
 from engine.errors import InvalidRequest, WaitedTooLong
-from engine.factory import create_engine
 from engine.runs import (
     ParkCause,
     ParkNow,
@@ -57,14 +56,6 @@ CYCLES = [100, pytest.param(1000, marks=[pytest.mark.full, pytest.mark.timeout(1
 @pytest.fixture(scope="module")
 def model_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_tiny_gguf(tmp_path_factory.mktemp("model"))
-
-
-@pytest.fixture
-def engine() -> Iterator[Engine]:
-    engine = create_engine()
-    assert isinstance(engine, Engine)
-    yield engine
-    engine.shutdown()
 
 
 def run_of(engine: Engine, request_id: str) -> Run:

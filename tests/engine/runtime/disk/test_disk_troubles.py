@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -47,14 +46,6 @@ from fakes.tiny_files import write_tiny_gguf
 @pytest.fixture(scope="module")
 def model_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_tiny_gguf(tmp_path_factory.mktemp("model"))
-
-
-@pytest.fixture
-def engine() -> Iterator[Engine]:
-    engine = create_engine()
-    assert isinstance(engine, Engine)
-    yield engine
-    engine.shutdown()
 
 
 def test_another_model_is_refused_by_name_and_the_state_waits_for_its_own(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -11,7 +10,6 @@ import pytest
 
 from engine.api import Command, Failed, UnloadModel
 from engine.errors import ParkDiskFailed, ResumeRefused
-from engine.factory import create_engine
 from engine.runs import Suspend
 from engine.runtime.disk import disk_worker
 from engine.runtime.disk.disk_worker import DiskWorker, ModelFiles
@@ -38,14 +36,6 @@ class NeverKnown(Future[str]):
     def result(self, timeout: float | None = None) -> str:
         self._asked_s.append(timeout)
         raise TimeoutError
-
-
-@pytest.fixture
-def engine() -> Iterator[Engine]:
-    engine = create_engine()
-    assert isinstance(engine, Engine)
-    yield engine
-    engine.shutdown()
 
 
 @pytest.mark.parametrize(
