@@ -37,6 +37,7 @@ from fakes.disk_rig import (
     park,
     resumed,
     settled_without_files,
+    submit_together,
     wait_on_disk,
 )
 from fakes.listening import Ear, run_all
@@ -153,8 +154,7 @@ def test_requests_in_every_state_are_kept_and_all_go_on(
     load(engine, model_path, **options)
     ear = Ear(engine)
     command_at_park(engine, UnloadModel())
-    for request in requests:
-        engine.submit(request)
+    submit_together(engine, requests)
     ends = [ear.wait_end(request.request_id) for request in requests]
     ear.close()
     kept = [one for one in ends if isinstance(one, Failed) and isinstance(one.error, Suspended)]
