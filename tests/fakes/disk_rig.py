@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable
 from pathlib import Path
 
 from engine.api import (
@@ -72,21 +71,6 @@ def command_at_park(engine: EnginePort, *commands: Command) -> None:
                 engine.control(command)
 
     stop = engine.subscribe(listen)
-
-
-def submit_together(engine: EnginePort, requests: Iterable[Request]) -> None:
-    """Submit so that all are there before anybody has a second token, however the two threads take turns."""
-    are_all_there = threading.Event()
-
-    def hold(events: tuple[EngineEvent, ...]) -> None:
-        if any(isinstance(event, TokenDelta) for event in events):
-            stop()
-            assert are_all_there.wait(60)
-
-    stop = engine.subscribe(hold)
-    for request in requests:
-        engine.submit(request)
-    are_all_there.set()
 
 
 def park(engine: EnginePort, request: Request, *, at_token: int = PARKED_AT) -> Ear:

@@ -71,12 +71,27 @@ class Ear:
         return [i for e in self.of(request_id) if isinstance(e, TokenDelta) for i in e.token_ids]
 
 
+def submit_together(engine: EnginePort, requests: Iterable[Request]) -> None:
+    """Submit so that all are there before anybody has a second token, whatever turns the two threads take."""
+    are_all_there, here = threading.Event(), threading.current_thread()
+
+    def hold(events: tuple[EngineEvent, ...]) -> None:
+        is_engines = threading.current_thread() is not here
+        if is_engines and any(isinstance(event, TokenDelta) for event in events):
+            assert are_all_there.wait(TIMEOUT_S)
+
+    stop = engine.subscribe(hold)
+    for request in requests:
+        engine.submit(request)
+    are_all_there.set()
+    stop()
+
+
 def run_all(engine: EnginePort, requests: Iterable[Request]) -> Ear:
     """Submit all at once and wait for every end."""
     ear = Ear(engine)
     requests = list(requests)
-    for request in requests:
-        engine.submit(request)
+    submit_together(engine, requests)
     for request in requests:
         ear.wait_end(request.request_id)
     ear.close()

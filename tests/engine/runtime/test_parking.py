@@ -24,7 +24,7 @@ from engine.runtime.device_copies import DeviceCopies
 from engine.runtime.engine import Engine
 from engine.runtime.kv_arena import KvArena
 from fakes.fake_lane import FakeLane
-from fakes.listening import Ear, run_all
+from fakes.listening import Ear, run_all, submit_together
 from fakes.parking_rig import (
     REPLY_TOKENS,
     ask,
@@ -253,8 +253,7 @@ def test_a_step_that_finds_no_memory_parks_somebody_and_goes_on(
             is_scarce[0] = False
 
     stop = engine.subscribe(relieve)
-    for request in four():
-        engine.submit(request)
+    submit_together(engine, four())
     assert_all_as_alone(ear, alone)
     stop()
     causes = {event.reason.cause for event in ear.events if isinstance(event, Parked)}
@@ -288,8 +287,7 @@ def test_no_step_writes_where_there_is_no_memory_however_long_there_is_none(
         return execute(runner, rows, *more)
 
     monkeypatch.setattr(model_runner.ModelRunner, "execute", look)
-    for request in four():
-        engine.submit(request)
+    submit_together(engine, four())
     ends = [ear.wait_end(request.request_id) for request in four()]
     assert not cold
     errors = [end.error for end in ends if isinstance(end, Failed)]

@@ -37,10 +37,9 @@ from fakes.disk_rig import (
     park,
     resumed,
     settled_without_files,
-    submit_together,
     wait_on_disk,
 )
-from fakes.listening import Ear, run_all
+from fakes.listening import Ear, run_all, submit_together
 from fakes.native_rig import needs_kernels
 from fakes.parking_rig import ask, assert_nothing_is_held, inside, load, tokens_alone
 from fakes.tiny_files import write_tiny_gguf
