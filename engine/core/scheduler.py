@@ -193,7 +193,7 @@ class Scheduler:
 
         Without rows nobody is alive, or all who are wait for a copy, a moment or a command.
         """
-        if (steady := self.schedule_steady(now_s)) is not None:
+        if (steady := self._steady(now_s)) is not None:
             return steady
         yard = self._yard
         yard.step += 1
@@ -206,16 +206,6 @@ class Scheduler:
             self._entrance.let_in()
         self._park_on_demand()
         return self._build(*self._pressure.make_room())
-
-    def schedule_steady(self, now_s: float) -> StepBatch | None:
-        """The next step as `schedule` would settle it; None, and nothing changed, if that is not seen at a glance."""
-        yard = self._yard
-        rows = steady_rows(yard) if not self._has_knobs else None
-        if rows is None:
-            return None
-        yard.now_s = now_s
-        yard.step += 1
-        return StepBatch(step=yard.step, rows=rows, is_steady=True)
 
     def last_resort(self, batch: StepBatch, now_s: float) -> StepBatch:
         """The step of `batch` found no memory after all, its copies being made: plan it anew with less.
@@ -297,6 +287,16 @@ class Scheduler:
         """It is `now_s`, and the copies of the last batch that had to land have been made."""
         self._yard.now_s = now_s
         self._yard.keeper.land_step()
+
+    def _steady(self, now_s: float) -> StepBatch | None:
+        """The next step as a whole plan would settle it; None, and nothing changed, if that is not seen at a glance."""
+        yard = self._yard
+        rows = steady_rows(yard) if not self._has_knobs else None
+        if rows is None:
+            return None
+        yard.now_s = now_s
+        yard.step += 1
+        return StepBatch(step=yard.step, rows=rows, is_steady=True)
 
     def _park_on_demand(self) -> None:
         """Park who is to be parked by hand, or by a test; whoever has just come back has a step first."""

@@ -126,12 +126,13 @@ class Stepper:
 
     def _plan(self) -> tuple[StepBatch, list[EngineEvent]]:
         """A batch whose copies are made and whose pages have memory behind them, and what moved for it."""
-        if (steady := self._scheduler.schedule_steady(self._clock())) is not None:
-            return steady, []
         num_replies = self._scheduler.num_replies
         has_prompts = len(self._live) > num_replies
         most = self._pace.beside_replies(num_replies) if has_prompts else None
-        batch = self._prepare(self._scheduler.schedule(self._clock(), beside_replies=most))
+        batch = self._scheduler.schedule(self._clock(), beside_replies=most)
+        if batch.is_steady:
+            return batch, []
+        batch = self._prepare(batch)
         events = self._report_moves(batch)
         try:
             self._model.runner.commit(batch.rows)

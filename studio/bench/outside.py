@@ -1,6 +1,6 @@
 """What is measured on our servers, each a process of its own: starting, the three scenarios, gaps at parks.
 
-What is compared is measured by turns, pair by pair. Loads torch for the simulator's bound, which needs step times of
+What is compared is measured by turns, pair by pair. Loads a model for the simulator's bound, which needs step times of
 this moment: import it only where something is measured.
 """
 
@@ -139,17 +139,15 @@ def measure_scenarios(plan: BenchPlan, on_news: OnNews) -> Section:
         for server in servers.values():
             warm_up(server.url, plan)
         for index in range(plan.rounds):
+            # Step times on both sides of the overflow, which comes first: a machine's speed drifts.
+            fits = [_fit(rig, steps)]
             for scenario in Scenario:
                 on_news(f"{scenario.value}, {index + 1} of {plan.rounds}")
-                # Step times on both sides of the run: a machine's speed drifts.
-                is_bounded = scenario is Scenario.OVERFLOW
-                if is_bounded:
-                    fits = [_fit(rig, steps)]
                 # Those that fit are others: nobody else's prompt may be found again where chats have it to themselves.
                 seed = index + (_FIT_SEED if scenario is Scenario.FITS else 0)
                 run = _run(servers[scenario.pool_tokens(load)], plan, scenario, seed=seed)
                 runs.of[scenario].append(run)
-                if is_bounded:
+                if scenario is Scenario.OVERFLOW:
                     fits.append(_fit(rig, steps))
             _bound_round(plan, runs, fits)
     title = (

@@ -39,6 +39,10 @@ def test_a_survey_times_prompts_and_decoding_of_every_size(tiny: Path) -> None:
         assert len(steps) == plan.steps
         assert all(step.is_decode and len(step.rows) == rows for step in steps)
         assert all(start >= plan.context_tokens for step in steps for start, _ in step.rows)
+        starts = [step.rows[0][0] for step in steps]
+        assert starts == [*range(starts[0], starts[0] + len(steps))], (
+            "each step is seen, no plan twice"
+        )
     for step in survey.all_steps:
         assert 0 < step.run_s < step.step_s
         assert 0 < step.plan_s < step.step_s
