@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 
-from fakes.serving import ROOT
+from fakes.window_process import window_of
 
 _T = TypeVar("_T")
 
@@ -28,24 +26,6 @@ pytestmark = [
 PROMPT = "Tell me a long story about a ship"
 PARK_AT_CHARS = 120
 ON_DISK_WITHIN_S = 60.0
-
-
-@contextmanager
-def window(home: Path, *arguments: object) -> Iterator[subprocess.Popen[str]]:
-    environment = {**os.environ, "LAYBY_HOME": str(home), "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}"}
-    command = [sys.executable, "-m", "fakes.comeback_driver", *map(str, arguments)]
-    with subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env=environment,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
 
 
 def hear_until(process: subprocess.Popen[str], *statuses: str) -> list[dict[str, Any]]:
@@ -81,11 +61,15 @@ def test_a_parked_chat_survives_kill_9_and_goes_on_to_the_bytes_of_an_undisturbe
     tmp_path: Path, starter_model: Path
 ) -> None:
     folder = tmp_path / "parked"
-    with window(tmp_path / "undisturbed", starter_model, folder, PROMPT, 0) as process:
+    with window_of(
+        "comeback_driver", tmp_path / "undisturbed", starter_model, folder, PROMPT, 0
+    ) as process:
         alone = hear_until(process, "done", "length", "failed")[-1]
 
     home = tmp_path / "home"
-    with window(home, starter_model, folder, PROMPT, PARK_AT_CHARS) as process:
+    with window_of(
+        "comeback_driver", home, starter_model, folder, PROMPT, PARK_AT_CHARS
+    ) as process:
         parked = hear_until(process, "parked", "done", "length", "failed")[-1]
         assert parked["status"] == "parked"
         wait_until(lambda: files(folder), "the file")
@@ -94,7 +78,7 @@ def test_a_parked_chat_survives_kill_9_and_goes_on_to_the_bytes_of_an_undisturbe
     assert alone["text"].startswith(parked["text"])
     assert PARK_AT_CHARS <= len(parked["text"]) < len(alone["text"])
 
-    with window(home, starter_model, folder) as process:
+    with window_of("comeback_driver", home, starter_model, folder) as process:
         heard = hear_until(process, "done", "length", "failed")
         whole = [("user", PROMPT), ("assistant", alone["text"])]
         wait_until(lambda: stored(home) == whole, "the whole reply in the history")

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from fakes.serving import ROOT
+from fakes.window_process import window_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("served")]
 
@@ -31,24 +28,6 @@ class Growth:
     at_s: float
     chat: int
     text: str
-
-
-@contextmanager
-def window(home: Path, model: Path) -> Iterator[subprocess.Popen[str]]:
-    environment = {**os.environ, "LAYBY_HOME": str(home), "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}"}
-    command = [sys.executable, "-m", "fakes.window_driver", str(model), *PROMPTS]
-    with subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env=environment,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
 
 
 def watch(
@@ -74,7 +53,7 @@ def watch(
 
 def test_three_chats_stream_at_once_and_survive_kill_9(tmp_path: Path, starter_model: Path) -> None:
     home = tmp_path / "home"
-    with window(home, starter_model) as process:
+    with window_of("window_driver", home, starter_model, *PROMPTS) as process:
         heard = watch(process, until_each_has=250, least_s=2 * SAVED_WITHIN_S)
         process.kill()
         killed_s = time.monotonic()
@@ -99,7 +78,9 @@ def test_three_chats_stream_at_once_and_survive_kill_9(tmp_path: Path, starter_m
         assert text.startswith(due[-1])
     assert len(saved) == len(PROMPTS)
 
-    with window(home, starter_model) as process:  # it starts again on what is there
+    with window_of(
+        "window_driver", home, starter_model, *PROMPTS
+    ) as process:  # it starts again on what is there
         watch(process, until_each_has=1)
     with closing(sqlite3.connect(database)) as connection:
         old = connection.execute(
