@@ -11,7 +11,7 @@ from ctypes import POINTER, Structure, c_char_p, c_float, c_int32, c_int64, c_vo
 from enum import IntEnum
 from types import MappingProxyType
 
-ABI = 3
+ABI = 4
 NONE = -1
 MOST_LIKELIEST = 256
 """Likeliest tokens that a row gives at most."""
@@ -31,6 +31,14 @@ class RowExtent(IntEnum):
 
     TOKENS = 0
     OUTPUTS = 1
+
+
+class KvKind(IntEnum):
+    """How keys and values are stored: numbers, or bytes with scales."""
+
+    F16 = 0
+    F32 = 1
+    Q8_0 = 2
 
 
 class HeadSink(IntEnum):
