@@ -103,10 +103,10 @@ class VersionService:
     async def _copy_of(
         self, chat: Conversation, messages: Sequence[Message]
     ) -> Conversation | None:
-        now_s = self._clock()
+        now_s, taken = self._clock(), {one.title for one in self._book.chats}
         made = Conversation(
             chat_id=0,
-            title=numbered_title(chat.title, {one.title for one in self._book.chats}),
+            title=numbered_title(chat.title, taken) if messages else chat.title,
             created_s=now_s,
             updated_s=now_s,
             settings=chat.settings,
