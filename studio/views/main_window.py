@@ -21,6 +21,7 @@ from studio.models.settings import AppearanceSettings, Settings
 from studio.models.settings import Theme as ThemeChoice
 from studio.services.run_service import Steer
 from studio.views.actions import Actions, CommandId, WindowState
+from studio.views.app_commands import AppCommands
 from studio.views.chat_navigation import ChatNavigation
 from studio.views.context import Context
 from studio.views.dialogs.confirm import Question, confirm
@@ -77,7 +78,9 @@ class MainWindow(QMainWindow):
         self.settings_window = SettingsWindow(services.settings, services.notices, self)
         self._status = StatusLine(self.context, self)
         self._lay_out()
-        self.commands = Actions(self.menuBar(), self._handlers(), self)
+        self.app = AppCommands(self.context, self.settings_window, self._navigation, self)
+        self.commands = Actions(self.menuBar(), self._handlers() | self.app.handlers(), self)
+        self.app.attach(self.commands)
         self._connect()
         self._update_commands()
         self._navigation.show_first()
@@ -91,6 +94,7 @@ class MainWindow(QMainWindow):
             self._closed.set()
             for disconnect in self._disconnects:
                 disconnect()
+            self.app.close()
             self._sidebar.close_sidebar()
             self._top.selector.close_selector()
             self.notice_bar.close_bar()
