@@ -145,11 +145,13 @@ def run_window(settings: SettingsService, paths: Paths) -> int:
     from PySide6.QtWidgets import QApplication
 
     from studio.views.dialogs.refusal import show_refusal
+    from studio.views.translation import speak
 
     # X11 makes the window's class of the first argument; desktops find icon and launcher by these names.
     application = QApplication.instance() or QApplication([_DESKTOP_NAME])
     QApplication.setApplicationName("Layby")
     QApplication.setDesktopFileName(_DESKTOP_NAME)
+    speak(application, settings.settings.appearance.language)
     try:
         # Not qasync.run: on Python 3.11 it would make every other thread's loop a Qt loop too.
         with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(application)) as runner:

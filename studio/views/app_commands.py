@@ -15,6 +15,7 @@ from studio.models.errors import SettingError
 from studio.models.settings import Settings
 from studio.views.actions import Actions, CommandId
 from studio.views.context import Context
+from studio.views.key_hints import tell_keys
 from studio.views.palette.entries import (
     MOST_RECENT,
     Entry,
@@ -71,7 +72,7 @@ class AppCommands:
     def attach(self, actions: Actions) -> None:
         """Know the window's commands, and give them their keys."""
         self._actions = actions
-        actions.set_keys(self.shortcuts.keys)
+        self._tell_keys(actions)
 
     def close(self) -> None:
         """Follow the services no longer."""
@@ -108,4 +109,8 @@ class AppCommands:
     def _on_settings_changed(self, settings: Settings) -> None:
         if self._actions is not None and self._shown_keys != settings.window.keys:
             self._shown_keys = settings.window.keys
-            self._actions.set_keys(self.shortcuts.keys)
+            self._tell_keys(self._actions)
+
+    def _tell_keys(self, actions: Actions) -> None:
+        actions.set_keys(self.shortcuts.keys)
+        tell_keys(self._window, self.shortcuts.keys)

@@ -1,8 +1,8 @@
 """The window's second language: a catalogue (resources/i18n) that Qt asks for every sentence. GUI thread.
 
 A catalogue is a flat JSON object from the English sentence to the other one. Sentences that come with their figures
-already in them (reasons of waiting, errors of the engine) are found by the same entries: what stands for `{name}` there
-is taken over, itself translated where the catalogue knows it. Must not import services.
+already in them (reasons of waiting, errors) stand there with numbered places, `{0}`; what is in a place is taken over,
+itself translated where the catalogue knows it. Must not import services.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from studio.models.window_settings import Language
 
 CONTEXT = "layby"
 _FOLDER = files("resources") / "i18n"
-_PLACE = re.compile(r"\{(\w*)\}")
+_PLACE = re.compile(r"\{(\d+)\}")
 _MOST_REMEMBERED = 512
-_LEAST_LITERAL = 5
-"""A pattern with fewer letters of its own would take sentences that mean something else."""
+_SHORTER_THAN_QTS = {("QKeySequenceEdit", "Press shortcut")}
+"""Qt's own words that do not fit where we show them."""
 
 
 def read_catalogue(language: Language) -> dict[str, str]:
@@ -73,9 +73,9 @@ class Catalogue(QTranslator):
     def __init__(self, table: Mapping[str, str], parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._table = dict(table)
-        self._patterns = tuple(
-            (_pattern(source), target) for source, target in table.items() if _is_pattern(source)
-        )
+        numbered = [source for source in table if _PLACE.search(source)]
+        numbered.sort(key=lambda source: -len(_PLACE.sub("", source)))  # the most particular first
+        self._patterns = tuple((_pattern(source), table[source]) for source in numbered)
         self._found: dict[str, str | None] = {}
 
     def isEmpty(self) -> bool:
@@ -88,7 +88,8 @@ class Catalogue(QTranslator):
         disambiguation: str | None = None,
         n: int = -1,
     ) -> str | None:
-        return self.find(sourceText) if context == CONTEXT else None
+        is_ours = context == CONTEXT or (context, sourceText) in _SHORTER_THAN_QTS
+        return self.find(sourceText) if is_ours else None
 
     def find(self, sentence: str) -> str | None:
         """The sentence in the catalogue's language, or None where it is not there."""
@@ -102,25 +103,12 @@ class Catalogue(QTranslator):
 
     def _match(self, sentence: str) -> str | None:
         for pattern, target in self._patterns:
-            if (found := pattern.fullmatch(sentence)) is None:
-                continue
-            values = {name: self.find(value) or value for name, value in found.groupdict().items()}
-            return target.format(**values)
+            if (found := pattern.fullmatch(sentence)) is not None:
+                return target.format(*(self.find(part) or part for part in found.groups()))
         return None
 
 
-def _is_pattern(source: str) -> bool:
-    return bool(_PLACE.search(source)) and len(_PLACE.sub("", source).strip()) >= _LEAST_LITERAL
-
-
 def _pattern(source: str) -> re.Pattern[str]:
-    """A sentence with places in it, as an expression whose groups are the places."""
-    parts, end, names = [], 0, set()
-    for place in _PLACE.finditer(source):
-        parts.append(re.escape(source[end : place.start()]))
-        name = place[1]
-        parts.append(f"(?P={name})" if name in names else f"(?P<{name}>.+?)")
-        names.add(name)
-        end = place.end()
-    parts.append(re.escape(source[end:]))
-    return re.compile("".join(parts), re.DOTALL)
+    """A sentence with numbered places, in their order, as an expression whose groups are the places."""
+    literals = _PLACE.split(source)[::2]
+    return re.compile("(.+?)".join(re.escape(one) for one in literals), re.DOTALL)
