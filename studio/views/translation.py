@@ -12,8 +12,7 @@ import re
 from collections.abc import Mapping
 from importlib.resources import files
 
-from PySide6.QtCore import QLibraryInfo, QLocale, QObject, QTranslator
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import QCoreApplication, QLibraryInfo, QLocale, QObject, QTranslator
 
 from studio.models.window_settings import Language
 
@@ -54,7 +53,7 @@ def locale_of(language: Language) -> QLocale:
     return QLocale(spoken, country)
 
 
-def speak(app: QApplication, choice: Language) -> None:
+def speak(app: QCoreApplication, choice: Language) -> None:
     """Have every widget that is made from now on speak the language, Qt's own included."""
     language = spoken_language(choice)
     QLocale.setDefault(locale_of(language))

@@ -134,7 +134,8 @@ class Palette(QFrame):
         rows = min(_MOST_ROWS, max(1, self._model.rowCount()))
         height = rows * max(1, self.rows.sizeHintForRow(0)) + 2
         self.rows.setFixedHeight(min(height, max(80, parent.height() - 2 * _TOP_PX - 48)))
-        width = min(_WIDTH_PX, parent.width() - 48)
+        em = self.fontMetrics().height()
+        width = min(max(_WIDTH_PX, 32 * em), parent.width() - 48)
         self.setFixedWidth(width)
         self._column.activate()
         self.adjustSize()

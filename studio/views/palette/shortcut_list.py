@@ -31,7 +31,7 @@ class ShortcutList(QDialog):
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("Shortcuts"))
-        self.resize(520, 640)
+        self.resize(max(520, 30 * self.fontMetrics().height()), 640)
         inner = QWidget(self)
         inner.setObjectName("settingsPage")
         self._grid = QGridLayout(inner)

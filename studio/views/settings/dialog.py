@@ -46,6 +46,10 @@ PAGES = (
 )
 
 
+_USUAL_EM_PX = 17
+"""The height of a line at the usual text size."""
+
+
 class OwnContent(Protocol):
     """What stands on a page that is not built from settings alone; it is a widget."""
 
@@ -78,14 +82,15 @@ class SettingsDialog(QDialog):
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("Settings"))
-        self.resize(760, 620)
+        em = self.fontMetrics().height()
+        self.resize(760 + 20 * max(0, em - _USUAL_EM_PX), 620)
         self._settings = settings
         self._notices = notices
         self.rows: dict[str, SettingRow] = {}
         self.pages = QListWidget(self)
         self.pages.setObjectName("settingsPages")
         self.pages.setAccessibleName(tr("Pages"))
-        self.pages.setFixedWidth(150)
+        self.pages.setFixedWidth(max(150, 9 * em))
         self._stack = QStackedWidget(self)
         for page in PAGES:
             self.pages.addItem(tr(page.title))

@@ -71,7 +71,7 @@ class ShortcutRow(QWidget):
         self.field = QKeySequenceEdit(self)
         self.field.setMaximumSequenceLength(1)
         self.field.setClearButtonEnabled(True)
-        self.field.setFixedWidth(_FIELD_PX)
+        self.field.setFixedWidth(max(_FIELD_PX, 11 * self.fontMetrics().height()))
         self.field.setAccessibleName(tr("Keys for {command}").format(command=name))
         self._name_inner_parts(name)
         label.setBuddy(self.field)
