@@ -11,6 +11,7 @@ from typing import Protocol
 from PySide6.QtWidgets import QWidget
 
 from studio.models.chat import Conversation
+from studio.models.errand import Errand
 from studio.models.errors import SettingError
 from studio.models.settings import Settings
 from studio.views.actions import Actions, CommandId
@@ -39,6 +40,9 @@ class Shower(Protocol):
 
     def show(self, chat: Conversation) -> object:
         """Show it."""
+
+    def show_new_with(self, draft: str) -> object:
+        """Show a new one with this in its field."""
 
 
 class AppCommands:
@@ -94,6 +98,16 @@ class AppCommands:
         dialog.change_wanted.connect(lambda: self._settings_window.open(page="Shortcuts"))
         dialog.show()
         return dialog
+
+    def receive(self, errand: Errand) -> None:
+        """Come to the front and do what another start of Layby was asked for."""
+        self._window.showNormal() if self._window.isMinimized() else self._window.show()
+        self._window.raise_()
+        self._window.activateWindow()
+        if errand.text:
+            self._chats.show_new_with(errand.text)
+        for path in errand.files:
+            self._context.model_actions.use(path)
 
     def _recent(self) -> tuple[str, ...]:
         text = self._settings.settings.window.recent_commands
