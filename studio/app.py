@@ -30,7 +30,7 @@ from engine.api import (
 from engine.client import EngineClient
 from engine.factory import create_engine, inspect_model
 from studio.models.errand import Errand
-from studio.models.errors import StoreError
+from studio.models.errors import StoreBusy, StoreError
 from studio.paths import Paths
 from studio.server.thread import ServerThread
 from studio.services.chat_service import ChatService
@@ -50,6 +50,8 @@ from studio.views.ports import WindowServices
 _log = logging.getLogger(__name__)
 
 _DESKTOP_NAME = "layby"
+_PATIENCE_S = 2.0
+"""How long a second start waits for a first one that has only just begun."""
 
 
 def run_server(settings: SettingsService, paths: Paths) -> int:
@@ -162,6 +164,9 @@ def run_window(settings: SettingsService, paths: Paths, errand: Errand | None = 
         with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(application)) as runner:
             return runner.run(_window_until_closed(settings, paths, errand))
     except StoreError as error:
+        is_starting = isinstance(error, StoreBusy)  # the first may not listen yet
+        if is_starting and hand_over(address_for(paths.data), errand, patience_s=_PATIENCE_S):
+            return 0
         show_refusal(notice_for(error))
         raise
 
@@ -172,7 +177,7 @@ async def _window_until_closed(settings: SettingsService, paths: Paths, errand: 
 
     async with open_services(settings, paths) as services:
         window = MainWindow(services)
-        _on_signals(window.close)
+        _on_signals(window.quit)
         window.show()
         others = InstanceServer(address_for(paths.data), window.app.receive, window)
         window.app.receive(errand)

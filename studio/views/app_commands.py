@@ -31,6 +31,7 @@ from studio.views.settings.dialog import OwnPage
 from studio.views.settings.settings_window import SettingsWindow
 from studio.views.settings.shortcut_page import ShortcutPage
 from studio.views.shortcuts import Shortcuts
+from studio.views.tray import Tray
 
 _RECENT = "window.recent_commands"
 
@@ -61,6 +62,15 @@ class AppCommands:
         self.shortcuts = Shortcuts(self._settings)
         self.palette = Palette(context.theme, window)
         self.palette.chosen.connect(self._on_chosen)
+        services = context.services
+        self.tray = Tray(
+            services.settings,
+            services.runs,
+            services.notices,
+            window,
+            show=self.come_to_front,
+            quit_program=lambda: self._do(CommandId.QUIT),
+        )
         settings_window.own_pages = (
             OwnPage("Shortcuts", lambda parent: ShortcutPage(self.shortcuts, parent)),
         )
@@ -80,6 +90,7 @@ class AppCommands:
 
     def close(self) -> None:
         """Follow the services no longer."""
+        self.tray.close()
         self._disconnect()
 
     def open_palette(self) -> None:
@@ -99,11 +110,21 @@ class AppCommands:
         dialog.show()
         return dialog
 
-    def receive(self, errand: Errand) -> None:
-        """Come to the front and do what another start of Layby was asked for."""
-        self._window.showNormal() if self._window.isMinimized() else self._window.show()
+    def come_to_front(self) -> None:
+        """Show the window, wherever it was."""
+        if self._window.isMinimized():
+            self._window.showNormal()
+        self._window.show()
         self._window.raise_()
         self._window.activateWindow()
+
+    def _do(self, command: CommandId) -> None:
+        assert self._actions is not None
+        self._actions[command].trigger()
+
+    def receive(self, errand: Errand) -> None:
+        """Come to the front and do what another start of Layby was asked for."""
+        self.come_to_front()
         if errand.text:
             self._chats.show_new_with(errand.text)
         for path in errand.files:

@@ -13,6 +13,7 @@ import logging
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,6 +26,7 @@ _log = logging.getLogger(__name__)
 
 _CONNECT_MS = 1_000
 _ANSWER_MS = 5_000
+_BETWEEN_TRIES_S = 0.1
 _DONE = b"done\n"
 _LONGEST_PATH = 100
 """A socket's path has room for 104 bytes or a few more, by system."""
@@ -41,8 +43,18 @@ def address_for(folder: Path) -> str:
     return str(path)
 
 
-def hand_over(address: str, errand: Errand) -> bool:
-    """Give the errand to the window that listens there; False if there is none, or it is somebody else's."""
+def hand_over(address: str, errand: Errand, *, patience_s: float = 0.0) -> bool:
+    """Give the errand to the window that listens there; False if there is none, or it is somebody else's.
+
+    With patience, one that does not listen yet is waited for.
+    """
+    tries_end_s = time.monotonic() + patience_s
+    while not (has_gone := _try_to_hand_over(address, errand)) and time.monotonic() < tries_end_s:
+        time.sleep(_BETWEEN_TRIES_S)
+    return has_gone
+
+
+def _try_to_hand_over(address: str, errand: Errand) -> bool:
     if not _is_ours(address):
         return False
     socket = QLocalSocket()
