@@ -16,8 +16,10 @@ from PySide6.QtWidgets import (
 )
 
 from studio.models.chat import Conversation
+from studio.views.actions import CommandId
 from studio.views.context import Context
 from studio.views.icons import palette_icon
+from studio.views.key_hints import hint
 from studio.views.sidebar.chat_menu import ChatMenu
 from studio.views.sidebar.conversation_model import ChatRole, ConversationModel
 from studio.views.sidebar.conversation_row import ConversationRow
@@ -182,7 +184,7 @@ class _NewButton(QPushButton):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(tr("New chat"), parent)
         self.setObjectName("newChat")
-        self.setToolTip(tr("New chat  Ctrl+N"))
+        hint(self, tr("New chat"), CommandId.NEW_CHAT)
         self.setIconSize(QSize(_ICON_PX, _ICON_PX))
         self.setIcon(palette_icon("plus", self.palette()))
 
