@@ -40,6 +40,7 @@ class Page:
 PAGES = (
     Page("Engine", (("park", "When the pool is full"), ("engine", "Model and pool"))),
     Page("Server", (("server", ""),)),
+    Page("Downloads", (("sources", "Where models may come from"),)),
     Page("Appearance", (("appearance", ""), ("log", "Log"))),
 )
 

@@ -50,6 +50,9 @@ def test_every_setting_can_be_given_by_its_variable(path: Path) -> None:
     texts |= {"LAYBY_PREEMPT_ASYNC": "off", "LAYBY_TEST_PREEMPT_PLANNER": "off"}
     texts |= {"LAYBY_TEST_PREEMPT_RESUME": "pass", "LAYBY_TEST_PREEMPT_COPY": "on"}
     texts |= {"LAYBY_TEST_PREEMPT_GRANULARITY": "64", "LAYBY_CPU_VARIANT": "native"}
+    texts |= {"LAYBY_SERVER_LETS_LOCAL_IN": "on", "LAYBY_SERVER_LOADS_MODELS": "off"}
+    texts |= {"LAYBY_SERVER_KEEPS_PROMPTS": "on", "LAYBY_SOURCE_SUGGESTED": "off"}
+    texts |= {"LAYBY_SOURCE_HUB": "on", "LAYBY_SOURCE_URL": "on"}
     variables = {entry.info.env: texts.get(entry.info.env, "20") for entry in all_settings()}
     service = a_service(path, environment=variables)
     for entry in all_settings():
