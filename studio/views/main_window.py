@@ -80,7 +80,13 @@ class MainWindow(QMainWindow):
         self.settings_window = SettingsWindow(services.settings, services.notices, self)
         self._status = StatusLine(self.context, self)
         self._lay_out()
-        self.app = AppCommands(self.context, self.settings_window, self._navigation, self)
+        self.app = AppCommands(
+            self.context,
+            self.settings_window,
+            self._navigation,
+            self,
+            meant_chat=self._meant_chat,
+        )
         self.commands = Actions(self.menuBar(), self._handlers() | self.app.handlers(), self)
         self.app.attach(self.commands)
         self._connect()
