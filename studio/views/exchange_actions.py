@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -72,7 +73,7 @@ class ExchangeActions(QObject):
                 await exchange.loaded(chats)
                 page = to_markdown(chats[0], _labels())
                 family = self._context.theme.font(12).family()
-                _write(path, to_pdf(page, chats[0].title, family))
+                await asyncio.to_thread(_write_pdf, path, page, chats[0].title, family)
             case _:
                 await exchange.export_markdown(chats, path, labels=_labels())
         self._say(tr("Exported to {path}").format(path=path))
@@ -149,9 +150,9 @@ def _labels() -> Labels:
     )
 
 
-def _write(path: Path, data: bytes) -> None:
+def _write_pdf(path: Path, page: str, title: str, family: str) -> None:
     try:
-        write_atomically(path, data)
+        write_atomically(path, to_pdf(page, title, family))
     except OSError as error:
         raise ExchangeError(
             f"{path} cannot be written: {error.strerror}; choose another place"

@@ -1,4 +1,4 @@
-"""A chat as a PDF: its Markdown laid out on A4 pages, with page numbers. GUI thread; must not import services.
+"""A chat as a PDF: its Markdown laid out on A4 pages, with page numbers. Any thread; must not import services.
 
 Raw HTML of a model stays text, and nothing is loaded from anywhere.
 """
@@ -15,7 +15,11 @@ from PySide6.QtGui import (
     QPainter,
     QPalette,
     QPdfWriter,
+    QTextBlock,
+    QTextCharFormat,
+    QTextCursor,
     QTextDocument,
+    QTextFormat,
 )
 
 from studio.views.words import count
@@ -24,9 +28,14 @@ _DPI = 96
 _MARGIN_MM = 20.0
 _TEXT_PX = 13
 _FOOT_PX = 28
-_STYLE = (
-    "h1 { font-size: 20px; } h2 { font-size: 14px; color: #0b7268; } code, pre { font-size: 12px; }"
-)
+_CODE_PX = 11
+_HEAD_PX = {1: 22, 2: 14}
+"""By level; deeper ones, which are a model's own, as the text."""
+_ABOVE_PX = {1: 0, 2: 18}
+_BELOW_PX = 7
+_OURS = 2
+"""The level of "You" and "Reply"."""
+_ACCENT, _CODE_GROUND = QColor("#0b7268"), QColor("#f1f4f4")
 
 
 def to_pdf(markdown: str, title: str, family: str) -> bytes:
@@ -39,10 +48,8 @@ def to_pdf(markdown: str, title: str, family: str) -> bytes:
     writer.setTitle(title)
     writer.setCreator("Layby")
     margins = QMarginsF(_MARGIN_MM, _MARGIN_MM, _MARGIN_MM, _MARGIN_MM)
-    page = QPageLayout(
-        QPageSize(QPageSize.PageSizeId.A4), QPageLayout.Orientation.Portrait, margins
-    )
-    writer.setPageLayout(page)
+    size, portrait = QPageSize(QPageSize.PageSizeId.A4), QPageLayout.Orientation.Portrait
+    writer.setPageLayout(QPageLayout(size, portrait, margins, QPageLayout.Unit.Millimeter))
     room = QSizeF(writer.width(), writer.height() - _FOOT_PX)
     document = _document(markdown, family)
     document.setPageSize(room)
@@ -57,10 +64,42 @@ def _document(markdown: str, family: str) -> QTextDocument:
     font.setPixelSize(_TEXT_PX)
     document.setDefaultFont(font)
     document.setDocumentMargin(0)
-    document.setDefaultStyleSheet(_STYLE)
     features = QTextDocument.MarkdownFeature
     document.setMarkdown(markdown, features.MarkdownDialectGitHub | features.MarkdownNoHTML)
+    block = document.begin()
+    while block.isValid():
+        _dress(block)
+        block = block.next()
     return document
+
+
+def _dress(block: QTextBlock) -> None:
+    """Room between paragraphs, headings of our own sizes, and code that is broken rather than cut off."""
+    form, cursor = block.blockFormat(), QTextCursor(block)
+    is_code = _is_code(block)
+    ends_piece = not is_code or not _is_code(block.next())
+    if not block.textList() and cursor.currentTable() is None and ends_piece:
+        form.setBottomMargin(_BELOW_PX)
+    cursor.movePosition(cursor.MoveOperation.EndOfBlock, cursor.MoveMode.KeepAnchor)
+    letters = QTextCharFormat()
+    if level := form.headingLevel():
+        form.setTopMargin(_ABOVE_PX.get(level, _BELOW_PX))
+        letters.setProperty(QTextFormat.Property.FontPixelSize, _HEAD_PX.get(level, _TEXT_PX))
+        letters.setFontWeight(QFont.Weight.DemiBold)
+        if level == _OURS:
+            letters.setForeground(_ACCENT)
+        cursor.setCharFormat(letters)  # not merged: what Qt gives headings would win over sizes
+    elif is_code:
+        form.setNonBreakableLines(False)
+        form.setBackground(_CODE_GROUND)
+        letters.setProperty(QTextFormat.Property.FontPixelSize, _CODE_PX)
+        cursor.mergeCharFormat(letters)
+    QTextCursor(block).setBlockFormat(form)
+
+
+def _is_code(block: QTextBlock) -> bool:
+    form, kinds = block.blockFormat(), QTextFormat.Property
+    return form.hasProperty(kinds.BlockCodeFence) or form.hasProperty(kinds.BlockCodeLanguage)
 
 
 def _paint(document: QTextDocument, writer: QPdfWriter, room: QSizeF) -> None:
