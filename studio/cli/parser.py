@@ -16,6 +16,7 @@ from engine.runs import POLICY_NAMES, RESUME_NAMES
 from studio import __version__
 from studio.bench.plan import PART_NAMES, BenchWishes
 from studio.cli.argument_values import (
+    Agreeing,
     Names,
     Reader,
     metavar_of,
@@ -31,6 +32,7 @@ _EPILOG = "Without a command the window opens. Every flag has a LAYBY_ variable 
 
 
 _MODEL_KEYS = ("engine.model", "engine.device", "engine.cpu_variant")
+_BENCH_KEYS = ("engine.threads", "engine.batch_size", "engine.kv_type")
 _Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
@@ -218,7 +220,7 @@ def _add_bench_command(commands: _Commands) -> None:
         metavar="llama-server=PATH",
         help="ask this llama-server too, by turns, on the same file",
     )
-    _add_settings(bench, keys=(*_MODEL_KEYS, "engine.threads", "engine.batch_size"))
+    _add_settings(bench, keys=(*_MODEL_KEYS, *_BENCH_KEYS))
 
 
 def _add_models_commands(commands: _Commands) -> None:
@@ -277,6 +279,7 @@ def _add_settings(parser: argparse.ArgumentParser, keys: Sequence[str] = ()) -> 
                 *reversed(info.flags),
                 dest=entry.key,
                 default=argparse.SUPPRESS,
+                action=Agreeing if info.flags_agree else "store",
                 type=Reader(entry),
                 metavar=metavar_of(entry),
                 help=words,

@@ -51,6 +51,8 @@ class SettingInfo:
     """Variables of other programs that mean the same; `env` wins."""
     flags: tuple[str, ...] = ()
     """Names on the command line, the long one first; empty where there is none. A switch's has its `--no-` too."""
+    flags_agree: bool = False
+    """Several flags may be given for the one value, but not with different ones."""
     low: int | None = None
     high: int | None = None
     least: int | None = None

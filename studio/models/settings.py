@@ -163,6 +163,7 @@ class Settings:
             threads=engine.threads,
             device=engine.device,
             cpu_variant=engine.cpu_variant,
+            kv_type=engine.kv_type,
             seed=engine.seed,
             context_shift=engine.context_shift,
             preempt_ram_mib=park.ram_mib,

@@ -1,6 +1,7 @@
 """Chats, messages and what belongs to them as rows of the history, and back. Pure functions.
 
-Rows are made on the loop's thread, where the chats live; the store's worker only ever sees the rows.
+Rows are made on the loop's thread, where the chats live; what is read becomes objects in the store's worker, before
+anybody else knows them.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 
 from engine.api import SamplingParams
@@ -217,6 +219,8 @@ def _stop_as_json(stop: tuple[str, ...]) -> str:
 
 
 def _stop(text: str, whose: str) -> tuple[str, ...]:
+    if text == "[]":
+        return ()
     try:
         values = json.loads(text)
     except ValueError as error:
@@ -235,13 +239,7 @@ def _changed_as_json(
 
 def _sampling(text: str, whose: str) -> SamplingParams:
     try:
-        values = _known(json.loads(text), SamplingParams)
-        for name in ("logit_bias", "dry_sequence_breakers"):
-            if name in values:
-                values[name] = tuple(
-                    tuple(item) if isinstance(item, list) else item for item in values[name]
-                )
-        return SamplingParams(**values)
+        return _parsed_sampling(text)
     except (ValueError, TypeError, InvalidRequest) as error:
         _log.warning(
             "%s: its sampling settings are not readable (%s); the defaults are used", whose, error
@@ -249,7 +247,21 @@ def _sampling(text: str, whose: str) -> SamplingParams:
         return SamplingParams()
 
 
+@lru_cache(maxsize=64)
+def _parsed_sampling(text: str) -> SamplingParams:
+    """Most of thousands of chats have the same few settings."""
+    values = _known(json.loads(text), SamplingParams)
+    for name in ("logit_bias", "dry_sequence_breakers"):
+        if name in values:
+            values[name] = tuple(
+                tuple(item) if isinstance(item, list) else item for item in values[name]
+            )
+    return SamplingParams(**values)
+
+
 def _stats(text: str, message_id: int) -> ReplyStats:
+    if text == "{}":
+        return ReplyStats()
     try:
         return ReplyStats(**_known(json.loads(text), ReplyStats))
     except (ValueError, TypeError) as error:

@@ -1,7 +1,6 @@
 """The chats and messages on disk: asynchronous methods over the history's file.
 
-A method that returns has committed to the disk; one that raises StoreError has changed nothing. Rows are made on the
-loop's thread, before anything is waited for. No Qt.
+A method that returns has committed to the disk; one that raises StoreError has changed nothing. No Qt.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from studio.services.history_rows import (
     LAST_STATUS,
     MESSAGE_COLUMNS,
     Holder,
-    Row,
     attachment_from_row,
     attachment_row,
     chat_from_row,
@@ -78,28 +76,28 @@ class HistoryStore:
         query = (
             f"SELECT {CHAT_COLUMNS}, {LAST_STATUS} FROM chats ORDER BY updated_s DESC, chat_id DESC"
         )
-        rows = await self.file.do(lambda database: database.execute(query).fetchall())
-        return [chat_from_row(row) for row in rows]
+
+        def read(database: sqlite3.Connection) -> list[Conversation]:
+            return [chat_from_row(row) for row in database.execute(query)]
+
+        return await self.file.do(read)
 
     async def load_messages(self, chat_id: int) -> list[Message]:
         """All messages of a chat with their attachments, in the order they were written."""
 
-        def read(database: sqlite3.Connection) -> tuple[list[Row], list[Row]]:
-            where = "WHERE chat_id = ? ORDER BY"
-            query = f"SELECT {MESSAGE_COLUMNS} FROM messages {where} message_id"
-            attached = f"SELECT {ATTACHMENT_COLUMNS} FROM attachments {where} attachment_id"
-            return (
-                database.execute(query, (chat_id,)).fetchall(),
-                database.execute(attached, (chat_id,)).fetchall(),
-            )
+        where = "WHERE chat_id = ? ORDER BY"
+        query = f"SELECT {MESSAGE_COLUMNS} FROM messages {where} message_id"
+        attached = f"SELECT {ATTACHMENT_COLUMNS} FROM attachments {where} attachment_id"
 
-        rows, attached_rows = await self.file.do(read)
-        messages = [message_from_row(row) for row in rows]
-        by_id = {message.message_id: message for message in messages}
-        for row in attached_rows:
-            if (message := by_id.get(row[2])) is not None:  # type: ignore[call-overload]
-                message.attachments = (*message.attachments, attachment_from_row(row))
-        return messages
+        def read(database: sqlite3.Connection) -> list[Message]:
+            rows = database.execute(query, (chat_id,))
+            messages = {row[0]: message_from_row(row) for row in rows}
+            for row in database.execute(attached, (chat_id,)):
+                if (message := messages.get(row[2])) is not None:
+                    message.attachments = (*message.attachments, attachment_from_row(row))
+            return list(messages.values())
+
+        return await self.file.do(read)
 
     async def load_waiting(self, chat_id: int, holder: Holder) -> tuple[Attachment, ...]:
         """The attachments of a chat's draft, or of its queued prompt."""

@@ -12,7 +12,7 @@ from types import ModuleType
 
 import pytest
 
-from engine.api import Device
+from engine.api import Device, KvType
 from engine.errors import NotEnoughMemory
 from fakes.tiny_files import write_tiny_gguf
 from studio.__main__ import main
@@ -92,6 +92,30 @@ def test_serve_takes_every_flag_other_programs_rely_on(program: Program, model: 
     )
     assert (engine.threads, engine.device, engine.seed) == (1, Device.CPU, -5)
     assert (server.host, server.port, server.api_key) == ("0.0.0.0", 0, "k")
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--kv-type", "q8_0"],
+        ["-ctk", "q8_0", "-ctv", "q8_0"],
+        ["--cache-type-k", "q8_0", "--cache-type-v", "q8_0"],
+    ],
+)
+def test_serve_takes_how_keys_and_values_are_stored(
+    program: Program, model: Path, flags: list[str]
+) -> None:
+    assert main(["serve", "-m", str(model), *flags]) == 0
+    assert program.served[0].load_options().kv_type is KvType.Q8_0
+
+
+def test_keys_stored_otherwise_than_values_are_refused(
+    program: Program, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["serve", "-m", str(model), "-ctk", "q8_0", "-ctv", "f16"])
+    assert "f16 after q8_0; there is one value for all of these flags" in capsys.readouterr().err
+    assert not program.served
 
 
 def test_serve_takes_the_flags_of_parking(program: Program, model: Path) -> None:
