@@ -81,6 +81,12 @@ class LibraryError(StudioError):
     code = "library_refused"
 
 
+class ExchangeError(StudioError):
+    """A file of chats cannot be read or written; the message names it."""
+
+    code = "exchange_failed"
+
+
 class FetchError(StudioError):
     """A model could not be fetched; nothing of it is in the library."""
 

@@ -54,6 +54,9 @@ class CommandId(Enum):
     UNLOAD = "unload"
     PALETTE = "palette"
     SHORTCUTS = "shortcuts"
+    EXPORT_CHAT = "export_chat"
+    EXPORT_ALL = "export_all"
+    IMPORT = "import"
 
 
 class Menu(Enum):
@@ -152,6 +155,15 @@ COMMANDS: tuple[Command, ...] = (
         text="Ta&ke back what was done last",
         is_enabled=lambda state: state.can_undo,
     ),
+        id=CommandId.EXPORT_CHAT,
+        menu=Menu.CHAT,
+        text="E&xport this chat…",
+        keys=("Ctrl+Shift+E",),
+        is_enabled=lambda state: state.has_chat,
+        starts_group=True,
+    ),
+    Command(id=CommandId.EXPORT_ALL, menu=Menu.CHAT, text="Export &all chats…"),
+    Command(id=CommandId.IMPORT, menu=Menu.CHAT, text="&Import chats…"),
     Command(
         id=CommandId.STOP,
         menu=Menu.CHAT,

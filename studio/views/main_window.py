@@ -79,9 +79,15 @@ class MainWindow(QMainWindow):
         self.settings_window = SettingsWindow(services.settings, services.notices, self)
         self._status = StatusLine(self.context, self)
         self._lay_out()
-        self.app = AppCommands(self.context, self.settings_window, self._navigation, self)
         self.chat_commands = ChatCommands(
             self.context, self._sidebar, self.panes, navigation=self._navigation, window=self
+        )
+        self.app = AppCommands(
+            self.context,
+            self.settings_window,
+            self._navigation,
+            self,
+            meant_chats=self.chat_commands.meant_chats,
         )
         handlers = self._handlers() | self.app.handlers() | self.chat_commands.handlers()
         self.commands = Actions(self.menuBar(), handlers, self)
