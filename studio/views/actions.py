@@ -155,6 +155,7 @@ COMMANDS: tuple[Command, ...] = (
         text="Ta&ke back what was done last",
         is_enabled=lambda state: state.can_undo,
     ),
+    Command(
         id=CommandId.EXPORT_CHAT,
         menu=Menu.CHAT,
         text="E&xport this chat…",
