@@ -56,6 +56,11 @@ _SINKS = {
     Sink.KEYS: native.HeadSink.KEYS,
     Sink.VALUES: native.HeadSink.VALUES,
 }
+_KV_TYPES = {
+    KvType.F16: native.KvKind.F16,
+    KvType.F32: native.KvKind.F32,
+    KvType.Q8_0: native.KvKind.Q8_0,
+}
 _ACTIVATIONS = {Activation.SILU: 0, Activation.GELU_TANH: 1}
 _VECTOR_PADDING = 16  # floats; a kernel reads biases by whole vectors
 
@@ -173,12 +178,8 @@ class ProgramBuilder:
         pages, layout = pool.pages, pool.layout
         if pages.shape[1:] != (layout.page_bytes,) or not (len(pages) and pages.flags.c_contiguous):
             raise ValueError(f"a pool has pages of {layout.page_bytes} bytes side by side")
-        is_float32 = layout.kv_type is KvType.F32
-        self._check(
-            self._functions.layby_program_set_pool(
-                self._program, pages.ctypes.data, layout.page_bytes, len(pages), is_float32
-            )
-        )
+        kind, set_pool = _KV_TYPES[layout.kv_type], self._functions.layby_program_set_pool
+        self._check(set_pool(self._program, pages.ctypes.data, layout.page_bytes, len(pages), kind))
         for number, kv in layout.layers.items():
             struct = native.KvLayerStruct(
                 kv.key_offset, kv.value_offset, kv.kv_heads, kv.head_dim, kv.value_stride

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.api import Device
 from engine.formats.base import Checkpoint
@@ -59,6 +60,13 @@ class Compute(Protocol):
     @property
     def inexact_ops(self) -> tuple[str, ...]:
         """Ops found not row-invariant on this machine; empty where byte-exact concurrency holds."""
+
+    @property
+    def is_finite(self) -> Callable[[NDArray[np.uint8]], bool]:
+        """Tells of a page's bytes whether all numbers in them are finite, as all are that were computed.
+
+        For any thread, and holds no memory of the model.
+        """
 
     def run(self, inputs: StepInputs) -> np.ndarray:
         """Logits [outputs, vocabulary], float32 on the host, valid until the next call. RuntimeError on failure."""

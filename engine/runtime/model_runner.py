@@ -76,6 +76,8 @@ class ModelRunner:
         """What the content of pages depends on besides the weights and the tokens."""
         self.inexact_ops = compute.inexact_ops
         """Ops found not row-invariant on this machine; empty where byte-exact concurrency holds."""
+        self.is_finite = compute.is_finite
+        """Whether a page's bytes hold only finite numbers; any thread."""
         self.kernels = compute.kernels
         """What computes: torch and its device, or an instruction set of the native kernels."""
         self._compute: Compute | None = compute

@@ -31,6 +31,14 @@ class RowExtent(IntEnum):
     OUTPUTS = 1
 
 
+class KvKind(IntEnum):
+    """How keys and values are stored: numbers, or bytes with scales."""
+
+    F16 = 0
+    F32 = 1
+    Q8_0 = 2
+
+
 class HeadSink(IntEnum):
     """Where finished heads go."""
 

@@ -23,6 +23,8 @@ enum { LAYBY_ABI = 4 };
 enum { LAYBY_ROWS = 0, LAYBY_FLOAT_OPERAND = 1, LAYBY_QUANTIZED_OPERAND = 2, LAYBY_BFLOAT_OPERAND = 3 };
 enum { LAYBY_TOKENS = 0, LAYBY_OUTPUTS = 1 };
 enum { LAYBY_NONE = -1 };
+// How keys and values are stored: numbers, or bytes with a half-precision scale for each 32 dimensions of a head.
+enum { LAYBY_KV_F16 = 0, LAYBY_KV_F32 = 1, LAYBY_KV_Q8_0 = 2 };
 
 typedef struct LaybyTeam LaybyTeam;
 typedef struct LaybyWeight LaybyWeight;
@@ -120,7 +122,7 @@ LAYBY_API void layby_weight_free(LaybyWeight* weight);
 LAYBY_API LaybyProgram* layby_program_new(const char* variant, int32_t max_rows, int32_t max_outputs);
 LAYBY_API void layby_program_free(LaybyProgram* program);
 LAYBY_API int32_t layby_program_set_pool(LaybyProgram* program, uint8_t* pool, int64_t page_bytes, int32_t pages,
-                                         int32_t is_float32);
+                                         int32_t kv_type);
 LAYBY_API int32_t layby_program_add_buffer(LaybyProgram* program, int32_t kind, int64_t width, int32_t extent);
 LAYBY_API int32_t layby_program_add_kv_layer(LaybyProgram* program, const LaybyKvLayer* layer);
 LAYBY_API int32_t layby_program_add_rotary(LaybyProgram* program, const float* frequencies, int32_t count,

@@ -231,13 +231,12 @@ void AttentionPhase::run(const Step& step, int64_t chunk, int worker) const {
   const AttentionTile tile = {work.row, work.rows, plan_->kv_head(chunk)};
   Attention attention = attention_;
   if (!attention.out.rows.data) attention.out.operand = out_.with_rows(step.rows);
-  float* scratch = step.workers[worker].scratch.as<float>();
   const bool is_split = work.split >= 0;
   const int64_t floats = plan_->state_floats() * tile.rows;
   float* states = is_split ? plan_->states(work.split, tile.kv_head, work.pieces.begin)
                            : step.workers[worker].states.as<float>();
   std::fill_n(states, floats, 0.0f);
-  step.kernels->attend(attention, step.sequence_rows, tile, work.pieces, plan_->after(chunk), states, scratch);
+  step.kernels->attend(attention, step.sequence_rows, tile, work.pieces, plan_->after(chunk), states);
   if (is_split) {
     if (!plan_->finish_piece(work.split, tile.kv_head)) return;
     states = step.workers[worker].states.as<float>();

@@ -19,7 +19,6 @@ namespace layby {
 struct Worker {
   Memory operand;      // rows prepared by this thread for itself, at most 8
   Memory states;       // attention: what the queries of a tile have gathered
-  Memory scratch;      // attention
   int64_t prepared = -1;  // for which phase of which step `operand` holds rows
 };
 

@@ -89,6 +89,10 @@ def test_every_weight_format_is_exact_in_every_way_on_every_variant(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kv_type", [KvType.F16, KvType.Q8_0])
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_the_starter_model_is_exact_in_every_way(variant: str, starter_model: Path) -> None:
-    check_all_ways(_load(starter_model, replace(OPTIONS, cpu_variant=variant)))
+def test_the_starter_model_is_exact_in_every_way(
+    variant: str, kv_type: KvType, starter_model: Path
+) -> None:
+    options = replace(OPTIONS, cpu_variant=variant, kv_type=kv_type)
+    check_all_ways(_load(starter_model, options))
