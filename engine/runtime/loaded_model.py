@@ -103,7 +103,9 @@ class LoadedModel:
         scheduler = Scheduler(config)
         model = cls(options, info, tokenizer, template, runner, copier, scheduler)
         if (folder := options.preempt_disk) is not None:
-            files = ModelFiles(info.name, runner.compute_id, runner.page_bytes, paths)
+            files = ModelFiles(
+                info.name, runner.compute_id, runner.page_bytes, runner.is_finite, paths
+            )
             try:
                 worker = DiskWorker(StateFolder.open(folder), files, on_done)
                 model.disk = DiskKeeper.start(worker, scheduler, runner, copier)

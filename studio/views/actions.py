@@ -52,6 +52,8 @@ class CommandId(Enum):
     USE_FILE = "use_file"
     USE_FOLDER = "use_folder"
     UNLOAD = "unload"
+    PALETTE = "palette"
+    SHORTCUTS = "shortcuts"
 
 
 class Menu(Enum):
@@ -60,6 +62,7 @@ class Menu(Enum):
     CHAT = "&Chat"
     VIEW = "&View"
     MODEL = "&Model"
+    HELP = "&Help"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,7 +267,14 @@ COMMANDS: tuple[Command, ...] = (
         text="&Unload the model",
         is_enabled=lambda state: state.has_model,
     ),
+    Command(id=CommandId.PALETTE, menu=Menu.HELP, text="&All commands…", keys=("Ctrl+Shift+P",)),
+    Command(id=CommandId.SHORTCUTS, menu=Menu.HELP, text="&Shortcuts", keys=("F1", "Ctrl+/")),
 )
+
+
+def plain(text: str) -> str:
+    """A command's words without the mark of its menu key."""
+    return text.replace("&&", "\0").replace("&", "").replace("\0", "&").removesuffix("…")
 
 
 class Actions(QObject):
@@ -278,7 +288,6 @@ class Actions(QObject):
         menus = {menu: bar.addMenu(tr(menu.value)) for menu in Menu}
         for command in COMMANDS:
             action = QAction(tr(command.text), self)
-            action.setShortcuts([QKeySequence(keys) for keys in command.keys])
             action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
             action.setCheckable(command.is_checked is not None)
             action.triggered.connect(lambda _=False, do=handlers[command.id]: do())
@@ -286,9 +295,15 @@ class Actions(QObject):
                 menus[command.menu].addSeparator()
             menus[command.menu].addAction(action)
             self._actions[command.id] = action
+        self.set_keys({command.id: command.keys for command in COMMANDS})
 
     def __getitem__(self, command_id: CommandId) -> QAction:
         return self._actions[command_id]
+
+    def set_keys(self, keys: Mapping[CommandId, tuple[str, ...]]) -> None:
+        """Have each command done by these keys, the first ones shown in the menus; by none where it has none."""
+        for command_id, action in self._actions.items():
+            action.setShortcuts([QKeySequence(one) for one in keys.get(command_id, ())])
 
     def update(self, state: WindowState) -> None:
         """Turn each command on or off as its row says."""

@@ -31,6 +31,10 @@ class ChatNavigation:
         """Show an empty chat."""
         self._tasks.start(self._show_new())
 
+    def show_new_with(self, draft: str) -> None:
+        """Show an empty chat with this text in its field, not sent."""
+        self._tasks.start(self._show_new_with(draft))
+
     def show_first(self) -> None:
         """Show the chat used last in the active pane, or a new one where there is none."""
         self._tasks.start(self._show_first())
@@ -66,6 +70,11 @@ class ChatNavigation:
 
     async def _show_new(self) -> None:
         await self._panes.show_chat(await self._empty_chat())
+
+    async def _show_new_with(self, draft: str) -> None:
+        chat = await self._empty_chat()
+        self._service.set_draft(chat, draft)
+        await self._panes.show_chat(chat)
 
     async def _show_first(self) -> None:
         chats = self._listed()

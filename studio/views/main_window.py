@@ -21,6 +21,7 @@ from studio.models.settings import AppearanceSettings, Settings
 from studio.models.settings import Theme as ThemeChoice
 from studio.services.run_service import Steer
 from studio.views.actions import Actions, CommandId, WindowState
+from studio.views.app_commands import AppCommands
 from studio.views.chat_commands import ChatCommands
 from studio.views.chat_navigation import ChatNavigation
 from studio.views.context import Context
@@ -53,7 +54,8 @@ class MainWindow(QMainWindow):
         self.setAttribute(Qt.WidgetAttribute.WA_QuitOnClose, False)  # the services end after it
         fit_to_screen(self)
         self._services = services
-        self._theme = theme = Theme(cast(QApplication, QApplication.instance()))
+        self._application = cast(QApplication, QApplication.instance())
+        self._theme = theme = Theme(self._application)
         tasks = Tasks(services.notices)
         self.context = Context(
             services=services,
@@ -65,6 +67,7 @@ class MainWindow(QMainWindow):
             figures=FrameTicker(self, FIGURES_MS),
         )
         self._closed = asyncio.Event()
+        self._is_quitting = False
         self._dressed_as: AppearanceSettings | None = None
         self._dress(services.settings.settings)
         self._sidebar = Sidebar(self.context, self)
@@ -79,8 +82,10 @@ class MainWindow(QMainWindow):
         self.chat_commands = ChatCommands(
             self.context, self._sidebar, self.panes, navigation=self._navigation, window=self
         )
-        handlers = self._handlers() | self.chat_commands.handlers()
+        self.app = AppCommands(self.context, self.settings_window, self._navigation, self)
+        handlers = self._handlers() | self.chat_commands.handlers() | self.app.handlers()
         self.commands = Actions(self.menuBar(), handlers, self)
+        self.app.attach(self.commands)
         self._connect()
         self._update_commands()
         self._navigation.show_first()
@@ -89,11 +94,24 @@ class MainWindow(QMainWindow):
         """Return once the user has closed the window."""
         await self._closed.wait()
 
+    def quit(self) -> None:
+        """Close for good, whatever the tray would do."""
+        self._is_quitting = True
+        self.close()
+
     def closeEvent(self, event: QCloseEvent) -> None:
+        if self.app.tray.keeps_running and not (
+            self._is_quitting or self._application.isSavingSession()
+        ):
+            event.ignore()
+            self.hide()
+            self.app.tray.tell_once()
+            return
         if not self._closed.is_set():
             self._closed.set()
             for disconnect in self._disconnects:
                 disconnect()
+            self.app.close()
             self.chat_commands.close()
             self._top.selector.close_selector()
             self.notice_bar.close_bar()
@@ -179,7 +197,7 @@ class MainWindow(QMainWindow):
             CommandId.PARK: lambda: self.panes.active.steer(Steer.PARK),
             CommandId.NEVER_PARK: lambda: self.panes.active.toggle_pin(),
             CommandId.SETTINGS: self.settings_window.open,
-            CommandId.QUIT: self.close,
+            CommandId.QUIT: self.quit,
             CommandId.SIDEBAR: self._toggle_sidebar,
             CommandId.POOL: self._toggle_pool,
             CommandId.SPLIT: self._navigation.split,

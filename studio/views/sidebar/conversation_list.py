@@ -7,8 +7,10 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from studio.models.chat import Conversation
 from studio.models.folder import Folder
+from studio.views.actions import CommandId
 from studio.views.context import Context
 from studio.views.icon_button import IconButton
+from studio.views.key_hints import hint
 from studio.views.sidebar.chat_list import ChatList
 from studio.views.sidebar.chat_list_model import ChatListModel
 from studio.views.sidebar.chat_menu import ChatMenu
@@ -135,12 +137,13 @@ class Sidebar(QWidget):
     def _lay_out(self) -> None:
         new = WordButton("plus", tr("New chat"), self)
         new.setObjectName("newChat")
-        new.setToolTip(tr("New chat  Ctrl+N"))
+        hint(new, tr("New chat"), CommandId.NEW_CHAT)
         new.clicked.connect(self.new_wanted)
-        temporary = IconButton("temporary", tr("Temporary chat: nothing of it is saved"), self)
+        temporary = IconButton("temporary", "", self)
+        hint(temporary, tr("Temporary chat: nothing of it is saved"), CommandId.NEW_TEMPORARY)
         temporary.clicked.connect(self.temporary_wanted)
         folder = IconButton("folder", "", self)
-        folder.set_label(tr("New folder"), shortcut="Ctrl+Shift+N")
+        hint(folder, tr("New folder"), CommandId.NEW_FOLDER)
         folder.clicked.connect(lambda: self.actions_of_rows.new_folder())
         buttons = QHBoxLayout()
         buttons.setSpacing(4)
