@@ -21,6 +21,9 @@ from studio.models.settings import AppearanceSettings, Settings
 from studio.models.settings import Theme as ThemeChoice
 from studio.services.run_service import Steer
 from studio.views.actions import Actions, CommandId, WindowState
+from studio.views.chat.formulas import Formulas
+from studio.views.chat.kit import Kit
+from studio.views.chat.slices import Slices
 from studio.views.chat_navigation import ChatNavigation
 from studio.views.context import Context
 from studio.views.dialogs.confirm import Question, confirm
@@ -59,6 +62,7 @@ class MainWindow(QMainWindow):
         self.context = Context(
             services=services,
             theme=theme,
+            kit=Kit(theme, Formulas(self), Slices(self)),
             tasks=tasks,
             model_actions=ModelActions(services.models, tasks, self),
             watch=RunWatch(services.runs, self),
@@ -98,6 +102,7 @@ class MainWindow(QMainWindow):
             self.settings_window.close()
             self._status.close_line()
             self.panes.close_area()
+            self.context.kit.formulas.close()
             self.context.tasks.cancel_all()
             self._theme.close()
         super().closeEvent(event)
