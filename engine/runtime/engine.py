@@ -199,6 +199,8 @@ class Engine:
                 return self._admit_recalled(message)
             case Suspend(request_id=request_id):
                 return self._suspend(request_id)
+            case LoadModel(only_if_idle=True) | UnloadModel(only_if_idle=True) if self._live:
+                return [ModelChanged(state=self._state, model=self.snapshot().model)]
             case LoadModel():
                 return self._load(message)
             case UnloadModel():
