@@ -22,6 +22,9 @@ from studio.models.settings import Theme as ThemeChoice
 from studio.services.run_service import Steer
 from studio.views.actions import Actions, CommandId, WindowState
 from studio.views.app_commands import AppCommands
+from studio.views.chat.formulas import Formulas
+from studio.views.chat.kit import Kit
+from studio.views.chat.slices import Slices
 from studio.views.chat_commands import ChatCommands
 from studio.views.chat_navigation import ChatNavigation
 from studio.views.context import Context
@@ -60,6 +63,7 @@ class MainWindow(QMainWindow):
         self.context = Context(
             services=services,
             theme=theme,
+            kit=Kit(theme, Formulas(self), Slices(self)),
             tasks=tasks,
             model_actions=ModelActions(services.models, tasks, self),
             watch=RunWatch(services.runs, self),
@@ -125,6 +129,7 @@ class MainWindow(QMainWindow):
             self.settings_window.close()
             self._status.close_line()
             self.panes.close_area()
+            self.context.kit.formulas.close()
             self.context.tasks.cancel_all()
             self._theme.close()
         super().closeEvent(event)
