@@ -31,6 +31,7 @@ from studio.views.settings.setting_words import choice_words
 from studio.views.words import count, tr
 
 _CHAT_TOKENS = 2000
+_FIELD_PX = 288
 _MOST_TOKENS = (1 << 31) - 1
 
 _Kind = TypeVar("_Kind", bound=Enum)
@@ -43,15 +44,18 @@ class LoadDialog(QDialog):
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("Load settings of {model}").format(model=entry.name))
-        self.resize(560, 0)
+        self.resize(720, 0)
         self._context = context
         self._entry = entry
         self._store = context.services.models.load_settings
         self._base = self._store.preview(LoadChoices())
-        self.pool = self._number(-1, _MOST_TOKENS, self._base.pool_tokens, step=512)
-        self.parallel = self._number(0, 256, self._base.parallel)
-        self.threads = self._number(-1, 1024, self._base.threads)
-        self.ram = self._number(-2, 1 << 30, self._base.preempt_ram_mib, step=256)
+        base = self._base
+        pool = count(base.pool_tokens) if base.pool_tokens else tr("what memory allows")
+        threads = count(base.threads) if base.threads else tr("one per core")
+        self.pool = self._number(-1, _MOST_TOKENS, pool, step=512)
+        self.parallel = self._number(0, 256, count(base.parallel))
+        self.threads = self._number(-1, 1024, threads)
+        self.ram = self._number(-2, 1 << 30, count(base.preempt_ram_mib), step=256)
         self.kv_type = self._list(KvType, self._base.kv_type)
         self.device = self._list(Device, self._base.device)
         self.chat_tokens = QuietNumber(self)
@@ -98,14 +102,14 @@ class LoadDialog(QDialog):
         if self.keep():
             self._context.model_actions.load(self._entry.name)
 
-    def _number(self, low: int, high: int, base: int, *, step: int = 1) -> QuietNumber:
+    def _number(self, low: int, high: int, base: str, *, step: int = 1) -> QuietNumber:
         """A field whose lowest value, one below what is allowed, means: as for all models."""
         field = QuietNumber(self)
         field.setRange(low, high)
         field.setSingleStep(step)
         field.setGroupSeparatorShown(True)
         field.setKeyboardTracking(False)
-        field.setSpecialValueText(tr("As for all models ({value})").format(value=count(base)))
+        field.setSpecialValueText(tr("As for all models ({value})").format(value=base))
         field.valueChanged.connect(self._show_fit)
         return field
 
@@ -149,7 +153,7 @@ class LoadDialog(QDialog):
             label.setBuddy(field)
             field.setAccessibleName(title)
             field.setToolTip(hint)
-            field.setMinimumWidth(248)
+            field.setFixedWidth(_FIELD_PX)
             grid.addWidget(label, number, 0)
             grid.addWidget(field, number, 1)
             hint_label = line(hint, "secondary", self)

@@ -45,6 +45,7 @@ class ModelRow(QFrame):
         self._state.setObjectName("badge")
         self._facts = line("", "secondary", self)
         self._problem = line("", "failed", self)
+        self._missing = line("", "waiting", self)
         self.main = QPushButton(self)
         self.main.clicked.connect(self._on_main)
         self.more = IconButton("more", tr("More"), self)
@@ -61,11 +62,11 @@ class ModelRow(QFrame):
         self._entry, self._is_loaded = entry, is_loaded
         self._name.set_text(entry.name)
         words = entry_words(entry, facts)
-        is_wrong = entry.is_missing or (facts is not None and facts.info is None)
-        self._facts.setText("" if is_wrong else words)
-        self._facts.setVisible(not is_wrong)
-        self._problem.setText(words if is_wrong else "")
-        self._problem.setVisible(is_wrong)
+        is_wrong = facts is not None and facts.info is None and not entry.is_missing
+        shown = self._missing if entry.is_missing else self._problem if is_wrong else self._facts
+        for label in (self._facts, self._missing, self._problem):
+            label.setText(words if label is shown else "")
+            label.setVisible(label is shown)
         self._state.setText(tr("Missing") if entry.is_missing else tr("Loaded"))
         self._state.setVisible(entry.is_missing or is_loaded)
         text = self._main_words()
@@ -117,6 +118,7 @@ class ModelRow(QFrame):
         words.setSpacing(2)
         words.addLayout(heading)
         words.addWidget(self._facts)
+        words.addWidget(self._missing)
         words.addWidget(self._problem)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(16, 12, 12, 12)

@@ -80,6 +80,7 @@ class ConnectPage(QWidget):
         text = snippet.filled(self._base(), self._key(), self._model())
         if text != self.text.toPlainText():
             self.text.setPlainText(text)
+            self.copy.setText(tr("Copy"))
         self._where.setText(tr(snippet.where))
         hint = self._hint_words()
         self._hint.setText(hint)
@@ -114,3 +115,4 @@ class ConnectPage(QWidget):
 
     def _copy(self) -> None:
         QGuiApplication.clipboard().setText(self.text.toPlainText())
+        self.copy.setText(tr("Copied"))

@@ -135,7 +135,7 @@ class _KeyForm(QFrame):
         super().__init__(parent)
         self.setObjectName("card")
         self.name = QLineEdit(self)
-        self.name.setPlaceholderText(tr("What it is for, like: editor"))
+        self.name.setPlaceholderText(tr("editor"))
         self.name.returnPressed.connect(self._ask)
         self.lane = QuietList(self)
         for lane in Lane:

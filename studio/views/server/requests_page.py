@@ -5,7 +5,7 @@ It looks four times a second, and only while it is seen.
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex
+from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -25,11 +25,11 @@ from studio.views.server.requests_model import Column, RequestsModel
 from studio.views.words import tr
 
 _WIDTHS = {
-    Column.TIME: 76,
-    Column.CLIENT: 120,
-    Column.STATE: 180,
-    Column.TOKENS: 96,
-    Column.SECONDS: 80,
+    Column.TIME: 92,
+    Column.CLIENT: 128,
+    Column.STATE: 200,
+    Column.TOKENS: 128,
+    Column.SECONDS: 88,
 }
 
 
@@ -109,6 +109,7 @@ class RequestsPage(QWidget):
         table.verticalHeader().setDefaultSectionSize(28)
         header = table.horizontalHeader()
         header.setHighlightSections(False)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         header.setSectionResizeMode(Column.REQUEST, QHeaderView.ResizeMode.Stretch)
         for column, width in _WIDTHS.items():
             header.resizeSection(column, width)
