@@ -37,6 +37,8 @@ class Chat:
     """A conversation, rendered by the model's own template; user text never becomes a control token."""
 
     messages: tuple[ChatMessage, ...]
+    continues: bool = False
+    """The last message is the beginning of the reply, which goes on with it from there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,6 +35,9 @@ class QuietList(QComboBox):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        policy = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+        self.setSizeAdjustPolicy(policy)  # or the longest choice would widen the page
+        self.setMinimumContentsLength(12)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         event.ignore()
