@@ -86,6 +86,7 @@ class MainWindow(QMainWindow):
             self._navigation,
             self,
             meant_chat=self._meant_chat,
+            attach=lambda paths: self.panes.active.attaching.attach(paths),
         )
         self.commands = Actions(self.menuBar(), self._handlers() | self.app.handlers(), self)
         self.app.attach(self.commands)
@@ -205,6 +206,7 @@ class MainWindow(QMainWindow):
             CommandId.GO_FIRST: lambda: self.panes.active.steer(Steer.GO_FIRST),
             CommandId.PARK: lambda: self.panes.active.steer(Steer.PARK),
             CommandId.NEVER_PARK: lambda: self.panes.active.toggle_pin(),
+            CommandId.ATTACH: lambda: self.panes.active.attaching.choose(),
             CommandId.SETTINGS: self.settings_window.open,
             CommandId.QUIT: self.quit,
             CommandId.SIDEBAR: self._toggle_sidebar,

@@ -64,6 +64,15 @@ class AttachmentService:
         """Take a file out of the draft. Raises StoreError."""
         await self._drafts.detach(chat, attachment)
 
+    async def count_again(self, chat: Conversation) -> None:
+        """Count by the model that is loaded now; for another one the same text may cost more or less."""
+        for attachment in chat.draft_attachments:
+            counted = await self._counted(attachment)
+            chat.draft_attachments = tuple(
+                counted if one is attachment else one for one in chat.draft_attachments
+            )
+        self.changed.emit(chat)
+
     async def _counted(self, attachment: Attachment) -> Attachment:
         try:
             num_tokens = await self._client.count_tokens(Text(text=attachment.text))
