@@ -104,6 +104,11 @@ NOTICE_TABLE: dict[str, _Row] = {
         "The download was not the promised file",
         NoticeAction.GET_MODEL,
     ),
+    "fetch_no_space": (
+        NoticeLevel.ERROR,
+        "The disk is too full for the model",
+        NoticeAction.OPEN_MODELS,
+    ),
     "fetch_cancelled": (NoticeLevel.INFO, "The download was stopped", NoticeAction.GET_MODEL),
 }
 """Every code of `engine.errors` and `studio.models.errors` has a row; a test walks both trees."""

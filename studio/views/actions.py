@@ -1,7 +1,7 @@
 """Every command of the window as data: its words, its keys, its menu, when it can be used. GUI thread.
 
 To add a command: a member of CommandId, a row in COMMANDS, and its function in MainWindow. No bare key destroys
-anything: Delete only asks, and only while the list of chats has the focus.
+anything: Delete can be taken back, and works only while the list of chats has the focus.
 """
 
 from __future__ import annotations
@@ -22,6 +22,13 @@ class CommandId(Enum):
     """What the user can ask the window for."""
 
     NEW_CHAT = "new_chat"
+    NEW_TEMPORARY = "new_temporary"
+    NEW_FOLDER = "new_folder"
+    DUPLICATE_CHAT = "duplicate_chat"
+    PIN_CHAT = "pin_chat"
+    ARCHIVE_CHAT = "archive_chat"
+    UNDO = "undo"
+    ARCHIVED = "archived"
     RENAME_CHAT = "rename_chat"
     DELETE_CHAT = "delete_chat"
     STOP = "stop"
@@ -67,6 +74,7 @@ class WindowState:
     """What commands depend on."""
 
     has_chat: bool = False
+    can_undo: bool = False
     is_running: bool = False
     """The chat in the active pane has a running reply."""
     is_waiting: bool = False
@@ -102,6 +110,13 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         id=CommandId.NEW_CHAT, menu=Menu.CHAT, text="&New chat", keys=("Ctrl+N", "Ctrl+Shift+O")
     ),
+    Command(
+        id=CommandId.NEW_TEMPORARY,
+        menu=Menu.CHAT,
+        text="New te&mporary chat",
+        keys=("Ctrl+Shift+T",),
+    ),
+    Command(id=CommandId.NEW_FOLDER, menu=Menu.CHAT, text="New &folder", keys=("Ctrl+Shift+N",)),
     Command(id=CommandId.SEARCH, menu=Menu.CHAT, text="&Search chats", keys=("Ctrl+K",)),
     Command(
         id=CommandId.RENAME_CHAT,
@@ -109,11 +124,30 @@ COMMANDS: tuple[Command, ...] = (
         text="&Rename chat",
         keys=("F2",),
         is_enabled=lambda state: state.has_chat,
+        starts_group=True,
+    ),
+    Command(
+        id=CommandId.DUPLICATE_CHAT,
+        menu=Menu.CHAT,
+        text="D&uplicate chat",
+        is_enabled=lambda state: state.has_chat,
+    ),
+    Command(
+        id=CommandId.PIN_CHAT,
+        menu=Menu.CHAT,
+        text="P&in chat to the top",
+        is_enabled=lambda state: state.has_chat,
+    ),
+    Command(
+        id=CommandId.ARCHIVE_CHAT,
+        menu=Menu.CHAT,
+        text="&Archive chat",
+        is_enabled=lambda state: state.has_chat,
     ),
     Command(
         id=CommandId.DELETE_CHAT,
         menu=Menu.CHAT,
-        text="&Delete chat…",
+        text="&Delete chat",
         is_enabled=lambda state: state.has_chat,
     ),
     Command(
@@ -122,6 +156,12 @@ COMMANDS: tuple[Command, ...] = (
         text="Attach &files…",
         keys=("Ctrl+Shift+A",),
         is_enabled=lambda state: state.has_chat,
+    ),
+    Command(
+        id=CommandId.UNDO,
+        menu=Menu.CHAT,
+        text="Ta&ke back what was done last",
+        is_enabled=lambda state: state.can_undo,
     ),
     Command(
         id=CommandId.EXPORT_CHAT,
@@ -176,6 +216,7 @@ COMMANDS: tuple[Command, ...] = (
         keys=("Ctrl+B",),
         is_checked=lambda state: state.has_sidebar,
     ),
+    Command(id=CommandId.ARCHIVED, menu=Menu.VIEW, text="&Archive"),
     Command(
         id=CommandId.POOL,
         menu=Menu.VIEW,

@@ -58,7 +58,7 @@ class AppCommands:
         chats: Shower,
         window: QWidget,
         *,
-        meant_chat: Callable[[], Conversation | None],
+        meant_chats: Callable[[], list[Conversation]],
         attach: Callable[[Sequence[Path]], object],
     ) -> None:
         self._context = context
@@ -66,7 +66,7 @@ class AppCommands:
         self._settings_window = settings_window
         self._chats = chats
         self._window = window
-        self._meant_chat = meant_chat
+        self._meant_chats = meant_chats
         self._attach = attach
         self._actions: Actions | None = None
         self._shown_keys = ""
@@ -142,8 +142,8 @@ class AppCommands:
             self._attach([path])
 
     def _export_chat(self) -> None:
-        if (chat := self._meant_chat()) is not None:
-            self.exchange.export_chat(chat)
+        if chats := self._meant_chats():
+            self.exchange.export_chat(chats[0])
 
     def _do(self, command: CommandId) -> None:
         assert self._actions is not None
