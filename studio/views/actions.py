@@ -59,6 +59,7 @@ class CommandId(Enum):
     EXPORT_CHAT = "export_chat"
     EXPORT_ALL = "export_all"
     IMPORT = "import"
+    ATTACH = "attach"
 
 
 class Menu(Enum):
@@ -149,6 +150,13 @@ COMMANDS: tuple[Command, ...] = (
         id=CommandId.DELETE_CHAT,
         menu=Menu.CHAT,
         text="&Delete chat",
+        is_enabled=lambda state: state.has_chat,
+    ),
+    Command(
+        id=CommandId.ATTACH,
+        menu=Menu.CHAT,
+        text="Attach &files…",
+        keys=("Ctrl+Shift+A",),
         is_enabled=lambda state: state.has_chat,
     ),
     Command(

@@ -97,6 +97,7 @@ class MainWindow(QMainWindow):
             self._navigation,
             self,
             meant_chats=self.chat_commands.meant_chats,
+            attach=lambda paths: self.panes.active.attaching.attach(paths),
         )
         handlers = self._handlers() | self.app.handlers() | self.chat_commands.handlers()
         self.commands = Actions(self.menuBar(), handlers, self)
@@ -222,6 +223,7 @@ class MainWindow(QMainWindow):
             CommandId.GO_FIRST: lambda: self.panes.active.steer(Steer.GO_FIRST),
             CommandId.PARK: lambda: self.panes.active.steer(Steer.PARK),
             CommandId.NEVER_PARK: lambda: self.panes.active.toggle_pin(),
+            CommandId.ATTACH: lambda: self.panes.active.attaching.choose(),
             CommandId.SETTINGS: self.settings_window.open,
             CommandId.QUIT: self.quit,
             CommandId.SIDEBAR: self._toggle_sidebar,
