@@ -14,6 +14,7 @@ from typing import Protocol
 
 from engine.checks import check_range
 from engine.errors import EngineError, InvalidRequest
+from engine.model_info import ModelInfo as ModelInfo
 from engine.options import Device as Device
 from engine.options import KvType as KvType
 from engine.options import LoadOptions as LoadOptions
@@ -36,6 +37,8 @@ class Chat:
     """A conversation, rendered by the model's own template; user text never becomes a control token."""
 
     messages: tuple[ChatMessage, ...]
+    continues: bool = False
+    """The last message is the beginning of the reply, which goes on with it from there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,22 +283,6 @@ class EngineState(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelInfo:
-    """Facts about a model's files, read without loading the weights."""
-
-    name: str
-    path: Path
-    architecture: str
-    quantization: str
-    parameters: int
-    size_bytes: int
-    context_tokens: int
-    has_chat_template: bool
-    created_s: int
-    """Unix time of the file, for /v1/models."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelChanged:
     """The engine's model or its state changed. `progress` is 0 to 1 while LOADING; `error` is set when FAILED."""
 
@@ -323,17 +310,22 @@ class LoadModel:
     """Replace the model. Requests alive end with ModelUnavailable, those that are kept on disk with Suspended,
     those that should be and cannot with ParkDiskFailed.
 
-    The outcome arrives as ModelChanged.
+    The outcome arrives as ModelChanged: of the model that stays, where this was to be done `only_if_idle` and is not.
     """
 
     path: Path
     name: str
     options: LoadOptions = field(default_factory=LoadOptions)
+    only_if_idle: bool = False
+    """Leave the model that is there as it is while any request is alive."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnloadModel:
     """Free the model, also while it is still loading. Requests alive end as with LoadModel."""
+
+    only_if_idle: bool = False
+    """Do nothing while any request is alive."""
 
 
 Command = LoadModel | UnloadModel | Suspend | ForgetSaved | SteeringCommand
@@ -384,6 +376,13 @@ class EnginePort(Protocol):
 
     def snapshot(self) -> EngineSnapshot:
         """The last published state; never waits."""
+
+    def count_tokens(self, prompt: Prompt) -> int | None:
+        """How many tokens the loaded model makes of a prompt; None if no model is loaded.
+
+        The one method that takes its time, on the thread that calls it. Raises RequestError for a prompt that the
+        model's template does not take.
+        """
 
     def shutdown(self) -> None:
         """End every request (ModelUnavailable), free the model and stop the thread; returns when it has ended."""

@@ -28,7 +28,7 @@ from kernels.api import (
 from kernels.cpu import declarations as native
 from kernels.cpu.library import NativeLibrary, ThreadTeam
 from kernels.kv_layout import KvPool, KvType
-from kernels.likeliest import LikeliestRows
+from kernels.likeliest import FoundRows
 from kernels.native_lowering import (
     GatedLinearPhase,
     HeadsPhase,
@@ -161,8 +161,8 @@ class ProgramBuilder:
         floats = ctypes.cast(address, ctypes.POINTER(ctypes.c_float))
         return np.ctypeslib.as_array(floats, (count, stride.value))[:, : buffer.width]
 
-    def add_likeliest(self, logits: Buffer, rows: LikeliestRows) -> None:
-        """Find the likeliest of each row of a value and put them into `rows`, which live as long as the program."""
+    def add_likeliest(self, logits: Buffer, rows: FoundRows) -> None:
+        """Find what is wanted of each row of a value and put it into `rows`, which live as long as the program."""
         self._call("likeliest", self._slot(logits), ctypes.byref(rows.struct()))
 
     def _call(self, what: str, *arguments: object) -> int:

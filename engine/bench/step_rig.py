@@ -28,7 +28,7 @@ from engine.runtime.loaded_model import LoadedModel
 from engine.runtime.rate_meter import RateMeter
 from engine.runtime.stepper import Stepper
 from kernels.api import StepInputs
-from kernels.likeliest import Likeliest
+from kernels.wishes import Found
 
 _MOST_STEPS = 100_000
 
@@ -72,8 +72,8 @@ class _WatchedCompute:
         self.run_s = time.perf_counter() - start
         return logits
 
-    def likeliest(self) -> Seq[Likeliest | None]:
-        return self._inner.likeliest()
+    def found(self) -> Seq[Found]:
+        return self._inner.found()
 
     def set_threads(self, threads: int) -> None:
         self._inner.set_threads(threads)

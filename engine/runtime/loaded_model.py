@@ -133,8 +133,8 @@ class LoadedModel:
             seed = self.options.seed
         if seed is None:
             seed = int.from_bytes(os.urandom(8), "little")
-        # a raw completion goes on in mid-text
-        continues = not isinstance(request.prompt, Chat)
+        # a raw completion goes on in mid-text, and so does a reply that had begun
+        continues = not isinstance(request.prompt, Chat) or request.prompt.continues
         return self._generation(live, token_ids, len(token_ids), seed, continues=continues)
 
     def recall(self, live: LiveRequest, recalled: Recalled) -> tuple[Generation, str]:

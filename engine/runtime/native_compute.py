@@ -15,9 +15,9 @@ from kernels.api import StepInputs
 from kernels.cpu.library import LIBRARY_PATH, NativeError, NativeLibrary
 from kernels.kv_layout import KvPool, PageLayout, page_layout
 from kernels.kv_layout import KvType as PageNumbers
-from kernels.likeliest import Likeliest
 from kernels.native_backend import NativeBackend as Kernels
 from kernels.native_backend import NativeProgram, StepLimits
+from kernels.wishes import Found
 
 if TYPE_CHECKING:
     from engine.runtime.kv_arena import Pages
@@ -94,9 +94,9 @@ class NativeCompute:
         except NativeError as error:
             raise RuntimeError(str(error)) from error
 
-    def likeliest(self) -> list[Likeliest | None]:
+    def found(self) -> list[Found]:
         """See `compute.Compute`."""
-        return self._program.likeliest()
+        return self._program.found()
 
     def set_threads(self, threads: int) -> None:
         """See `compute.Compute`."""

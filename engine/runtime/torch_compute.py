@@ -82,8 +82,8 @@ class TorchCompute:
         assert self._executable is not None
         return self._executable.run(inputs).cpu().numpy()
 
-    def likeliest(self) -> tuple[()]:
-        """None are found: samplers read whole rows."""
+    def found(self) -> tuple[()]:
+        """Nothing is: samplers read whole rows."""
         return ()
 
     def set_threads(self, threads: int) -> None:

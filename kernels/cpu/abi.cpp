@@ -152,7 +152,7 @@ int32_t layby_program_add_attention(LaybyProgram* program, const LaybyAttention*
 int32_t layby_program_add_take(LaybyProgram* program, int32_t x, int32_t out) {
   return done([&] { of(program).add_take(x, out); });
 }
-int32_t layby_program_add_likeliest(LaybyProgram* program, int32_t x, const LaybyLikeliest* out) {
+int32_t layby_program_add_likeliest(LaybyProgram* program, int32_t x, const LaybyFound* out) {
   return done([&] { of(program).add_likeliest(x, *out); });
 }
 

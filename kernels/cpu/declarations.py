@@ -13,8 +13,6 @@ from types import MappingProxyType
 
 ABI = 4
 NONE = -1
-MOST_LIKELIEST = 256
-"""Likeliest tokens that a row gives at most."""
 
 
 class BufferKind(IntEnum):
@@ -126,15 +124,16 @@ class StepStruct(Structure):
         ("row_sequences", c_void_p),
         ("page_tables", c_void_p),
         ("output_rows", c_void_p),
-        ("likeliest", c_void_p),
+        ("wishes", c_void_p),
     )
 
 
-class LikeliestStruct(Structure):
-    """LaybyLikeliest."""
+class FoundStruct(Structure):
+    """LaybyFound."""
 
     _fields_ = (
         ("counts", c_void_p),
+        ("drawn", c_void_p),
         ("ids", c_void_p),
         ("values", c_void_p),
         ("ranking", c_void_p),
@@ -180,7 +179,7 @@ FUNCTIONS: Mapping[str, tuple[_Type, tuple[_Type, ...]]] = MappingProxyType(
         "layby_program_add_heads": (c_int32, (_PROGRAM, POINTER(HeadsStruct), c_int32)),
         "layby_program_add_attention": (c_int32, (_PROGRAM, POINTER(AttentionStruct))),
         "layby_program_add_take": (c_int32, (_PROGRAM, c_int32, c_int32)),
-        "layby_program_add_likeliest": (c_int32, (_PROGRAM, c_int32, POINTER(LikeliestStruct))),
+        "layby_program_add_likeliest": (c_int32, (_PROGRAM, c_int32, POINTER(FoundStruct))),
         "layby_program_rows": (c_void_p, (_PROGRAM, c_int32, POINTER(c_int64))),
         "layby_program_run": (c_int32, (_PROGRAM, c_void_p, POINTER(StepStruct))),
         "layby_program_phases": (c_int32, (_PROGRAM,)),

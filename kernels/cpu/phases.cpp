@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "draw.h"
 #include "likeliest.h"
 #include "pack.h"
 
@@ -214,8 +215,9 @@ void TakePhase::run(const Step& step, int64_t, int) const {
 void LikeliestPhase::run(const Step& step, int64_t chunk, int) const {
   const int64_t at = chunk * LAYBY_MOST_LIKELIEST;
   const LikeliestPlaces places = {out_.ids + at, out_.values + at, out_.ranking + at};
-  const int32_t wanted = step.likeliest[chunk];
-  out_.counts[chunk] = wanted ? find_likeliest(x_.row(chunk), width_, wanted, places) : 0;
+  const LaybyWish& wish = step.wishes[chunk];
+  out_.counts[chunk] = wish.count ? find_likeliest(x_.row(chunk), width_, wish.count, places) : 0;
+  out_.drawn[chunk] = wish.is_drawn ? draw(wish, places, out_.counts[chunk]) : -1;
 }
 
 void HeadsPhase::run(const Step& step, int64_t chunk, int) const {

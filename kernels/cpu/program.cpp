@@ -252,10 +252,10 @@ void Program::add_take(int32_t x, int32_t out) {
   phases_.push_back(std::make_unique<TakePhase>(rows(x), rows(out)));
 }
 
-void Program::add_likeliest(int32_t x, const LaybyLikeliest& out) {
+void Program::add_likeliest(int32_t x, const LaybyFound& out) {
   const Buffer& from = buffer(x);
   require(from.extent == Extent::OUTPUTS, "the likeliest are of outputs");
-  require(out.counts && out.ids && out.values && out.ranking, "the likeliest have nowhere to go");
+  require(out.counts && out.drawn && out.ids && out.values && out.ranking, "the likeliest have nowhere to go");
   phases_.push_back(std::make_unique<LikeliestPhase>(rows(x), from.width, out));
 }
 
@@ -311,9 +311,9 @@ void Program::check_step(const LaybyStep& step) const {
   for (int32_t row = 0; row < step.rows; ++row) check_row(step, row);
   for (int32_t i = 0; i < step.outputs; ++i)
     require(step.output_rows[i] >= 0 && step.output_rows[i] < step.rows, "an output is of a row of the step");
-  for (int32_t i = 0; step.likeliest && i < step.outputs; ++i)
-    if (step.likeliest[i] < 0 || step.likeliest[i] > LAYBY_MOST_LIKELIEST)
-      refuse(std::to_string(step.likeliest[i]) + " likeliest tokens, a row gives 0 to " +
+  for (int32_t i = 0; step.wishes && i < step.outputs; ++i)
+    if (step.wishes[i].count < 0 || step.wishes[i].count > LAYBY_MOST_LIKELIEST)
+      refuse(std::to_string(step.wishes[i].count) + " likeliest tokens, a row gives 0 to " +
              std::to_string(LAYBY_MOST_LIKELIEST));
 }
 
@@ -324,7 +324,7 @@ void Program::run(Team& team, const LaybyStep& step) {
   const StepRows rows = {step.positions, step.row_sequences, step.page_tables, step.table_stride};
   for (const auto& plan : plans_) plan->make(rows, step.rows, team.threads());
   step_ = {&kernels_,      step.rows, step.outputs,   step.tokens,    step.output_rows,
-           step.likeliest, rows,      team.threads(), ++serial_,      workers_.data()};
+           step.wishes, rows,      team.threads(), ++serial_,      workers_.data()};
   if (is_measured_) opened_.assign(phases_.size() + 1, {});
   team.run(*this);
   if (is_measured_) opened_.back() = std::chrono::steady_clock::now();

@@ -7,10 +7,12 @@ StudioError
 │   ├── StoreFull           the disk is full
 │   └── StoreBroken         the file was damaged; it has been set aside
 ├── ServerStartError        the local server cannot start as it is set
+│   └── PortTaken           another program listens at its port
 ├── LibraryError            the model library cannot be changed like that
 └── FetchError              a model could not be fetched
     ├── FetchUnavailable    this installation or its network cannot fetch
     ├── FetchMismatch       what arrived is not the promised file
+    ├── NoSpace             the disk has no room for it
     └── FetchCancelled      the user stopped it
 
 Each message says what, the value, the limit and the remedy. `code` is stable;
@@ -62,14 +64,37 @@ class ServerStartError(StudioError):
     code = "server_failed"
 
 
+class PortTaken(ServerStartError):
+    """Another program listens at the port; `free_port` is the next free one, 0 if none was found."""
+
+    code = "port_taken"
+
+    def __init__(self, message: str, *, port: int, free_port: int) -> None:
+        super().__init__(message)
+        self.port = port
+        self.free_port = free_port
+
+
 class LibraryError(StudioError):
     """The model library cannot be changed like that; it is as it was."""
 
     code = "library_refused"
 
 
+class AttachmentError(StudioError):
+    """A file cannot be attached; the message names it and says why."""
+
+    code = "attachment_refused"
+
+
+class ExchangeError(StudioError):
+    """A file of chats cannot be read or written; the message names it."""
+
+    code = "exchange_failed"
+
+
 class FetchError(StudioError):
-    """A model could not be fetched; nothing was left behind."""
+    """A model could not be fetched; nothing of it is in the library."""
 
     code = "fetch_failed"
 
@@ -84,6 +109,12 @@ class FetchMismatch(FetchError):
     """What arrived is not the promised file."""
 
     code = "fetch_mismatch"
+
+
+class NoSpace(FetchError):
+    """The disk has no room for the rest; what is there already stays."""
+
+    code = "fetch_no_space"
 
 
 class FetchCancelled(FetchError):

@@ -28,6 +28,8 @@ class NoticeAction(Enum):
     NEW_CHAT = "new_chat"
     RETRY = "retry"
     OPEN_SETTINGS = "open_settings"
+    OPEN_SERVER = "open_server"
+    OPEN_MODELS = "open_models"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

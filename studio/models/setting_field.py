@@ -67,7 +67,7 @@ class SettingInfo:
     is_secret: bool = False
     """Never shown or logged in full."""
     is_hidden: bool = False
-    """For tests only: on no settings page and in no `--help`."""
+    """For tests, or kept by the window itself: on no settings page and in no `--help`."""
 
 
 def about(info: SettingInfo) -> dict[str, SettingInfo]:

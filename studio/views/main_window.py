@@ -21,19 +21,26 @@ from studio.models.settings import AppearanceSettings, Settings
 from studio.models.settings import Theme as ThemeChoice
 from studio.services.run_service import Steer
 from studio.views.actions import Actions, CommandId, WindowState
+from studio.views.app_commands import AppCommands
+from studio.views.chat.formulas import Formulas
+from studio.views.chat.kit import Kit
+from studio.views.chat.slices import Slices
+from studio.views.chat_commands import ChatCommands
 from studio.views.chat_navigation import ChatNavigation
 from studio.views.context import Context
-from studio.views.dialogs.confirm import Question, confirm
 from studio.views.focus_order import next_tab_stop, press_with_enter
 from studio.views.frame_ticker import FIGURES_MS, FRAME_MS, FrameTicker
 from studio.views.icons import app_icon
 from studio.views.model_actions import ModelActions
+from studio.views.models.models_window import ModelsPage, ModelsWindow
 from studio.views.monitor.pool_panel import PoolPanel
 from studio.views.monitor.status_line import StatusLine
 from studio.views.notices.notice_bar import NoticeBar
+from studio.views.paged_dialog import DialogOpener
 from studio.views.panes import PaneArea
 from studio.views.ports import WindowServices
 from studio.views.run_watch import RunWatch
+from studio.views.server.server_window import ServerWindow
 from studio.views.settings.settings_window import SettingsWindow
 from studio.views.sidebar.conversation_list import Sidebar
 from studio.views.steer_menu import is_held, is_outside
@@ -41,7 +48,6 @@ from studio.views.tasks import Tasks
 from studio.views.theme import Theme
 from studio.views.top_bar import TopBar
 from studio.views.window_size import fit_to_screen
-from studio.views.words import tr
 
 
 class MainWindow(QMainWindow):
@@ -54,18 +60,21 @@ class MainWindow(QMainWindow):
         self.setAttribute(Qt.WidgetAttribute.WA_QuitOnClose, False)  # the services end after it
         fit_to_screen(self)
         self._services = services
-        self._theme = theme = Theme(cast(QApplication, QApplication.instance()))
+        self._application = cast(QApplication, QApplication.instance())
+        self._theme = theme = Theme(self._application)
         tasks = Tasks(services.notices)
         self.context = Context(
             services=services,
             theme=theme,
+            kit=Kit(theme, Formulas(self), Slices(self)),
             tasks=tasks,
-            model_actions=ModelActions(services.models, tasks, self),
+            model_actions=ModelActions(services.models, services.downloads, tasks, self),
             watch=RunWatch(services.runs, self),
             frames=FrameTicker(self, FRAME_MS),
             figures=FrameTicker(self, FIGURES_MS),
         )
         self._closed = asyncio.Event()
+        self._is_quitting = False
         self._dressed_as: AppearanceSettings | None = None
         self._dress(services.settings.settings)
         self._sidebar = Sidebar(self.context, self)
@@ -75,9 +84,24 @@ class MainWindow(QMainWindow):
         self._navigation = ChatNavigation(self.context, self.panes)
         self.pool_panel = PoolPanel(self.context, self)
         self.settings_window = SettingsWindow(services.settings, services.notices, self)
+        self.models_window = DialogOpener(lambda: ModelsWindow(self.context, self))
+        self.server_window = DialogOpener(lambda: ServerWindow(self.context, self))
         self._status = StatusLine(self.context, self)
         self._lay_out()
-        self.commands = Actions(self.menuBar(), self._handlers(), self)
+        self.chat_commands = ChatCommands(
+            self.context, self._sidebar, self.panes, navigation=self._navigation, window=self
+        )
+        self.app = AppCommands(
+            self.context,
+            self.settings_window,
+            self._navigation,
+            self,
+            meant_chats=self.chat_commands.meant_chats,
+            attach=lambda paths: self.panes.active.attaching.attach(paths),
+        )
+        handlers = self._handlers() | self.app.handlers() | self.chat_commands.handlers()
+        self.commands = Actions(self.menuBar(), handlers, self)
+        self.app.attach(self.commands)
         self._connect()
         self._update_commands()
         self._navigation.show_first()
@@ -86,18 +110,34 @@ class MainWindow(QMainWindow):
         """Return once the user has closed the window."""
         await self._closed.wait()
 
+    def quit(self) -> None:
+        """Close for good, whatever the tray would do."""
+        self._is_quitting = True
+        self.close()
+
     def closeEvent(self, event: QCloseEvent) -> None:
+        if self.app.tray.keeps_running and not (
+            self._is_quitting or self._application.isSavingSession()
+        ):
+            event.ignore()
+            self.hide()
+            self.app.tray.tell_once()
+            return
         if not self._closed.is_set():
             self._closed.set()
             for disconnect in self._disconnects:
                 disconnect()
-            self._sidebar.close_sidebar()
+            self.app.close()
+            self.chat_commands.close()
             self._top.selector.close_selector()
             self.notice_bar.close_bar()
             self.context.watch.set_paused(is_paused=True)
             self.settings_window.close()
+            self.models_window.close()
+            self.server_window.close()
             self._status.close_line()
             self.panes.close_area()
+            self.context.kit.formulas.close()
             self.context.tasks.cancel_all()
             self._theme.close()
         super().closeEvent(event)
@@ -151,16 +191,18 @@ class MainWindow(QMainWindow):
         self.setCentralWidget(page)
 
     def _connect(self) -> None:
-        self._sidebar.chosen.connect(self._navigation.show)
-        self._sidebar.new_wanted.connect(self._navigation.show_new)
-        self._sidebar.delete_wanted.connect(self._ask_to_delete)
-        self._sidebar.split_wanted.connect(self._navigation.show_beside)
+        self._sidebar.pool_wanted.connect(self._toggle_pool)
         self._top.sidebar_wanted.connect(self._toggle_sidebar)
         self._top.split_wanted.connect(self._navigation.split)
         self.notice_bar.action_wanted.connect(self._do_notice_action)
         self.panes.changed.connect(self._update_commands)
         self.context.watch.ticked.connect(self._update_commands)
         self._status.pool_wanted.connect(self._toggle_pool)
+        self._status.server_wanted.connect(self.server_window.open)
+        self.context.model_actions.library_wanted.connect(self.models_window.open)
+        self.context.model_actions.download_wanted.connect(
+            lambda: self.models_window.open(ModelsPage.DOWNLOADS)
+        )
         self.pool_panel.close_wanted.connect(self._toggle_pool)
         chats, models = self._services.chats, self._services.models
         self._disconnects = (
@@ -169,20 +211,21 @@ class MainWindow(QMainWindow):
             chats.chat_changed.connect(lambda _chat: self._update_commands()),
             models.changed.connect(self._update_commands),
             self._services.settings.changed.connect(self._dress),
+            self._services.downloads.arrived.connect(
+                lambda _name: self.context.tasks.start(models.refresh())
+            ),
         )
 
     def _handlers(self) -> dict[CommandId, Callable[[], object]]:
         return {
-            CommandId.NEW_CHAT: self._navigation.show_new,
             CommandId.SEARCH: self._search,
-            CommandId.RENAME_CHAT: self._rename,
-            CommandId.DELETE_CHAT: lambda: self._ask_to_delete(self._meant_chat()),
             CommandId.STOP: lambda: self.panes.active.stop(),
             CommandId.GO_FIRST: lambda: self.panes.active.steer(Steer.GO_FIRST),
             CommandId.PARK: lambda: self.panes.active.steer(Steer.PARK),
             CommandId.NEVER_PARK: lambda: self.panes.active.toggle_pin(),
+            CommandId.ATTACH: lambda: self.panes.active.attaching.choose(),
             CommandId.SETTINGS: self.settings_window.open,
-            CommandId.QUIT: self.close,
+            CommandId.QUIT: self.quit,
             CommandId.SIDEBAR: self._toggle_sidebar,
             CommandId.POOL: self._toggle_pool,
             CommandId.SPLIT: self._navigation.split,
@@ -194,6 +237,8 @@ class MainWindow(QMainWindow):
             CommandId.THEME_LIGHT: lambda: self._choose_theme(ThemeChoice.LIGHT),
             CommandId.THEME_DARK: lambda: self._choose_theme(ThemeChoice.DARK),
             CommandId.CHOOSE_MODEL: self._top.selector.open_menu,
+            CommandId.MODELS: self.models_window.open,
+            CommandId.SERVER: self.server_window.open,
             CommandId.USE_FILE: self.context.model_actions.choose_file,
             CommandId.USE_FOLDER: self.context.model_actions.choose_folder,
             CommandId.UNLOAD: self.context.model_actions.unload,
@@ -205,6 +250,7 @@ class MainWindow(QMainWindow):
         self.commands.update(
             WindowState(
                 has_chat=chat is not None,
+                can_undo=self.chat_commands.undo_bar.undo is not None,
                 is_running=chat is not None and chat.running_message is not None,
                 is_waiting=run is not None and is_outside(run),
                 can_park=run is not None
@@ -257,27 +303,6 @@ class MainWindow(QMainWindow):
         self.pool_panel.setVisible(self.pool_panel.isHidden())
         self._update_commands()
 
-    def _meant_chat(self) -> Conversation | None:
-        """The chat that the keyboard stands on in the list, or else the one in the active pane."""
-        return self._sidebar.current_chat() or self.panes.active.chat
-
-    def _rename(self) -> None:
-        chat = self._meant_chat()
-        if chat is not None:
-            self._sidebar.show()
-            self._sidebar.edit_title(chat)
-
-    def _ask_to_delete(self, chat: Conversation | None) -> None:
-        if chat is None:
-            return
-        question = Question(
-            text=tr("Delete “{title}”?").format(title=chat.title),
-            detail=tr("The chat and its messages are gone for good."),
-            do=tr("Delete"),
-        )
-        delete = self._services.chats.delete
-        confirm(question, lambda: self.context.tasks.start(delete(chat)), self)
-
     def _on_chat_removed(self, chat: Conversation) -> None:
         pane = self.panes.pane_of(chat)
         if pane is not None and len(self.panes.panes) > 1:
@@ -296,3 +321,7 @@ class MainWindow(QMainWindow):
                 self._navigation.show_new()
             case NoticeAction.OPEN_SETTINGS:
                 self.settings_window.open()
+            case NoticeAction.OPEN_SERVER:
+                self.server_window.open()
+            case NoticeAction.OPEN_MODELS:
+                self.models_window.open()

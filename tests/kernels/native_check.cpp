@@ -136,8 +136,9 @@ class Runner {
     std::vector<int32_t> outputs(tokens.size());
     for (size_t r = 0; r < outputs.size(); ++r) outputs[r] = static_cast<int32_t>(r);
     const int32_t n = static_cast<int32_t>(tokens.size()), count = static_cast<int32_t>(tables.size()) / stride;
-    std::vector<int32_t> wanted(tokens.size());
-    for (size_t r = 0; r < wanted.size(); ++r) wanted[r] = static_cast<int32_t>(r * 7 % (VOCABULARY + 3));
+    std::vector<LaybyWish> wanted(tokens.size());
+    for (size_t r = 0; r < wanted.size(); ++r)
+      wanted[r] = {static_cast<int32_t>(r * 7 % (VOCABULARY + 3)), 1, VOCABULARY, 1.0, r % 2 ? 1.0 : 0.9, 0.01, r, r};
     const LaybyStep step = {n, n, count, stride, tokens.data(), positions.data(), sequences.data(), tables.data(),
                             outputs.data(), wanted.data()};
     require(layby_program_run(program_, team_, &step) == 0, "run");
@@ -174,10 +175,10 @@ class Runner {
   }
 
   // By a sort of the whole row.
-  void check_likeliest(const float* row, int32_t r, int32_t wanted) {
+  void check_likeliest(const float* row, int32_t r, const LaybyWish& wish) {
     auto ids = counting(0, VOCABULARY);
     std::stable_sort(ids.begin(), ids.end(), [row](int32_t a, int32_t b) { return row[a] > row[b]; });
-    ids.resize(std::min(wanted, VOCABULARY));
+    ids.resize(std::min(wish.count, VOCABULARY));
     const size_t at = static_cast<size_t>(r) * LAYBY_MOST_LIKELIEST;
     bool holds = counts_[r] == static_cast<int32_t>(ids.size());
     for (size_t i = 0; holds && i < ids.size(); ++i) {
@@ -185,6 +186,8 @@ class Runner {
       holds = ids_[place] == ids[i] && values_[place] == row[ids[i]] && (!i || ids_[at + i - 1] < ids_[at + i]);
     }
     require(holds, std::string(variant_) + ": the likeliest of a row");
+    const auto drawn = std::find(ids.begin(), ids.end(), drawn_[r]);
+    require(ids.empty() ? drawn_[r] == -1 : drawn != ids.end(), std::string(variant_) + ": a token drawn from them");
   }
 
   void record(const Model& m) {
@@ -234,15 +237,15 @@ class Runner {
     const LaybyInput head_in = {taken, operand(STORAGES[0], HIDDEN, LAYBY_OUTPUTS), 0, 0, nullptr};
     const LaybyLinear head = {m.weights[0], nullptr, LAYBY_NONE, logits_};
     require(layby_program_add_linear(program_, &head_in, &head, 1) == 0, "head");
-    const LaybyLikeliest likeliest = {counts_.data(), ids_.data(), values_.data(), ranking_.data()};
-    require(layby_program_add_likeliest(program_, logits_, &likeliest) == 0, "likeliest");
+    const LaybyFound found = {counts_.data(), drawn_.data(), ids_.data(), values_.data(), ranking_.data()};
+    require(layby_program_add_likeliest(program_, logits_, &found) == 0, "likeliest");
   }
 
   const char* variant_;
   LaybyTeam* team_;
   LaybyProgram* program_;
   std::vector<uint8_t> pool_;
-  std::vector<int32_t> counts_ = std::vector<int32_t>(ROWS);
+  std::vector<int32_t> counts_ = std::vector<int32_t>(ROWS), drawn_ = counts_;
   std::vector<int32_t> ids_ = std::vector<int32_t>(ROWS * LAYBY_MOST_LIKELIEST), ranking_ = ids_;
   std::vector<double> values_ = std::vector<double>(ROWS * LAYBY_MOST_LIKELIEST);
   int logits_ = 0;

@@ -271,7 +271,9 @@ def test_a_step_that_finds_no_memory_parks_somebody_and_goes_on(
     stop()
     causes = {event.reason.cause for event in ear.events if isinstance(event, Parked)}
     assert causes == {ParkCause.LAST_RESORT}
-    assert engine.snapshot().parks.num_last_resorts == 1
+    parks = engine.snapshot().parks
+    assert 1 <= parks.num_parks <= 3, "somebody goes on; one page with memory may need two to leave"
+    assert parks.num_last_resorts >= 1, "one that finds idle pages with memory parks nobody"
     assert_nothing_is_held(engine)
 
 
