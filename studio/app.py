@@ -40,7 +40,9 @@ from studio.services.model_fetcher import ModelFetcher, default_pip
 from studio.services.model_library_service import ModelLibraryService
 from studio.services.model_service import ModelService
 from studio.services.notice_service import NoticeService, notice_for
+from studio.services.park_history import ParkHistory
 from studio.services.park_service import ParkService
+from studio.services.reload_service import ReloadService
 from studio.services.run_service import RunService
 from studio.services.server_service import ServerService
 from studio.services.settings_service import SettingSource, SettingsService
@@ -200,6 +202,9 @@ async def open_services(
         notices=notices,
         inspect=inspect_model,
     )
+    runs = RunService(client, chats)
+    history = ParkHistory(client, runs)
+    reloads = ReloadService(client, chats, runs, models=models, settings=settings)
     parking = ParkService(client, settings, notices)
     comebacks = ComebackService(client, chats, notices)
     server_engine = engine
@@ -217,9 +222,13 @@ async def open_services(
             notices=notices,
             settings=settings,
             server=server,
-            runs=RunService(client, chats),
+            runs=runs,
+            history=history,
+            reloads=reloads,
         )
     finally:
+        reloads.close()
+        history.close()
         await server.stop()
         await comebacks.close()
         await chats.close()

@@ -12,6 +12,8 @@ from studio.models.signal import Signal
 from studio.services.chat_service import ChatService
 from studio.services.model_service import ModelService
 from studio.services.notice_service import NoticeService
+from studio.services.park_history import ParkHistory
+from studio.services.reload_service import ReloadService
 from studio.services.run_service import RunService
 from studio.services.settings_service import SettingsService
 
@@ -44,3 +46,5 @@ class WindowServices:
     settings: SettingsService
     server: ServerControl
     runs: RunService
+    history: ParkHistory
+    reloads: ReloadService

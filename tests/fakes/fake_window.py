@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.api import EngineState
+from engine.api import EngineState, LoadOptions
 from engine.client import EngineClient
 from fakes.fake_engine import TINY_MODEL, FakeEngine
 from studio.models.chat import Conversation
@@ -19,6 +19,8 @@ from studio.services.chat_service import ChatService
 from studio.services.history_store import HistoryStore
 from studio.services.model_catalog import read_catalog
 from studio.services.notice_service import NoticeService
+from studio.services.park_history import ParkHistory
+from studio.services.reload_service import ReloadService
 from studio.services.run_service import RunService
 from studio.services.settings_service import SettingsService
 from studio.views.main_window import MainWindow
@@ -79,8 +81,11 @@ class FakeModels:
     async def refresh(self) -> None:
         self.asked.append(("refresh", ""))
 
-    async def load(self, name: str) -> bool:
-        self.asked.append(("load", name))
+    async def load(
+        self, name: str, options: LoadOptions | None = None, *, carries_on: bool = False
+    ) -> bool:
+        del options
+        self.asked.append(("carry on", name) if carries_on else ("load", name))
         return True
 
     async def unload(self) -> None:
@@ -157,13 +162,16 @@ async def open_stage(
         await chats.rename(await chats.new_chat(), title)
     settings = SettingsService(folder / "settings.json", environment={}, flags={})
     models, server = FakeModels(state), FakeServer()
+    runs = RunService(client, chats)
     services = WindowServices(
         chats=chats,
         models=models,  # type: ignore[arg-type]
         notices=notices,
         settings=settings,
         server=server,
-        runs=RunService(client, chats),
+        runs=runs,
+        history=ParkHistory(client, runs),
+        reloads=ReloadService(client, chats, runs, models=models, settings=settings),  # type: ignore[arg-type]
     )
     window = MainWindow(services)
     window.resize(1280, 800)  # whatever the screen of the test run
@@ -174,5 +182,7 @@ async def open_stage(
     finally:
         window.close()
         window.deleteLater()
+        services.reloads.close()
+        services.history.close()
         await chats.close()
         client.close()
