@@ -14,6 +14,7 @@ from typing import Protocol
 
 from engine.checks import check_range
 from engine.errors import EngineError, InvalidRequest
+from engine.model_info import ModelInfo as ModelInfo
 from engine.options import Device as Device
 from engine.options import KvType as KvType
 from engine.options import LoadOptions as LoadOptions
@@ -36,6 +37,8 @@ class Chat:
     """A conversation, rendered by the model's own template; user text never becomes a control token."""
 
     messages: tuple[ChatMessage, ...]
+    continues: bool = False
+    """The last message is the beginning of the reply, which goes on with it from there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,22 +283,6 @@ class EngineState(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelInfo:
-    """Facts about a model's files, read without loading the weights."""
-
-    name: str
-    path: Path
-    architecture: str
-    quantization: str
-    parameters: int
-    size_bytes: int
-    context_tokens: int
-    has_chat_template: bool
-    created_s: int
-    """Unix time of the file, for /v1/models."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelChanged:
     """The engine's model or its state changed. `progress` is 0 to 1 while LOADING; `error` is set when FAILED."""
 
@@ -323,7 +310,7 @@ class LoadModel:
     """Replace the model. Requests alive end with ModelUnavailable, those that are kept on disk with Suspended,
     those that should be and cannot with ParkDiskFailed.
 
-    The outcome arrives as ModelChanged.
+    The outcome arrives as ModelChanged: of the model that stays, where this was to be done `only_if_idle` and is not.
     """
 
     path: Path
@@ -332,11 +319,16 @@ class LoadModel:
     carries_on: bool = False
     """For the same model with other options: requests alive are parked and go on afterwards, from the same token, as
     far as they fit. Groups of several end as without."""
+    only_if_idle: bool = False
+    """Leave the model that is there as it is while any request is alive."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnloadModel:
     """Free the model, also while it is still loading. Requests alive end as with LoadModel."""
+
+    only_if_idle: bool = False
+    """Do nothing while any request is alive."""
 
 
 Command = LoadModel | UnloadModel | Suspend | ForgetSaved | SteeringCommand

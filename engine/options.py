@@ -27,6 +27,8 @@ class KvType(Enum):
     """How keys and values are stored in the pool."""
 
     F16 = "f16"
+    Q8_0 = "q8_0"
+    """Bytes, with a scale for each 32 of a head's numbers: a little over half of f16's memory."""
     F32 = "f32"
 
 

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
+from kernels.wishes import Wish
+
 
 class Extent(Enum):
     """What the number of rows of a buffer follows."""
@@ -277,8 +279,8 @@ class StepInputs:
     """What changes from step to step; plain integers, row by row.
 
     Row r is token `token_ids[r]` at `positions[r]` of sequence `sequences[r]` (an index into `page_tables`); rows of
-    one sequence stand together, positions ascending. `outputs` are the rows whose logits are wanted; `likeliest` says
-    how many of the likeliest tokens are wanted of each, 0 for none. A back end may find none.
+    one sequence stand together, positions ascending. `outputs` are the rows whose logits are wanted; `wishes`, empty or
+    one of each output, what is wanted of them besides. A back end may find nothing.
     """
 
     token_ids: list[int]
@@ -286,7 +288,7 @@ class StepInputs:
     sequences: list[int]
     page_tables: list[list[int]]
     outputs: list[int]
-    likeliest: Sequence[int] = ()
+    wishes: Sequence[Wish] = ()
 
 
 class Executable(Protocol):

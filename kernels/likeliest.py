@@ -1,4 +1,4 @@
-"""The likeliest tokens of rows of logits, found by the native kernels where they lie: what most samplers need of a row.
+"""Where the native kernels put what they find in rows of logits: the likeliest tokens, or one drawn from these.
 
 Belongs to the thread that runs the program. No torch, nothing of the engine.
 """
@@ -6,43 +6,52 @@ Belongs to the thread that runs the program. No torch, nothing of the engine.
 from __future__ import annotations
 
 from array import array
-from typing import NamedTuple
+from collections.abc import Sequence
+from struct import Struct
 
-from kernels.cpu.declarations import MOST_LIKELIEST, LikeliestStruct
+from kernels.cpu.declarations import FoundStruct
+from kernels.wishes import MOST_LIKELIEST, Found, Likeliest, Wish
 
-
-class Likeliest(NamedTuple):
-    """The largest logits of a row, all above -inf, of equals those of the lower ids."""
-
-    ids: array[int]
-    """Ascending."""
-    logits: array[float]
-    """Of these ids; float64."""
-    ranking: array[int]
-    """Places in `ids`, the likeliest first, of equals the lower id."""
+_WISH = Struct("@iiixxxxdddQQ")
+"""LaybyWish."""
 
 
-class LikeliestRows:
-    """Where the kernels put what they find, row by row. Plain arrays: a few numbers need no library to be read."""
+class FoundRows:
+    """What is wanted of rows and what was found. Plain arrays: a few numbers need no library to be read."""
 
     def __init__(self, rows: int) -> None:
         places = rows * MOST_LIKELIEST
+        self._wishes: Sequence[Wish] = ()
+        self._wanted = array("B", bytes(rows * _WISH.size))
         self._counts = array("i", bytes(4 * rows))
+        self._drawn = array("i", bytes(4 * rows))
         self._ids = array("i", bytes(4 * places))
         self._logits = array("d", bytes(8 * places))
         self._ranking = array("i", bytes(4 * places))
 
-    def struct(self) -> LikeliestStruct:
+    def struct(self) -> FoundStruct:
         """The places as the kernels see them; valid as long as this object."""
-        arrays = (self._counts, self._ids, self._logits, self._ranking)
-        return LikeliestStruct(*(one.buffer_info()[0] for one in arrays))
+        arrays = (self._counts, self._drawn, self._ids, self._logits, self._ranking)
+        return FoundStruct(*(one.buffer_info()[0] for one in arrays))
 
-    def of_first(self, rows: int) -> list[Likeliest | None]:
-        """What was found of the first rows; None where none were wanted, or one of the logits is NaN or +inf."""
-        found: list[Likeliest | None] = []
-        for row in range(rows):
-            begin, count = row * MOST_LIKELIEST, self._counts[row]
-            end = begin + count
-            one = Likeliest(self._ids[begin:end], self._logits[begin:end], self._ranking[begin:end])
-            found.append(one if count else None)
-        return found
+    def want(self, wishes: Sequence[Wish]) -> int:
+        """Put down what is wanted of the rows of the next step; its address, valid as long as this object."""
+        self._wishes = wishes
+        for row, wish in enumerate(wishes):
+            _WISH.pack_into(self._wanted, row * _WISH.size, *wish)
+        return self._wanted.buffer_info()[0]
+
+    def found(self) -> list[Found]:
+        """What was found of the rows of which something was wanted."""
+        return [self._found_of(row, wish) for row, wish in enumerate(self._wishes)]
+
+    def _found_of(self, row: int, wish: Wish) -> Found:
+        if wish.is_drawn:
+            token_id = self._drawn[row]
+            return token_id if token_id >= 0 else None
+        count = self._counts[row]
+        if not count:
+            return None
+        begin = row * MOST_LIKELIEST
+        end = begin + count
+        return Likeliest(self._ids[begin:end], self._logits[begin:end], self._ranking[begin:end])

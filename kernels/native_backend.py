@@ -21,9 +21,10 @@ from kernels.api import Program, StepInputs
 from kernels.cpu.declarations import StepStruct
 from kernels.cpu.library import NativeError, NativeLibrary, ThreadTeam
 from kernels.kv_layout import KvPool, KvType, PageLayout, page_layout
-from kernels.likeliest import Likeliest, LikeliestRows
+from kernels.likeliest import FoundRows
 from kernels.native_build import NativeWeights, ProgramBuilder, operand_kinds
 from kernels.weight_store import WeightStore
+from kernels.wishes import Found
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +46,7 @@ class NativeProgram:
         self._native = 0
         self._logits: list[NDArray[np.float32]] = []
         """Views of the first rows of all logits, by their number: cutting them anew in each step takes longer."""
-        self._likeliest = LikeliestRows(0)
-        self._num_asked = 0
-        """Rows of the latest run whose likeliest tokens were asked for."""
+        self._found = FoundRows(0)
         self._phase_names: list[str] = []
 
     def build(self, program: Program, source: WeightStore, limits: StepLimits) -> None:
@@ -62,8 +61,8 @@ class NativeProgram:
         self._phase_names = builder.add(program, self._pool, kinds)
         logits = builder.rows(program.logits, limits.outputs)
         self._logits = [logits[:count] for count in range(limits.outputs + 1)]
-        self._likeliest = LikeliestRows(limits.outputs)
-        builder.add_likeliest(program.logits, self._likeliest)
+        self._found = FoundRows(limits.outputs)
+        builder.add_likeliest(program.logits, self._found)
         self._phase_names.append("likeliest")
 
     @property
@@ -84,24 +83,50 @@ class NativeProgram:
                 f"{len(inputs.token_ids)} tokens, {len(inputs.positions)} positions and "
                 f"{len(inputs.sequences)} sequences: a step has one of each a row"
             )
-        if len(inputs.likeliest) not in (0, len(inputs.outputs)):
-            raise ValueError(
-                f"{len(inputs.likeliest)} numbers of likeliest tokens for {len(inputs.outputs)} outputs"
-            )
-        step, _numbers = _step_of(inputs)
+        if len(inputs.wishes) not in (0, len(inputs.outputs)):
+            raise ValueError(f"{len(inputs.wishes)} wishes for {len(inputs.outputs)} outputs")
+        step, _numbers = self._step_of(inputs)
         functions = self._library.functions
         self._library.check(
             functions.layby_program_run(self._native, self.team.handle, ctypes.byref(step))
         )
-        self._num_asked = len(inputs.likeliest)
         return self._logits[len(inputs.outputs)]
 
-    def likeliest(self) -> list[Likeliest | None]:
-        """The likeliest tokens of each row of the latest logits; empty where `StepInputs.likeliest` asked for none.
+    def found(self) -> list[Found]:
+        """What `StepInputs.wishes` wanted of each row of the latest logits; empty where nothing was.
 
-        None for a row of which none were wanted, or one of whose logits is NaN or +inf.
+        None for a row of which nothing was wanted, or one of whose logits is NaN or +inf.
         """
-        return self._likeliest.of_first(self._num_asked)
+        return self._found.found()
+
+    def _step_of(self, inputs: StepInputs) -> tuple[StepStruct, array[int]]:
+        """A step as the kernels take it, and the memory that it points to."""
+        rows, outputs, tables = len(inputs.token_ids), len(inputs.outputs), inputs.page_tables
+        numbers = array("i", inputs.token_ids)
+        numbers.extend(inputs.positions)
+        numbers.extend(inputs.sequences)
+        numbers.extend(inputs.outputs)
+        stride = max(map(len, tables), default=0)
+        for table in tables:
+            numbers.extend(table)
+            numbers.extend([-1] * (stride - len(table)))
+        begin, size = numbers.buffer_info()[0], numbers.itemsize
+        output_rows = begin + 3 * rows * size
+        pages = output_rows + outputs * size
+        wishes = self._found.want(inputs.wishes)
+        step = StepStruct(
+            rows,
+            outputs,
+            len(tables),
+            stride,
+            begin,
+            begin + rows * size,
+            begin + 2 * rows * size,
+            pages,
+            output_rows,
+            wishes if inputs.wishes else None,
+        )
+        return step, numbers
 
     def profile(self, run: Callable[[], object]) -> list[tuple[str, float]]:
         """Name and seconds of each phase of the last step that `run` runs."""
@@ -118,7 +143,7 @@ class NativeProgram:
             self._library.functions.layby_program_free(self._native)
         self._native = 0
         self._logits = []
-        self._num_asked = 0
+        self._found = FoundRows(0)
         if self._weights:
             self._weights.close()
 
@@ -162,34 +187,3 @@ class NativeBackend:
     def close(self) -> None:
         """Stop the threads. Idempotent."""
         self.team.close()
-
-
-def _step_of(inputs: StepInputs) -> tuple[StepStruct, array[int]]:
-    """A step as the kernels take it, and the memory that it points to."""
-    rows, outputs, tables = len(inputs.token_ids), len(inputs.outputs), inputs.page_tables
-    numbers = array("i", inputs.token_ids)
-    numbers.extend(inputs.positions)
-    numbers.extend(inputs.sequences)
-    numbers.extend(inputs.outputs)
-    numbers.extend(inputs.likeliest)
-    stride = max(map(len, tables), default=0)
-    for table in tables:
-        numbers.extend(table)
-        numbers.extend([-1] * (stride - len(table)))
-    begin, size = numbers.buffer_info()[0], numbers.itemsize
-    output_rows = begin + 3 * rows * size
-    likeliest = output_rows + outputs * size
-    pages = likeliest + len(inputs.likeliest) * size
-    step = StepStruct(
-        rows,
-        outputs,
-        len(tables),
-        stride,
-        begin,
-        begin + rows * size,
-        begin + 2 * rows * size,
-        pages,
-        output_rows,
-        likeliest if inputs.likeliest else None,
-    )
-    return step, numbers

@@ -28,7 +28,7 @@ from kernels.api import (
 from kernels.cpu import declarations as native
 from kernels.cpu.library import NativeLibrary, ThreadTeam
 from kernels.kv_layout import KvPool, KvType
-from kernels.likeliest import LikeliestRows
+from kernels.likeliest import FoundRows
 from kernels.native_lowering import (
     GatedLinearPhase,
     HeadsPhase,
@@ -55,6 +55,11 @@ _SINKS = {
     Sink.ROWS: native.HeadSink.ROWS,
     Sink.KEYS: native.HeadSink.KEYS,
     Sink.VALUES: native.HeadSink.VALUES,
+}
+_KV_TYPES = {
+    KvType.F16: native.KvKind.F16,
+    KvType.F32: native.KvKind.F32,
+    KvType.Q8_0: native.KvKind.Q8_0,
 }
 _ACTIVATIONS = {Activation.SILU: 0, Activation.GELU_TANH: 1}
 _VECTOR_PADDING = 16  # floats; a kernel reads biases by whole vectors
@@ -156,8 +161,8 @@ class ProgramBuilder:
         floats = ctypes.cast(address, ctypes.POINTER(ctypes.c_float))
         return np.ctypeslib.as_array(floats, (count, stride.value))[:, : buffer.width]
 
-    def add_likeliest(self, logits: Buffer, rows: LikeliestRows) -> None:
-        """Find the likeliest of each row of a value and put them into `rows`, which live as long as the program."""
+    def add_likeliest(self, logits: Buffer, rows: FoundRows) -> None:
+        """Find what is wanted of each row of a value and put it into `rows`, which live as long as the program."""
         self._call("likeliest", self._slot(logits), ctypes.byref(rows.struct()))
 
     def _call(self, what: str, *arguments: object) -> int:
@@ -173,12 +178,8 @@ class ProgramBuilder:
         pages, layout = pool.pages, pool.layout
         if pages.shape[1:] != (layout.page_bytes,) or not (len(pages) and pages.flags.c_contiguous):
             raise ValueError(f"a pool has pages of {layout.page_bytes} bytes side by side")
-        is_float32 = layout.kv_type is KvType.F32
-        self._check(
-            self._functions.layby_program_set_pool(
-                self._program, pages.ctypes.data, layout.page_bytes, len(pages), is_float32
-            )
-        )
+        kind, set_pool = _KV_TYPES[layout.kv_type], self._functions.layby_program_set_pool
+        self._check(set_pool(self._program, pages.ctypes.data, layout.page_bytes, len(pages), kind))
         for number, kv in layout.layers.items():
             struct = native.KvLayerStruct(
                 kv.key_offset, kv.value_offset, kv.kv_heads, kv.head_dim, kv.value_stride

@@ -7,7 +7,7 @@ values and computes one softmax in float64. Used by tests.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import assert_never
 
 import torch
@@ -30,6 +30,7 @@ from kernels.api import (
     StoreKv,
     TakeOutputs,
 )
+from kernels.kv_layout import KV_GROUP
 
 _RowOp = (
     Embedding | RmsNorm | Linear | Rotary | PagedAttention | GatedActivation | TakeOutputs
@@ -37,13 +38,19 @@ _RowOp = (
 
 
 def run_reference(
-    program: Program, weights: Mapping[str, Tensor], kv_pool: Tensor, inputs: StepInputs
+    program: Program,
+    weights: Mapping[str, Tensor],
+    kv_pool: Tensor,
+    inputs: StepInputs,
+    *,
+    keep: Callable[[Tensor], Tensor] | None = None,
 ) -> Tensor:
     """Run one step; writes `kv_pool` and returns the logits [outputs, vocabulary], float32.
 
+    `keep` gives what a way of storing heads leaves of them, as `round_to_bytes`; None: what the pool's type does.
     Shapes: `kv_pool` [pages, layers, 2, page_tokens, kv_heads, head_dim], float16 or float32.
     """
-    run = _Run(weights, kv_pool, inputs)
+    run = _Run(weights, kv_pool, inputs, keep)
     for op in program.ops:
         run.compute(op)
     return run.rows[program.logits.index]
@@ -52,11 +59,18 @@ def run_reference(
 class _Run:
     """One step; `rows` holds every buffer computed so far, by its index."""
 
-    def __init__(self, weights: Mapping[str, Tensor], kv_pool: Tensor, inputs: StepInputs) -> None:
+    def __init__(
+        self,
+        weights: Mapping[str, Tensor],
+        kv_pool: Tensor,
+        inputs: StepInputs,
+        keep: Callable[[Tensor], Tensor] | None,
+    ) -> None:
         self.rows: dict[int, Tensor] = {}
         self._weights = weights
         self._kv_pool = kv_pool
         self._inputs = inputs
+        self._keep = keep
 
     def compute(self, op: Op) -> None:
         if isinstance(op, StoreKv):
@@ -97,7 +111,21 @@ class _Run:
             for kind, buffer in enumerate((op.key, op.value)):
                 kept = self.rows[buffer.index][row].clamp(-limit, limit).nan_to_num(0.0)
                 heads = kept.reshape(shape.kv_heads, shape.head_dim)
+                if self._keep is not None:
+                    heads = self._keep(heads)
                 pool[page, shape.layer, kind, position % page_tokens] = heads
+
+
+def round_to_bytes(heads: Tensor) -> Tensor:
+    """What is left of heads [..., head_dim] stored as `kv_layout.KvType.Q8_0`, for each 32 dimensions alone."""
+    rounded = []
+    for start in range(0, heads.shape[-1], KV_GROUP):
+        group = heads[..., start : start + KV_GROUP]
+        scale = (group.abs().amax(-1, keepdim=True) / 127).half().float()
+        inverse = torch.where(scale > 0, 1 / scale, 0.0)
+        codes = (group * inverse).round().clamp(-127, 127)
+        rounded.append(codes * scale)
+    return torch.cat(rounded, dim=-1)
 
 
 def rms_norm(x: Tensor, weight: Tensor, epsilon: float) -> Tensor:

@@ -31,6 +31,7 @@ from kernels.api import (
 )
 from kernels.lowering import LinearGroup, LoweredOp, lower
 from kernels.torch_attention import AttentionKernel, AttentionOp
+from kernels.torch_kv import KvStorage
 from kernels.torch_linear import LinearOp, TileWeight, prepare_weight
 from kernels.torch_pool import Pool, StoreKvOp
 from kernels.torch_rows import (
@@ -62,7 +63,7 @@ class TorchExecutable:
         self.kv_pool = kv_pool
         self.limits = limits
         self.workspace = Workspace(self.lowered, limits, kv_pool.device)
-        self.pool = Pool(kv_pool)
+        self.pool = Pool(kv_pool, KvStorage.of(kv_pool, _head_dim(program, kv_pool)))
         self.attention: dict[AttentionShape, AttentionKernel] = {}
         self.rotary: dict[RotaryShape, RotaryTable] = {}
         self.ops: tuple[CompiledOp, ...] = ()
@@ -103,7 +104,8 @@ def compile_program(
 ) -> TorchExecutable:
     """Bind a program to weights and memory on the device of `kv_pool`.
 
-    Shapes: `kv_pool` [pages, layers, 2, page_tokens, kv_heads, head_dim], float16 or float32, zero or at least finite.
+    Shapes: `kv_pool` [pages, layers, 2, page_tokens, kv_heads, width], zero or at least finite, of a `KvStorage`'s type
+    and width: float16, float32, or int8 with scales.
     `weights` gives float32 tensors on that device; each is asked for once and let go as soon as it is packed, so it may
     be a mapping that reads them from a file.
     """
@@ -135,6 +137,12 @@ def packing_bytes(program: Program) -> int:
     groups = [op for op in lower(program).ops if isinstance(op, LinearGroup)]
     sizes = [sum(math.prod(one.weight.shape) for one in group.members) for group in groups]
     return 2 * 4 * max(sizes, default=0)
+
+
+def _head_dim(program: Program, kv_pool: Tensor) -> int:
+    """Of the program's heads; of the pool's where it stores none."""
+    stores = (op.shape.head_dim for op in program.ops if isinstance(op, StoreKv))
+    return next(stores, kv_pool.shape[-1])
 
 
 class _Compiler:

@@ -7,24 +7,23 @@ import torch
 from torch import Tensor
 
 from kernels.api import StepInputs, StoreKv
+from kernels.torch_kv import KvStorage
 from kernels.torch_step import Step, Workspace
 
 
 class Pool:
-    """A KV pool [pages, layers, 2, page_tokens, kv_heads, head_dim] and the step's places in it.
+    """A KV pool [pages, layers, 2, page_tokens, kv_heads, storage.width] and the step's places in it.
 
-    `pages` is the same memory as [pages * layers, values of one layer's page].
+    `pages` is the same memory as [pages * layers, elements of one layer's page].
     """
 
-    def __init__(self, kv_pool: Tensor) -> None:
-        num_pages, self.num_layers, _, self.page_tokens, self.kv_heads, self.head_dim = (
-            kv_pool.shape
-        )
-        self.dtype = kv_pool.dtype
-        self.width = self.kv_heads * self.head_dim
+    def __init__(self, kv_pool: Tensor, storage: KvStorage) -> None:
+        num_pages, self.num_layers, _, self.page_tokens, self.kv_heads, width = kv_pool.shape
+        self.storage = storage
+        self.width = self.kv_heads * storage.head_dim
+        """Numbers of a position's keys, and of its values."""
         self.pages = kv_pool.view(num_pages * self.num_layers, -1)
-        self._rows = kv_pool.view(-1, self.width)
-        self._limit = torch.finfo(self.dtype).max
+        self._rows = kv_pool.view(-1, self.kv_heads * width)
         self._row_index: tuple[Tensor, ...] = ()
         """By layer: where the step's keys go, then where its values go."""
 
@@ -42,13 +41,15 @@ class Pool:
         self._row_index = torch.from_numpy(index).to(self._rows.device).unbind()
 
     def store(self, rows: Tensor, stored: Tensor, layer: int) -> None:
-        """Write the step's keys, then its values: float32 `rows` by way of `stored`, which has the pool's type.
+        """Write the step's keys, then its values: float32 `rows` by way of `stored`, which is as the pool has them.
 
         All that is ever in the pool is finite, so that a masked value times zero is zero.
         """
-        rows.clamp_(-self._limit, self._limit).nan_to_num_(nan=0.0)
+        limit = self.storage.limit
+        rows.clamp_(-limit, limit).nan_to_num_(nan=0.0)
         if stored is not rows:
-            stored.copy_(rows)
+            heads = (len(rows), self.kv_heads, -1)
+            self.storage.encode(rows.view(heads), stored.view(heads))
         self._rows.index_copy_(0, self._row_index[layer], stored)
 
 
@@ -72,6 +73,7 @@ class StoreKvOp:
         key, value = step.view(self._op.key)[:count], step.view(self._op.value)[:count]
         rows = self._scratch.take("kv_rows", 2 * count, pool.width)
         stored = rows
-        if pool.dtype is not torch.float32:
-            stored = self._scratch.take("kv_stored", *rows.shape, dtype=pool.dtype)
+        if pool.storage.dtype is not torch.float32:
+            shape = (2 * count, pool.kv_heads * pool.storage.width)
+            stored = self._scratch.take("kv_stored", *shape, dtype=pool.storage.dtype)
         return key, value, rows[:count], rows[count:], rows, stored

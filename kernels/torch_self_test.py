@@ -108,7 +108,7 @@ def _attention_is_exact(
     pages, page_tokens = executable.kv_pool[:, op.shape.layer], executable.pool.page_tokens
     length = min(_MOST_POSITIONS, executable.limits.max_positions, len(pages) * page_tokens)
     table = list(range(-(-length // page_tokens)))
-    pages[table] = torch.randn(pages[table].shape, generator=random).to(pages)
+    _fill(executable, pages, table, random)
     row = torch.randn(op.query.width, generator=random)
 
     def result_beside(before: int, others: int) -> Tensor:
@@ -131,10 +131,22 @@ def _attention_is_exact(
     if _is_device(executable):
         results += [result_beside(0, most), result_beside(min(length - 1, most), 0)]
     last_page = pages[table[-1]]
-    last_page[:, (length - 1) % page_tokens + 1 :] = torch.nan  # what a page held before
+    # What a page held before: no numbers, and bytes whose scales are none.
+    no_number = torch.nan if last_page.is_floating_point() else -1
+    last_page[:, (length - 1) % page_tokens + 1 :] = no_number
     results.append(result_beside(0, 0))
     pages[table] = 0
     return _all_equal(results)
+
+
+def _fill(
+    executable: TorchExecutable, pages: Tensor, table: list[int], random: torch.Generator
+) -> None:
+    storage = executable.pool.storage
+    shape = (*pages[table].shape[:-1], storage.head_dim)
+    stored = pages[table]
+    storage.encode(torch.randn(shape, generator=random).to(pages.device), stored)
+    pages[table] = stored
 
 
 def _attention_inputs(length: int, before: int, others: int, table: list[int]) -> StepInputs:

@@ -36,11 +36,15 @@ from kernels.torch_wave_ops import (
     Keep,
     Part,
     Product,
+    Scale,
     Softmax,
 )
 
 _HIDDEN = np.float32(-1e30)
 """The score of a position that must not be seen: beside any visible one its weight underflows to 0."""
+
+_BY_HEAD = (2, 0, 4, 1, 3, 5)
+"""From [pieces, pages, 2, page_tokens, kv_heads, numbers] to [2, pieces, kv_heads, pages, page_tokens, numbers]."""
 
 
 def value_width(head_dim: int) -> int:
@@ -123,7 +127,7 @@ class WaveBinder:
         actions: list[Action] = []
         if wave.piece_mask is not None:
             actions.append(self._hide_unwritten(wave.piece_mask, gathered))
-        actions.append(convert)
+        actions += convert
         if wave.shared:
             actions += self._shared_products(wave, self._tiles, keys, scores)
         else:
@@ -142,24 +146,33 @@ class WaveBinder:
         actions += [self._join(segment, part) for segment in wave.segments]
         return BoundWave(first_page, len(wave.pages), gathered, tuple(actions))
 
-    def _bind_pieces(self, num_pages: int, room: int) -> tuple[Tensor, Tensor, Tensor, Copy]:
+    def _bind_pieces(
+        self, num_pages: int, room: int
+    ) -> tuple[Tensor, Tensor, Tensor, list[Action]]:
         """Pages as the pool has them; their keys [room, kv_heads, head_dim, 256], values [.., 256, value_width]."""
-        pool, count = self._pool, self._geometry.piece_pages
-        pieces = num_pages // count
+        pool, storage, count = self._pool, self._pool.storage, self._geometry.piece_pages
+        pieces, head_dim = num_pages // count, storage.head_dim
         gathered = self._scratch.take(
-            "gathered", num_pages, pool.pages.shape[1], dtype=pool.pages.dtype
+            "gathered", num_pages, pool.pages.shape[1], dtype=storage.dtype
         )
-        by_page = gathered.view(pieces, count, 2, pool.page_tokens, pool.kv_heads, pool.head_dim)
-        width = value_width(pool.head_dim)
+        by_page = gathered.view(pieces, count, 2, pool.page_tokens, pool.kv_heads, storage.width)
+        width = value_width(head_dim)
         kv = self._scratch.take("kv", 2, room, pool.kv_heads, count, pool.page_tokens, width)
         keys, values = kv.view(2, room, pool.kv_heads, PIECE_TOKENS, width).unbind()
-        convert = Copy(by_page.permute(2, 0, 4, 1, 3, 5), kv[:, :pieces, ..., : pool.head_dim])
-        return gathered, keys[..., : pool.head_dim].transpose(-1, -2), values, convert
+        numbers = kv[:, :pieces, ..., :head_dim]
+        convert: list[Action] = [Copy(by_page[..., :head_dim].permute(_BY_HEAD), numbers)]
+        if storage.is_bytes:
+            stored = storage.scales(by_page).permute(_BY_HEAD)
+            scales = self._scratch.take("scales", *stored.shape)
+            convert.append(Copy(stored, scales))
+            for index, group in enumerate(storage.groups()):
+                convert.append(Scale(numbers[..., group], scales[..., index : index + 1]))
+        return gathered, keys[..., :head_dim].transpose(-1, -2), values, convert
 
     def _hide_unwritten(self, mask: PieceMask, gathered: Tensor) -> Keep:
         """Zero for the values (scores hide the keys) that lie beyond what was written."""
         count, page_tokens = self._geometry.piece_pages, self._geometry.page_tokens
-        bits = torch.int16 if gathered.element_size() == 2 else torch.int32
+        bits = torch.int32 if gathered.element_size() == 4 else torch.int16
         pages = gathered[mask.start * count : mask.stop * count]
         values = pages.view(bits).view(mask.stop - mask.start, count, 2, page_tokens, -1)[:, :, 1]
         written = np.arange(PIECE_TOKENS) < mask.lengths[:, None]

@@ -85,6 +85,17 @@ class Copy:
 
 
 @dataclass(frozen=True, slots=True)
+class Scale:
+    """Multiplies `target` by `factors`, which are as many or one for several."""
+
+    target: Tensor
+    factors: Tensor
+
+    def run(self) -> None:
+        self.target.mul_(self.factors)
+
+
+@dataclass(frozen=True, slots=True)
 class Gather:
     """out[i] = source[index[i]], both matrices."""
 

@@ -29,7 +29,8 @@ from engine.api import (
 )
 from engine.client import EngineClient
 from engine.factory import create_engine, inspect_model
-from studio.models.errors import StoreError
+from studio.models.errand import Errand
+from studio.models.errors import StoreBusy, StoreError
 from studio.paths import Paths
 from studio.server.thread import ServerThread
 from studio.services.chat_service import ChatService
@@ -51,6 +52,8 @@ from studio.views.ports import WindowServices
 _log = logging.getLogger(__name__)
 
 _DESKTOP_NAME = "layby"
+_PATIENCE_S = 2.0
+"""How long a second start waits for a first one that has only just begun."""
 
 
 def run_server(settings: SettingsService, paths: Paths) -> int:
@@ -138,8 +141,8 @@ def _on_signals(stop: Callable[[], object]) -> None:
     signal.signal(signal.SIGTERM, handle)
 
 
-def run_window(settings: SettingsService, paths: Paths) -> int:
-    """`layby`: the window, until it is closed.
+def run_window(settings: SettingsService, paths: Paths, errand: Errand | None = None) -> int:
+    """`layby`: the window, until it is closed; or the window that is open already, brought to the front.
 
     Raises StoreError, after saying so in a window, when the chats cannot be opened: StoreBusy in a second Layby.
     """
@@ -147,31 +150,44 @@ def run_window(settings: SettingsService, paths: Paths) -> int:
     from PySide6.QtWidgets import QApplication
 
     from studio.views.dialogs.refusal import show_refusal
+    from studio.views.single_instance import address_for, hand_over
+    from studio.views.translation import speak
 
     # X11 makes the window's class of the first argument; desktops find icon and launcher by these names.
     application = QApplication.instance() or QApplication([_DESKTOP_NAME])
     QApplication.setApplicationName("Layby")
     QApplication.setDesktopFileName(_DESKTOP_NAME)
+    speak(application, settings.settings.appearance.language)
+    errand = errand or Errand()
+    if hand_over(address_for(paths.data), errand):
+        return 0
     try:
         # Not qasync.run: on Python 3.11 it would make every other thread's loop a Qt loop too.
         with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(application)) as runner:
-            return runner.run(_window_until_closed(settings, paths))
+            return runner.run(_window_until_closed(settings, paths, errand))
     except StoreError as error:
+        is_starting = isinstance(error, StoreBusy)  # the first may not listen yet
+        if is_starting and hand_over(address_for(paths.data), errand, patience_s=_PATIENCE_S):
+            return 0
         show_refusal(notice_for(error))
         raise
 
 
-async def _window_until_closed(settings: SettingsService, paths: Paths) -> int:
+async def _window_until_closed(settings: SettingsService, paths: Paths, errand: Errand) -> int:
     from studio.views.main_window import MainWindow
+    from studio.views.single_instance import InstanceServer, address_for
 
     async with open_services(settings, paths) as services:
         window = MainWindow(services)
-        _on_signals(window.close)
+        _on_signals(window.quit)
         window.show()
+        others = InstanceServer(address_for(paths.data), window.app.receive, window)
+        window.app.receive(errand)
         if settings.settings.server.is_enabled:
             await services.server.start()
         loading = asyncio.create_task(_load_last_model(services))
         await window.wait_closed()
+        others.close()
         loading.cancel()
         window.deleteLater()
     return 0

@@ -28,7 +28,7 @@ from engine.runtime.loaded_model import LoadedModel
 from engine.runtime.rate_meter import RateMeter
 from engine.runtime.stepper import Stepper
 from kernels.api import StepInputs
-from kernels.likeliest import Likeliest
+from kernels.wishes import Found
 
 _MOST_STEPS = 100_000
 
@@ -63,6 +63,7 @@ class _WatchedCompute:
         self.kernels = inner.kernels
         self.compute_id = inner.compute_id
         self.inexact_ops = inner.inexact_ops
+        self.is_finite = inner.is_finite
         self.run_s = 0.0
 
     def run(self, inputs: StepInputs) -> np.ndarray:
@@ -71,8 +72,8 @@ class _WatchedCompute:
         self.run_s = time.perf_counter() - start
         return logits
 
-    def likeliest(self) -> Seq[Likeliest | None]:
-        return self._inner.likeliest()
+    def found(self) -> Seq[Found]:
+        return self._inner.found()
 
     def set_threads(self, threads: int) -> None:
         self._inner.set_threads(threads)

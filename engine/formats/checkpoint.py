@@ -29,6 +29,22 @@ __all__ = [
 
 MAX_CONTEXT_TOKENS = 1 << 31
 
+_MAX_SIZE = 1 << 20
+_GGUF_SIZES = (
+    "block_count",
+    "embedding_length",
+    "attention.head_count",
+    "attention.head_count_kv",
+    "attention.key_length",
+)
+_CONFIG_SIZES = (
+    "num_hidden_layers",
+    "hidden_size",
+    "num_attention_heads",
+    "num_key_value_heads",
+    "head_dim",
+)
+
 
 def open_checkpoint(path: Path) -> Checkpoint:
     """Open a GGUF file (any file of a split one), a Hugging Face folder, or a folder of one GGUF model.
@@ -80,7 +96,35 @@ def inspect_model(path: Path, name: str) -> ModelInfo:
             context_tokens=_context_tokens(checkpoint),
             has_chat_template=checkpoint.chat_template is not None,
             created_s=checkpoint.files[0].modified_s,
+            kv_values_per_token=_kv_values_per_token(checkpoint),
+            license=_license(checkpoint),
         )
+
+
+def _kv_values_per_token(checkpoint: Checkpoint) -> int:
+    """Keys and values of one token in all layers; 0 where the files do not say or contradict themselves.
+
+    What is loaded is checked by `engine.models.spec`; this is only an estimate's base.
+    """
+    is_gguf = checkpoint.format is FileFormat.GGUF
+    names = _GGUF_SIZES if is_gguf else _CONFIG_SIZES
+    prefix = f"{checkpoint.architecture}." if is_gguf else ""
+
+    def read(name: str, default: int) -> int:
+        value = checkpoint.metadata.get(prefix + name, default)
+        return value if type(value) is int and 0 < value <= _MAX_SIZE else 0
+
+    layers, hidden, heads = (read(name, 0) for name in names[:3])
+    if not (layers and hidden and heads):
+        return 0
+    kv_heads, head_dim = read(names[3], heads), read(names[4], hidden // heads)
+    return 2 * layers * kv_heads * head_dim
+
+
+def _license(checkpoint: Checkpoint) -> str:
+    """One line of what a GGUF file says; folders keep theirs in files of their own."""
+    value = checkpoint.metadata.get("general.license", "")
+    return " ".join(value.split())[:60] if isinstance(value, str) else ""
 
 
 def _dominant_storage(checkpoint: Checkpoint) -> str:

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.api import Device
 from engine.formats.base import Checkpoint
 from engine.models.spec import ModelSpec
 from engine.models.weight_map import WeightSource
 from kernels.api import Program, StepInputs
-from kernels.likeliest import Likeliest
+from kernels.wishes import Found
 
 if TYPE_CHECKING:
     from engine.runtime.kv_arena import Pages
@@ -60,14 +61,18 @@ class Compute(Protocol):
     def inexact_ops(self) -> tuple[str, ...]:
         """Ops found not row-invariant on this machine; empty where byte-exact concurrency holds."""
 
+    @property
+    def is_finite(self) -> Callable[[NDArray[np.uint8]], bool]:
+        """Tells of a page's bytes whether all numbers in them are finite, as all are that were computed.
+
+        For any thread, and holds no memory of the model.
+        """
+
     def run(self, inputs: StepInputs) -> np.ndarray:
         """Logits [outputs, vocabulary], float32 on the host, valid until the next call. RuntimeError on failure."""
 
-    def likeliest(self) -> Sequence[Likeliest | None]:
-        """The likeliest tokens of each row of the latest logits, as `StepInputs.likeliest` asked; None: not found.
-
-        Empty where the back end finds none, or none were asked for.
-        """
+    def found(self) -> Sequence[Found]:
+        """What `StepInputs.wishes` wanted of each row of the latest logits; empty where the back end finds nothing."""
 
     def set_threads(self, threads: int) -> None:
         """Change how many threads compute a step, between two steps; no bit of any result depends on it."""

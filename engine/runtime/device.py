@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 
-from engine.api import Device, LoadOptions
+from engine.api import Device, KvType, LoadOptions
 from engine.core.config import PAGE_TOKENS
 from engine.errors import InvalidRequest, NotEnoughMemory
 from engine.models.spec import ModelSpec
@@ -96,9 +96,10 @@ def pool_pages(options: LoadOptions, spec: ModelSpec, page_bytes: int, free: int
         pages = min(wanted, limit // page_bytes)
     if pages < 1 or pages * page_bytes > limit:
         asked = max(1, pages)
+        halving = "" if options.kv_type is KvType.Q8_0 else "halve it with --kv-type q8_0, "
         raise NotEnoughMemory(
             f"a pool of {asked * PAGE_TOKENS:,} tokens needs {asked * page_bytes / GIB:.2f} GiB, "
-            f"{max(0, limit) / GIB:.2f} GiB are free for it; ask for a smaller pool, close other programs or take a "
-            "smaller model"
+            f"{max(0, limit) / GIB:.2f} GiB are free for it; {halving}ask for a smaller pool, close other programs or "
+            "take a smaller model"
         )
     return pages

@@ -205,6 +205,8 @@ class Engine:
                 return reception.admit_recalled(message) if reception is not None else []
             case Suspend(request_id=request_id):
                 return self._suspend(request_id)
+            case LoadModel(only_if_idle=True) | UnloadModel(only_if_idle=True) if self._live:
+                return [ModelChanged(state=self._state, model=self.snapshot().model)]
             case LoadModel():
                 return self._load(message)
             case UnloadModel():
@@ -311,7 +313,7 @@ class Engine:
         ]
         events += aborted_before_start(self._inbox.pending, self._groups, self._clock())
         self._publish(events)
-        check_still_wanted(self._inbox.pending)
+        check_still_wanted(self._inbox.pending, is_idle=not self._live)
 
     def _drop_model(
         self, error: EngineError, *, is_sound: bool = True, is_final: bool = True

@@ -98,8 +98,8 @@ def check_fits(prompt_tokens: int, window_tokens: int) -> None:
 def _encode(prompt: Prompt, task: PrepareTask) -> tuple[int, ...]:
     tokenizer = task.tokenizer
     match prompt:
-        case Chat(messages=messages):
-            return tuple(encode_chat(tokenizer, task.template, messages))
+        case Chat(messages=messages, continues=continues):
+            return tuple(encode_chat(tokenizer, task.template, messages, continues=continues))
         case Text(text=text):
             return tuple(tokenizer.encode(text, add_special=True))
         case TokenIds(ids=ids):

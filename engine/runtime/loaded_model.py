@@ -107,7 +107,9 @@ class LoadedModel:
         model = cls(options, info, tokenizer, template, runner, copier, scheduler)
         model.files = tuple((path, *_size_and_time(path)) for path in paths)
         if (folder := options.preempt_disk) is not None:
-            model_files = ModelFiles(info.name, runner.compute_id, runner.page_bytes, paths)
+            model_files = ModelFiles(
+                info.name, runner.compute_id, runner.page_bytes, runner.is_finite, paths
+            )
             try:
                 worker = DiskWorker(StateFolder.open(folder), model_files, on_done)
                 model.disk = DiskKeeper.start(worker, scheduler, runner, copier)
@@ -140,8 +142,8 @@ class LoadedModel:
             seed = self.options.seed
         if seed is None:
             seed = int.from_bytes(os.urandom(8), "little")
-        # a raw completion goes on in mid-text
-        continues = not isinstance(request.prompt, Chat)
+        # a raw completion goes on in mid-text, and so does a reply that had begun
+        continues = not isinstance(request.prompt, Chat) or request.prompt.continues
         return self._generation(live, token_ids, len(token_ids), seed, continues=continues)
 
     def recall(self, live: LiveRequest, recalled: Recalled) -> tuple[Generation, str]:

@@ -42,10 +42,13 @@ def load_model(
         return ModelError(f"{command.path}: {type(error).__name__}: {error}")
 
 
-def check_still_wanted(pending: Iterable[Message]) -> None:
-    """Raises LoadCancelled if a message that waits would end the load."""
-    if any(isinstance(one, UnloadModel | LoadModel | Shutdown) for one in pending):
-        raise LoadCancelled
+def check_still_wanted(pending: Iterable[Message], *, is_idle: bool) -> None:
+    """Raises LoadCancelled if a message that waits would end the load; some would only if nobody waits for it."""
+    for one in pending:
+        if isinstance(one, UnloadModel | LoadModel) and (is_idle or not one.only_if_idle):
+            raise LoadCancelled
+        if isinstance(one, Shutdown):
+            raise LoadCancelled
 
 
 def aborted_before_start(

@@ -35,7 +35,7 @@ from engine.runtime.native_compute import NativeBackend
 from engine.runtime.park_plan import most_budget_bytes, plan_parks
 from engine.runtime.step_inputs import make_step_inputs
 from kernels.cpu.library import NativeUnavailable, load_library
-from kernels.likeliest import Likeliest
+from kernels.wishes import Found, Wish
 
 if TYPE_CHECKING:
     from engine.runtime.kv_arena import Pages
@@ -76,6 +76,8 @@ class ModelRunner:
         """What the content of pages depends on besides the weights and the tokens."""
         self.inexact_ops = compute.inexact_ops
         """Ops found not row-invariant on this machine; empty where byte-exact concurrency holds."""
+        self.is_finite = compute.is_finite
+        """Whether a page's bytes hold only finite numbers; any thread."""
         self.kernels = compute.kernels
         """What computes: torch and its device, or an instruction set of the native kernels."""
         self._compute: Compute | None = compute
@@ -117,23 +119,23 @@ class ModelRunner:
                 f"memory ran out while the model was loaded ({error}); close other programs or take a smaller model"
             ) from error
 
-    def execute(self, rows: Sequence[StepRow], likeliest: Sequence[int] = ()) -> np.ndarray:
+    def execute(self, rows: Sequence[StepRow], wishes: Sequence[Wish] = ()) -> np.ndarray:
         """Compute one step; keys and values of its tokens are in the pool afterwards.
 
         Returns the logits [rows that sample, vocabulary], float32 on the host, in the order of `rows`; valid until the
-        next call. `likeliest`: how many of the likeliest tokens of each are wanted too. Raises DeviceFailure when a
-        kernel fails, ModelUnavailable after `close`.
+        next call. `wishes`: what is wanted of each besides, see `found`. Raises DeviceFailure when a kernel fails,
+        ModelUnavailable after `close`.
         """
         if self._compute is None:
             raise ModelUnavailable("the model was unloaded")
         try:
-            return self._compute.run(make_step_inputs(rows, likeliest))
+            return self._compute.run(make_step_inputs(rows, wishes))
         except RuntimeError as error:
             raise DeviceFailure(f"the step failed: {error}") from error
 
-    def likeliest(self) -> Sequence[Likeliest | None]:
-        """The likeliest tokens of each row of the latest logits; empty, or None for a row, where none were found."""
-        return self._compute.likeliest() if self._compute is not None else ()
+    def found(self) -> Sequence[Found]:
+        """What was wanted of each row of the latest logits; empty, or None for a row, where it cannot be told."""
+        return self._compute.found() if self._compute is not None else ()
 
     def set_threads(self, threads: int) -> None:
         """Change how many threads compute a step. Raises ModelUnavailable after `close`."""

@@ -13,16 +13,20 @@ from engine.runtime.compute import Limits, OnProgress, RecordedModel
 from engine.runtime.stored_weights import StoredWeights
 from kernels.api import StepInputs
 from kernels.cpu.library import LIBRARY_PATH, NativeError, NativeLibrary
-from kernels.kv_layout import KvPool, page_layout
+from kernels.kv_layout import KvPool, PageLayout, page_layout
 from kernels.kv_layout import KvType as PageNumbers
-from kernels.likeliest import Likeliest
 from kernels.native_backend import NativeBackend as Kernels
 from kernels.native_backend import NativeProgram, StepLimits
+from kernels.wishes import Found
 
 if TYPE_CHECKING:
     from engine.runtime.kv_arena import Pages
 
-_TYPES = {KvType.F16: PageNumbers.F16, KvType.F32: PageNumbers.F32}
+_TYPES = {
+    KvType.F16: PageNumbers.F16,
+    KvType.F32: PageNumbers.F32,
+    KvType.Q8_0: PageNumbers.Q8_0,
+}
 _PACKING = 1.04
 """Packed weights take up to this much of the file's: some storages' scales are widened to 8 bits."""
 
@@ -54,7 +58,7 @@ class NativeBackend:
         try:
             sizes = StepLimits(limits.rows, limits.outputs)
             program = kernels.compile(model.program, weights, pool, sizes)
-            return NativeCompute(kernels, program, self._compute_id())
+            return NativeCompute(kernels, program, self._layout, self._compute_id())
         except NativeError as error:
             kernels.close()
             raise UnsupportedModel(
@@ -74,8 +78,11 @@ class NativeCompute:
 
     inexact_ops: tuple[str, ...] = ()
 
-    def __init__(self, kernels: Kernels, program: NativeProgram, compute_id: str) -> None:
+    def __init__(
+        self, kernels: Kernels, program: NativeProgram, layout: PageLayout, compute_id: str
+    ) -> None:
         self.compute_id = compute_id
+        self.is_finite = layout.is_finite
         self._kernels = kernels
         self._program = program
         self.kernels = f"native {kernels.variant}"
@@ -87,9 +94,9 @@ class NativeCompute:
         except NativeError as error:
             raise RuntimeError(str(error)) from error
 
-    def likeliest(self) -> list[Likeliest | None]:
+    def found(self) -> list[Found]:
         """See `compute.Compute`."""
-        return self._program.likeliest()
+        return self._program.found()
 
     def set_threads(self, threads: int) -> None:
         """See `compute.Compute`."""

@@ -8,8 +8,9 @@ The stages, in the order of llama.cpp's default chain:
 Temperature 0 takes the likeliest token after DRY, the lowest id among equals.
 
 Exact: a token is a function of the parameters, the seed, the tokens so far and the row's values.
-All arithmetic is float64 in one order, on a copy, so neither the row's neighbours nor its place in
-memory matter. What only compares, reads the row as it is: that is the same in any format.
+All arithmetic is float64 in one order, so neither the row's neighbours nor its place in memory
+matter. What only compares, reads the row as it is: that is the same in any format. Most rows are
+never read here: what they hold of interest, or the token itself, comes from the kernels (`wish`).
 """
 
 from __future__ import annotations
@@ -23,13 +24,15 @@ from numpy.typing import NDArray
 
 from engine.api import SamplingParams
 from engine.errors import DeviceFailure, EngineError, InvalidRequest
+from engine.runtime.sampling_changes import Changed, Floats, LogitChanges
 from engine.runtime.sampling_dice import pick, uniform
 from engine.runtime.sampling_dry import DryPenalty
 from engine.runtime.sampling_filters import likeliest, surviving_tokens
-from engine.runtime.sampling_penalties import LogitBias, apply_penalties, has_no_penalties
-from engine.runtime.sampling_shortlist import draw_among
-from kernels.cpu.declarations import MOST_LIKELIEST
-from kernels.likeliest import Likeliest
+from engine.runtime.sampling_penalties import LogitBias, SeenPenalty
+from engine.runtime.sampling_shortlist import draw_among, first_of, likeliest_after
+from kernels.wishes import MOST_LIKELIEST, Found, Likeliest, Wish
+
+_SEED_BITS = 0xFFFF_FFFF_FFFF_FFFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,7 @@ class SampledToken:
 
 
 class Sampler:
-    """One request's way of choosing tokens. Immutable: a park cannot lose, nor a replay advance, anything.
+    """One request's way of choosing tokens. A park cannot lose, nor a replay advance, anything.
 
     `seed` may be any integer (its low 64 bits count). `vocab_size` is the number of ids the tokenizer
     knows; wider rows are padded, and the padding is never chosen. `token_bytes` gives the bytes of any
@@ -63,76 +66,115 @@ class Sampler:
         self._params = params
         self._seed = seed
         self._vocab_size = vocab_size
-        self._bias = LogitBias(params.logit_bias, vocab_size=vocab_size)
-        self._dry = DryPenalty(params, token_bytes)
-        self._keeps_logits = not params.logit_bias and has_no_penalties(params) and self._dry.is_off
-        """Whether no stage before the filters is on."""
-        first = 1 if params.temperature == 0.0 else params.top_k
-        does = self._keeps_logits and params.logprobs is None and first <= MOST_LIKELIEST
-        self.num_likeliest = first if does else 0
-        """How many of the likeliest tokens of a row it can do with; 0: it needs the whole row."""
+        self._changes = LogitChanges(
+            [
+                LogitBias(params.logit_bias, vocab_size=vocab_size),
+                SeenPenalty(params, vocab_size=vocab_size),
+                DryPenalty(params, token_bytes, vocab_size=vocab_size),
+            ]
+        )
+        self._num_wanted = 1 if params.temperature == 0.0 else params.top_k
+        """How many of the likeliest tokens it chooses among; 0: all."""
+        self._wish = self._make_wish()
 
-    def sample_among(self, found: Likeliest, position: int) -> SampledToken | None:
-        """What `sample` gives, from the `num_likeliest` likeliest tokens of the row; None if padding is among them.
+    def _make_wish(self) -> Wish:
+        params = self._params
+        if params.logprobs is not None or not 0 < self._num_wanted <= MOST_LIKELIEST:
+            return Wish()
+        if not self._changes.are_none:
+            return Wish(MOST_LIKELIEST)
+        if params.typical_p < 1.0 and params.temperature > 0.0:
+            return Wish(self._num_wanted)
+        return Wish(
+            num_likeliest=self._num_wanted,
+            is_drawn=True,
+            vocabulary=self._vocab_size,
+            temperature=params.temperature,
+            top_p=params.top_p,
+            min_p=params.min_p,
+            seed=self._seed & _SEED_BITS,
+        )
+
+    def wish(self, position: int) -> Wish:
+        """What it would like to be told of the row in which it chooses the token at this position.
 
         position: the number of tokens so far, forgotten ones included.
         """
-        if found.ids[-1] >= self._vocab_size:
-            return None
-        if self._params.temperature == 0.0:
-            return SampledToken(found.ids[found.ranking[0]])
-        return SampledToken(draw_among(found, self._params, seed=self._seed, position=position))
+        wish = self._wish
+        return Wish(*wish[:-1], position) if wish.is_drawn else wish
 
     def sample(
-        self, logits: NDArray[np.floating], token_ids: Sequence[int], *, forgotten: int = 0
+        self,
+        logits: NDArray[np.floating],
+        token_ids: Sequence[int],
+        *,
+        forgotten: int = 0,
+        found: Found = None,
     ) -> SampledToken:
         """The token that follows `token_ids`: prompt, then reply, without `forgotten` tokens of a context shift.
 
         The number of all of them is the position of the draw, so that no draw comes twice.
         logits: [at least vocab_size], unchanged. NaN counts as -inf, +inf beats all that is finite.
+        found: what came of the wish for this row and position.
         Raises InvalidRequest when logit_bias forbids every token the model offers, DeviceFailure
         when the model offers none; either concerns this request only.
         """
+        if isinstance(found, int):
+            return SampledToken(found)
         assert logits.ndim == 1, f"one row, not an array of shape {logits.shape}"
         assert logits.size >= self._vocab_size, f"{logits.size} logits, {self._vocab_size} tokens"
+        position = len(token_ids) + forgotten
+        row = logits[: self._vocab_size]
         # tiny temperatures overflow to -inf and infinite biases may cancel, both on purpose
         with np.errstate(over="ignore", invalid="ignore"):
-            row = logits[: self._vocab_size]
-            best = int(row.argmax())  # the first of equals, or of NaN
-            if not (self._keeps_logits and math.isfinite(row[best])):
-                row = self._change(row, token_ids)
-                best = int(row.argmax())
-                if row[best] == -np.inf:
-                    raise self._nothing_left(logits, len(token_ids))
-            token_id = (
-                best
-                if self._params.temperature == 0.0
-                else self._draw(row, len(token_ids) + forgotten)
-            )
+            changed = self._changes.after(token_ids, row)
+            token_id = None if found is None else self._choose_among(found, changed, position)
+            if token_id is None:
+                token_id = self._choose(row, changed, position)
             if self._params.logprobs is None:
                 return SampledToken(token_id)
-            return self._with_logprobs(token_id, logits)
+            return self._with_logprobs(token_id, row)
 
-    def _change(
-        self, logits: NDArray[np.floating], token_ids: Sequence[int]
-    ) -> NDArray[np.float64]:
-        """What the stages before the filters make of a row."""
-        row = np.array(logits, dtype=np.float64)
-        self._bias.apply(row)
-        apply_penalties(row, token_ids, self._params)
-        self._dry.apply(row, token_ids)
-        return _settle(row)
+    def _choose_among(self, found: Likeliest, changed: Changed | None, position: int) -> int | None:
+        """The token, from the likeliest of the row; None if they do not tell."""
+        if changed is None:
+            among: Likeliest | None = first_of(found, self._num_wanted)
+        else:
+            is_all = len(found.ids) < self._wish.num_likeliest
+            among = likeliest_after(
+                found, changed, self._num_wanted, is_all=is_all, vocab_size=self._vocab_size
+            )
+        if among is None or among.ids[-1] >= self._vocab_size:
+            return None
+        if self._params.temperature == 0.0:
+            return among.ids[among.ranking[0]]
+        return draw_among(among, self._params, seed=self._seed, position=position)
+
+    def _choose(self, row: NDArray[np.floating], changed: Changed | None, position: int) -> int:
+        """The token, from the whole row."""
+        best = int(row.argmax())  # the first of equals, or of NaN
+        if changed is not None or not math.isfinite(row[best]):
+            floats = np.array(row, dtype=np.float64)
+            if changed is not None:
+                floats[changed.ids] = changed.logits
+            floats = _settle(floats)
+            best = int(floats.argmax())
+            if floats[best] == -np.inf:
+                raise self._nothing_left(row, position)
+            row = floats
+        return best if self._params.temperature == 0.0 else self._draw(row, position)
 
     def _draw(self, row: NDArray[np.floating], position: int) -> int:
         ids = surviving_tokens(row, self._params)
-        weights = row[ids].astype(np.float64)
+        weights = (row if ids is None else row[ids]).astype(np.float64)
         weights -= weights.max()
         weights /= self._params.temperature
         np.exp(weights, out=weights)
-        return int(ids[pick(weights, uniform(self._seed, position))])
+        place = pick(weights, uniform(self._seed, position))
+        return place if ids is None else int(ids[place])
 
     def _with_logprobs(self, token_id: int, logits: NDArray[np.floating]) -> SampledToken:
-        row = _settle(np.array(logits[: self._vocab_size], dtype=np.float64))
+        row = _settle(np.array(logits, dtype=np.float64))
         row -= row.max()
         row -= np.log(np.exp(row).sum())
         count = self._params.logprobs
@@ -143,7 +185,7 @@ class Sampler:
         return SampledToken(token_id, float(row[token_id]), tuple(top))
 
     def _nothing_left(self, logits: NDArray[np.floating], position: int) -> EngineError:
-        if np.any(logits[: self._vocab_size] > -np.inf):
+        if np.any(logits > -np.inf):
             return InvalidRequest(
                 f"logit_bias forbids every token that could come at position {position}; allow at least one",
                 param="logit_bias",
@@ -154,7 +196,7 @@ class Sampler:
         )
 
 
-def _settle(row: NDArray[np.float64]) -> NDArray[np.float64]:
+def _settle(row: Floats) -> NDArray[np.float64]:
     """The row with every value below +inf: NaN is -inf, and beside a +inf, which is 0 then, all else is -inf."""
     peak = row.max()
     if np.isnan(peak):

@@ -15,6 +15,7 @@ _WORD = 0xFFFF_FFFF
 _MULTIPLIER, _OTHER_MULTIPLIER = 0xD251_1F53, 0xCD9E_8D57
 _KEY_STEPS = (0x9E37_79B9, 0xBB67_AE85)
 _ROUNDS = 10
+_STRETCH = 512
 
 
 def philox(counter: tuple[int, int, int, int], key: tuple[int, int]) -> tuple[int, int, int, int]:
@@ -54,5 +55,17 @@ def pick(weights: NDArray[np.float64], number: float) -> int:
     weights: [n], none negative, not all 0; they need not sum to 1. An index of weight 0 is never picked.
     number: from `uniform`, which is far enough below 1 for the product to stay below the sum.
     """
-    ends = weights.cumsum()
-    return int(ends.searchsorted(number * ends[-1], side="right"))
+    if weights.size <= _STRETCH:
+        ends = weights.cumsum()
+        return int(ends.searchsorted(number * ends[-1], side="right"))
+    # Adding up one by one waits for each sum: stretches first, then within one.
+    sums = np.add.reduceat(weights, np.arange(0, weights.size, _STRETCH))
+    ends = sums.cumsum()
+    target = number * ends[-1]
+    stretch = int(ends.searchsorted(target, side="right"))
+    begin = stretch * _STRETCH
+    within = weights[begin : begin + _STRETCH].cumsum()
+    left = target - (ends[stretch - 1] if stretch else 0.0)
+    # sums in another order may differ in their last bit: then it is the last that weighs anything
+    at = min(within.searchsorted(left, side="right"), within.searchsorted(within[-1]))
+    return begin + int(at)

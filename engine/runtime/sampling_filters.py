@@ -20,24 +20,37 @@ Row = NDArray[np.floating]
 """Read as it is where numbers are only compared; what is calculated with becomes float64."""
 
 _DEPTH = 64
+_BINS = 1024
+_SORTED = 4096
+"""So many tokens are sorted as a whole; more are put into bins first."""
 
 
-def surviving_tokens(row: Row, params: SamplingParams) -> Indices:
-    """The ids among which to draw, ascending; at least one.
+def surviving_tokens(row: Row, params: SamplingParams) -> Indices | None:
+    """The ids among which to draw, ascending; at least one. None: all of the row, those that are -inf included.
 
     row: [vocabulary], below +inf, not all -inf. Each filter sees the probabilities renormalised over
     what the one before it kept. Temperature comes after them and does not change what they keep.
     """
+    is_likely_on = params.top_p < 1.0 or params.min_p > 0.0
+    ids = None
     if params.top_k:
         ids = likeliest(row, params.top_k)
-    else:
+    elif (params.typical_p < 1.0 or is_likely_on) and row.min() == -np.inf:
         ids = np.flatnonzero(row > -np.inf)
     if params.typical_p < 1.0:
-        ids = ids[keep_typical(row[ids].astype(np.float64), params.typical_p)]
-    if params.top_p < 1.0 or params.min_p > 0.0:
-        logits = row[ids].astype(np.float64)
-        ids = ids[keep_likely(logits, top_p=params.top_p, min_p=params.min_p)]
+        ids = _among(ids, keep_typical(_floats(row, ids), params.typical_p))
+    if is_likely_on:
+        kept = keep_likely(_floats(row, ids), top_p=params.top_p, min_p=params.min_p)
+        ids = _among(ids, kept)
     return ids
+
+
+def _floats(row: Row, ids: Indices | None) -> Floats:
+    return (row if ids is None else row[ids]).astype(np.float64)
+
+
+def _among(ids: Indices | None, places: Indices) -> Indices:
+    return places if ids is None else ids[places]
 
 
 def likeliest(row: Row, count: int) -> Indices:
@@ -59,8 +72,30 @@ def keep_typical(logits: Floats, mass: float) -> Indices:
     total = weights.sum()
     surprise = math.log(total) - below_peak
     entropy = (weights * surprise).sum() / total
-    order = np.abs(surprise - entropy).argsort(kind="stable")
-    return np.sort(order[: _count_reaching(weights[order], mass * total)])
+    distance = np.subtract(surprise, entropy, out=surprise)
+    np.abs(distance, out=distance)
+    if logits.size <= _SORTED:
+        order = distance.argsort(kind="stable")
+        return np.sort(order[: _count_reaching(weights[order], mass * total)])
+    # Tokens too unlikely to be missed lie farther than this, and so does the likeliest: the others reach the mass.
+    unlikely = math.log(total) - math.log(negligible(mass, total, logits.size))
+    enough = max(entropy - math.log(total), unlikely - entropy)
+    ids = np.flatnonzero(distance <= enough)
+    return ids[_nearest(distance[ids], weights[ids], mass * total)]
+
+
+def _nearest(distance: Floats, weights: Floats, target: float) -> Indices:
+    """Indices, ascending, of the nearest whose weights reach a target; of equals the first. Sorts one bin only."""
+    bins = (distance * (_BINS / max(float(distance.max()), 1e-300))).astype(np.intp)
+    reached = np.bincount(bins, weights=weights).cumsum()
+    last = max(int(reached.searchsorted(target)), int(bins.min()))
+    last = min(last, reached.size - 1)
+    edge = np.flatnonzero(bins == last)
+    edge = edge[distance[edge].argsort(kind="stable")]
+    missing = target - (reached[last - 1] if last else 0.0)
+    is_kept = bins < last
+    is_kept[edge[: _count_reaching(weights[edge], missing)]] = True
+    return np.flatnonzero(is_kept)
 
 
 def keep_likely(logits: Floats, *, top_p: float, min_p: float) -> Indices:

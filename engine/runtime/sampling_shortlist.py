@@ -1,4 +1,4 @@
-"""Filters and draw on the likeliest tokens alone, where a back end has found them: what the whole row would give.
+"""Changes, filters and draw on the likeliest tokens alone, where a back end has found them: what the whole row gives.
 
 Runs on the engine thread. The same numbers in the same order as `sampling_filters` and `sampling_dice` take them from
 a whole row, so every result is the same to the last bit; they are few enough for plain loops around one call of numpy,
@@ -7,15 +7,66 @@ whose exponentials they need. Imports no torch.
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
 from itertools import accumulate, takewhile
 
 import numpy as np
 
 from engine.api import SamplingParams
+from engine.runtime.sampling_changes import Changed
 from engine.runtime.sampling_dice import pick, uniform
 from engine.runtime.sampling_filters import keep_likely, keep_typical, negligible
-from kernels.likeliest import Likeliest
+from kernels.wishes import Likeliest
+
+
+def first_of(found: Likeliest, count: int) -> Likeliest:
+    """The `count` likeliest of those found."""
+    if len(found.ids) <= count:
+        return found
+    ranking = found.ranking[:count]
+    places = sorted(ranking)
+    rank = {place: index for index, place in enumerate(places)}
+    return Likeliest(
+        array("i", [found.ids[place] for place in places]),
+        array("d", [found.logits[place] for place in places]),
+        array("i", [rank[place] for place in ranking]),
+    )
+
+
+def likeliest_after(
+    found: Likeliest, changed: Changed, count: int, *, is_all: bool, vocab_size: int
+) -> Likeliest | None:
+    """The `count` likeliest tokens of a row some of whose logits are changed; None where `found` does not tell.
+
+    found: the likeliest of the row as it was, `is_all` if that is every token above -inf. Any token that is neither in
+    it nor changed comes after the last of it. So where `count` of the known ones come no later than that, no unknown
+    one is among the likeliest.
+    """
+    if not (changed.logits < np.inf).all():
+        return None  # infinite, or no number
+    listed, logits = np.frombuffer(found.ids, np.int32), np.frombuffer(found.logits)
+    last = found.ranking[-1]
+    places = changed.ids.searchsorted(listed)
+    places[places == changed.ids.size] = 0
+    is_kept = (changed.ids[places] != listed) & (listed < vocab_size)
+    is_possible = changed.logits > -np.inf
+    ids = np.concatenate([listed[is_kept], changed.ids[is_possible]])
+    logits = np.concatenate([logits[is_kept], changed.logits[is_possible]])
+    order = np.lexsort((ids, -logits))[:count]
+    if not order.size:
+        return None
+    weakest = order[-1]
+    comes_before = (-logits[weakest], ids[weakest]) <= (-found.logits[last], found.ids[last])
+    if not is_all and not (order.size == count and comes_before):
+        return None
+    ascending = order[ids[order].argsort()]
+    ranking = ids[ascending].searchsorted(ids[order])
+    return Likeliest(
+        array("i", ids[ascending].tolist()),
+        array("d", logits[ascending].tolist()),
+        array("i", ranking.tolist()),
+    )
 
 
 def draw_among(found: Likeliest, params: SamplingParams, *, seed: int, position: int) -> int:

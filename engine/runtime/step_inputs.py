@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from engine.core.types import StepRow
 from kernels.api import StepInputs
+from kernels.wishes import Wish
 
 
-def make_step_inputs(rows: Sequence[StepRow], likeliest: Sequence[int] = ()) -> StepInputs:
+def make_step_inputs(rows: Sequence[StepRow], wishes: Sequence[Wish] = ()) -> StepInputs:
     """The tokens of all rows in order; logits are wanted for the last token of each row that samples.
 
-    `likeliest` as in `StepInputs`.
+    `wishes` as in `StepInputs`.
     """
     token_ids: list[int] = []
     positions: list[int] = []
@@ -25,4 +26,4 @@ def make_step_inputs(rows: Sequence[StepRow], likeliest: Sequence[int] = ()) -> 
         if row.samples:
             outputs.append(len(token_ids) - 1)
     tables = [row.seq.page_table for row in rows]
-    return StepInputs(token_ids, positions, sequences, tables, outputs, likeliest)
+    return StepInputs(token_ids, positions, sequences, tables, outputs, wishes)

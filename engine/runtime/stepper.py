@@ -24,7 +24,7 @@ from engine.runtime.messages import CopyDone
 from engine.runtime.moves import error_of, report_moves
 from engine.runtime.rate_meter import RateMeter
 from engine.runtime.sampler import SampledToken
-from kernels.likeliest import Likeliest
+from kernels.wishes import Found
 
 _NO_TOKEN = 0
 """Stands in for the token of a row that could not be sampled; its request ends in the same step."""
@@ -96,10 +96,10 @@ class Stepper:
             return events
         began_s = self._clock()
         generations = [self._generation(row.seq) for row in batch.sampling_rows]
-        wanted = [one.sampler.num_likeliest for one in generations]
+        wishes = [one.sampler.wish(_position(one.seq)) for one in generations]
         try:
-            logits = self._model.runner.execute(batch.rows, wanted)
-            found = self._model.runner.likeliest() or [None] * len(wanted)
+            logits = self._model.runner.execute(batch.rows, wishes)
+            found = self._model.runner.found() or [None] * len(wishes)
         except Exception as error:  # noqa: BLE001 - the loop must outlive any kernel
             return events + self._fail_batch(batch, error)
         choices, token_ids = {}, []
@@ -230,17 +230,20 @@ def _prompt_progress(batch: StepBatch) -> list[EngineEvent]:
     ]
 
 
+def _position(seq: Sequence) -> int:
+    """Of its next token, those counted that context shifts have taken out."""
+    return len(seq.token_ids) + seq.num_discarded
+
+
 def _choose(
-    generation: Generation, found: Likeliest | None, logits: np.ndarray, place: int
+    generation: Generation, found: Found, logits: np.ndarray, place: int
 ) -> SampledToken | EngineError:
     """The next token of one row, or why there is none; a bad request must not end its neighbours."""
     seq, sampler = generation.seq, generation.sampler
     try:
-        if found is not None:
-            chosen = sampler.sample_among(found, len(seq.token_ids) + seq.num_discarded)
-            if chosen is not None:
-                return chosen
-        return sampler.sample(logits[place], seq.token_ids, forgotten=seq.num_discarded)
+        return sampler.sample(
+            logits[place], seq.token_ids, forgotten=seq.num_discarded, found=found
+        )
     except EngineError as error:
         return error
     except Exception as error:  # noqa: BLE001 - one row's trouble is its own

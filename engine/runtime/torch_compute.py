@@ -1,7 +1,7 @@
 """Steps on torch, float32 on dequantised weights: for GPUs, and for CPUs without native kernels. Engine thread.
 
-A page of its pool holds [layers, 2, page_tokens, kv_heads, head_dim], float16 or float32: keys (after rotation), then
-values, layer by layer. All that is ever in a page is finite: it starts as zeros and only finite numbers are written.
+A page of its pool holds [layers, 2, page_tokens, kv_heads, `KvStorage.width`]: keys (after rotation), then values,
+layer by layer. All that is ever in a page is finite: it starts as zeros and only finite numbers are written.
 """
 
 from __future__ import annotations
@@ -16,14 +16,20 @@ from engine.core.config import PAGE_TOKENS
 from engine.runtime.compute import Limits, OnProgress, RecordedModel
 from engine.runtime.weight_reader import WeightReader
 from kernels.api import StepInputs
+from kernels.kv_layout import KvType as PageNumbers
 from kernels.torch_backend import TorchExecutable, compile_program, packing_bytes, weight_bytes
+from kernels.torch_kv import KvStorage
 from kernels.torch_self_test import find_inexact_ops
 from kernels.torch_step import Limits as TorchLimits
 
 if TYPE_CHECKING:
     from engine.runtime.kv_arena import Pages
 
-_TYPES = {KvType.F16: torch.float16, KvType.F32: torch.float32}
+_TYPES = {
+    KvType.F16: PageNumbers.F16,
+    KvType.F32: PageNumbers.F32,
+    KvType.Q8_0: PageNumbers.Q8_0,
+}
 
 
 class TorchBackend:
@@ -34,9 +40,10 @@ class TorchBackend:
         spec = model.spec
         self.device = device
         self._model = model
-        self._type = _TYPES[kv_type]
-        self._page_shape = (spec.layers, 2, PAGE_TOKENS, spec.kv_heads, spec.head_dim)
-        self.page_bytes = int(np.prod(self._page_shape)) * self._type.itemsize
+        self._storage = KvStorage(_TYPES[kv_type], spec.head_dim)
+        width = self._storage.width
+        self._page_shape = (spec.layers, 2, PAGE_TOKENS, spec.kv_heads, width)
+        self.page_bytes = int(np.prod(self._page_shape)) * self._storage.dtype.itemsize
         self.weight_bytes = weight_bytes(model.program) + packing_bytes(model.program)
 
     def compile(self, pages: Pages, limits: Limits, on_progress: OnProgress) -> TorchCompute:
@@ -45,7 +52,7 @@ class TorchBackend:
         device = torch.device(self.device.value)
         weights = WeightReader(model.checkpoint, model.sources, device, on_progress)
         memory = torch.from_numpy(pages) if isinstance(pages, np.ndarray) else pages
-        pool = memory.view(self._type).view(len(pages), *self._page_shape)
+        pool = memory.view(self._storage.dtype).view(len(pages), *self._page_shape)
         sizes = TorchLimits(
             max_rows=limits.rows, max_outputs=limits.outputs, max_positions=limits.positions
         )
@@ -57,7 +64,7 @@ class TorchBackend:
             chip = torch.cuda.get_device_name()
         else:
             chip = torch.backends.cpu.get_cpu_capability()
-        return f"torch {torch.__version__} {self.device.value} {chip} {self._type}"
+        return f"torch {torch.__version__} {self.device.value} {chip} {self._storage.kv_type.value}"
 
 
 class TorchCompute:
@@ -67,6 +74,7 @@ class TorchCompute:
         self.kernels = f"torch {device.value}"
         self.compute_id = compute_id
         self._executable: TorchExecutable | None = executable
+        self.is_finite = executable.pool.storage.is_finite
         self.inexact_ops = find_inexact_ops(executable)
 
     def run(self, inputs: StepInputs) -> np.ndarray:
@@ -74,8 +82,8 @@ class TorchCompute:
         assert self._executable is not None
         return self._executable.run(inputs).cpu().numpy()
 
-    def likeliest(self) -> tuple[()]:
-        """None are found: samplers read whole rows."""
+    def found(self) -> tuple[()]:
+        """Nothing is: samplers read whole rows."""
         return ()
 
     def set_threads(self, threads: int) -> None:

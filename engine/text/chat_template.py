@@ -156,13 +156,21 @@ def load_chat_template(checkpoint: Checkpoint, tokenizer: Tokenizer) -> ChatTemp
 
 
 def encode_chat(
-    tokenizer: Tokenizer, template: ChatTemplate, messages: Sequence[ChatMessage]
+    tokenizer: Tokenizer,
+    template: ChatTemplate,
+    messages: Sequence[ChatMessage],
+    *,
+    continues: bool = False,
 ) -> list[int]:
     """The ids up to where the assistant's reply begins: control tokens from the template alone, BOS once.
 
+    `continues`: and then the last message as the reply's beginning, with nothing after it.
     A system message that the template refuses becomes the beginning of the first user message.
     Raises InvalidRequest and UnsupportedModel as `ChatTemplate.render` does.
     """
+    begun = ""
+    if continues and messages:
+        messages, begun = messages[:-1], messages[-1].content
     if not messages:
         raise InvalidRequest("messages is empty; send at least one", param="messages")
     for message in messages:
@@ -172,21 +180,21 @@ def encode_chat(
                 param="messages",
             )
     try:
-        return _encode(tokenizer, template, messages)
+        return _encode(tokenizer, template, messages, begun)
     except TemplateRefused as refused:
         merged = _without_system(messages)
         if merged is None:
             raise
         try:
-            return _encode(tokenizer, template, merged)
+            return _encode(tokenizer, template, merged, begun)
         except TemplateRefused:
             raise refused from None
 
 
 def _encode(
-    tokenizer: Tokenizer, template: ChatTemplate, messages: Sequence[ChatMessage]
+    tokenizer: Tokenizer, template: ChatTemplate, messages: Sequence[ChatMessage], begun: str
 ) -> list[int]:
-    contents = [message.content for message in messages]
+    contents = [*(message.content for message in messages), begun]
     private = template.veil.private_characters([template.source, *contents])
     rendered = template.render(
         [
@@ -197,6 +205,7 @@ def _encode(
             for message in messages
         ]
     )
+    rendered += template.veil.put_on(begun, private)
     return tokenizer.encode_rendered(rendered, taking_off(private))
 
 

@@ -108,9 +108,11 @@ LaybyProgram* layby_program_new(const char* variant, int32_t max_rows, int32_t m
 void layby_program_free(LaybyProgram* program) { delete reinterpret_cast<Program*>(program); }
 
 int32_t layby_program_set_pool(LaybyProgram* program, uint8_t* pool, int64_t page_bytes, int32_t pages,
-                               int32_t is_float32) {
-  const KvType type = is_float32 ? KvType::F32 : KvType::F16;
-  return done([&] { of(program).set_pool(pool, page_bytes, pages, type); });
+                               int32_t kv_type) {
+  return done([&] {
+    if (kv_type < LAYBY_KV_F16 || kv_type > LAYBY_KV_Q8_0) throw std::invalid_argument("no such kind of keys and values");
+    of(program).set_pool(pool, page_bytes, pages, static_cast<KvType>(kv_type));
+  });
 }
 int32_t layby_program_add_buffer(LaybyProgram* program, int32_t kind, int64_t width, int32_t extent) {
   return guarded(int32_t{-1}, [&] { return of(program).add_buffer(kind, width, static_cast<Extent>(extent)); });
@@ -150,7 +152,7 @@ int32_t layby_program_add_attention(LaybyProgram* program, const LaybyAttention*
 int32_t layby_program_add_take(LaybyProgram* program, int32_t x, int32_t out) {
   return done([&] { of(program).add_take(x, out); });
 }
-int32_t layby_program_add_likeliest(LaybyProgram* program, int32_t x, const LaybyLikeliest* out) {
+int32_t layby_program_add_likeliest(LaybyProgram* program, int32_t x, const LaybyFound* out) {
   return done([&] { of(program).add_likeliest(x, *out); });
 }
 

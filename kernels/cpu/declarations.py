@@ -11,10 +11,8 @@ from ctypes import POINTER, Structure, c_char_p, c_float, c_int32, c_int64, c_vo
 from enum import IntEnum
 from types import MappingProxyType
 
-ABI = 3
+ABI = 4
 NONE = -1
-MOST_LIKELIEST = 256
-"""Likeliest tokens that a row gives at most."""
 
 
 class BufferKind(IntEnum):
@@ -31,6 +29,14 @@ class RowExtent(IntEnum):
 
     TOKENS = 0
     OUTPUTS = 1
+
+
+class KvKind(IntEnum):
+    """How keys and values are stored: numbers, or bytes with scales."""
+
+    F16 = 0
+    F32 = 1
+    Q8_0 = 2
 
 
 class HeadSink(IntEnum):
@@ -118,15 +124,16 @@ class StepStruct(Structure):
         ("row_sequences", c_void_p),
         ("page_tables", c_void_p),
         ("output_rows", c_void_p),
-        ("likeliest", c_void_p),
+        ("wishes", c_void_p),
     )
 
 
-class LikeliestStruct(Structure):
-    """LaybyLikeliest."""
+class FoundStruct(Structure):
+    """LaybyFound."""
 
     _fields_ = (
         ("counts", c_void_p),
+        ("drawn", c_void_p),
         ("ids", c_void_p),
         ("values", c_void_p),
         ("ranking", c_void_p),
@@ -172,7 +179,7 @@ FUNCTIONS: Mapping[str, tuple[_Type, tuple[_Type, ...]]] = MappingProxyType(
         "layby_program_add_heads": (c_int32, (_PROGRAM, POINTER(HeadsStruct), c_int32)),
         "layby_program_add_attention": (c_int32, (_PROGRAM, POINTER(AttentionStruct))),
         "layby_program_add_take": (c_int32, (_PROGRAM, c_int32, c_int32)),
-        "layby_program_add_likeliest": (c_int32, (_PROGRAM, c_int32, POINTER(LikeliestStruct))),
+        "layby_program_add_likeliest": (c_int32, (_PROGRAM, c_int32, POINTER(FoundStruct))),
         "layby_program_rows": (c_void_p, (_PROGRAM, c_int32, POINTER(c_int64))),
         "layby_program_run": (c_int32, (_PROGRAM, c_void_p, POINTER(StepStruct))),
         "layby_program_phases": (c_int32, (_PROGRAM,)),

@@ -110,10 +110,10 @@ struct Source {
   const float* row(int64_t r) const { return rows.row(index ? index[r] : r); }
 };
 
-enum class KvType : int32_t { F16, F32 };
+// Q8_0: bytes, and a scale for each 32 dimensions of a head.
+enum class KvType : int32_t { F16, F32, Q8_0 };
 
-// One layer's part of the pool. In a page, the key tile of a head is [head_dim][32 positions], so that one load
-// meets 16 positions; the value tile is [32 positions][value_stride].
+// One layer's part of the pool; kv_tiles.h says what lies there.
 struct KvLayer {
   uint8_t* pool;
   int64_t page_bytes;
@@ -183,7 +183,7 @@ struct KernelTable {
   // Joins pieces [pieces.begin, pieces.end) of a tile's queries to their states, in order. A state starts as zeros;
   // `next` is what this thread is likely to do afterwards.
   void (*attend)(const Attention&, const StepRows&, const AttentionTile&, Range pieces, const NextPiece& next,
-                 float* states, float* scratch);
+                 float* states);
   // Joins one query's state of a piece to what it has gathered from the pieces before.
   void (*join)(float* state, const float* piece, int64_t value_stride);
   void (*finish)(const Attention&, int64_t row, int64_t head, float* state);

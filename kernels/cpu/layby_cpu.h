@@ -18,11 +18,13 @@
 extern "C" {
 #endif
 
-enum { LAYBY_ABI = 3 };
+enum { LAYBY_ABI = 4 };
 // Kinds of buffers, what their number of rows follows, and no such buffer.
 enum { LAYBY_ROWS = 0, LAYBY_FLOAT_OPERAND = 1, LAYBY_QUANTIZED_OPERAND = 2, LAYBY_BFLOAT_OPERAND = 3 };
 enum { LAYBY_TOKENS = 0, LAYBY_OUTPUTS = 1 };
 enum { LAYBY_NONE = -1 };
+// How keys and values are stored: numbers, or bytes with a half-precision scale for each 32 dimensions of a head.
+enum { LAYBY_KV_F16 = 0, LAYBY_KV_F32 = 1, LAYBY_KV_Q8_0 = 2 };
 
 typedef struct LaybyTeam LaybyTeam;
 typedef struct LaybyWeight LaybyWeight;
@@ -67,6 +69,18 @@ typedef struct {
   int32_t window;
 } LaybyAttention;
 
+enum { LAYBY_MOST_LIKELIEST = 256 };
+
+// What is wanted of an output row: some of its likeliest tokens, or one drawn from these.
+typedef struct {
+  int32_t count;       // likeliest tokens, 0 to LAYBY_MOST_LIKELIEST
+  int32_t is_drawn;    // 1: one of them is drawn
+  int32_t vocabulary;  // ids from here on are padding: where one is among the likeliest, none is drawn
+  double temperature;  // 0: the likeliest of all is taken
+  double top_p, min_p;
+  uint64_t seed, position;
+} LaybyWish;
+
 typedef struct {
   int32_t rows, outputs, sequences, table_stride;
   const int32_t* tokens;
@@ -74,18 +88,17 @@ typedef struct {
   const int32_t* row_sequences;
   const int32_t* page_tables;  // [sequences, table_stride]
   const int32_t* output_rows;
-  const int32_t* likeliest;  // [outputs]: how many of the likeliest tokens are wanted of each; null: of none
+  const LaybyWish* wishes;  // [outputs]; null: nothing is wanted of any
 } LaybyStep;
 
-enum { LAYBY_MOST_LIKELIEST = 256 };
-
-// Where the likeliest tokens of each output row are put, LAYBY_MOST_LIKELIEST places a row.
+// Where what is wanted of output rows is put, LAYBY_MOST_LIKELIEST places a row for the likeliest.
 typedef struct {
   int32_t* counts;   // [outputs]: how many were found; 0: none were wanted, or the row has values that are no numbers
+  int32_t* drawn;    // [outputs]: the id that was drawn; -1: none
   int32_t* ids;      // ascending
   double* values;    // the logits of these ids
   int32_t* ranking;  // places in `ids`, the likeliest first, of equals the lower id
-} LaybyLikeliest;
+} LaybyFound;
 
 LAYBY_API int32_t layby_abi(void);
 LAYBY_API const char* layby_error(void);
@@ -109,7 +122,7 @@ LAYBY_API void layby_weight_free(LaybyWeight* weight);
 LAYBY_API LaybyProgram* layby_program_new(const char* variant, int32_t max_rows, int32_t max_outputs);
 LAYBY_API void layby_program_free(LaybyProgram* program);
 LAYBY_API int32_t layby_program_set_pool(LaybyProgram* program, uint8_t* pool, int64_t page_bytes, int32_t pages,
-                                         int32_t is_float32);
+                                         int32_t kv_type);
 LAYBY_API int32_t layby_program_add_buffer(LaybyProgram* program, int32_t kind, int64_t width, int32_t extent);
 LAYBY_API int32_t layby_program_add_kv_layer(LaybyProgram* program, const LaybyKvLayer* layer);
 LAYBY_API int32_t layby_program_add_rotary(LaybyProgram* program, const float* frequencies, int32_t count,
@@ -127,7 +140,7 @@ LAYBY_API int32_t layby_program_add_gated(LaybyProgram* program, int32_t gate, i
 LAYBY_API int32_t layby_program_add_heads(LaybyProgram* program, const LaybyHeads* streams, int32_t count);
 LAYBY_API int32_t layby_program_add_attention(LaybyProgram* program, const LaybyAttention* attention);
 LAYBY_API int32_t layby_program_add_take(LaybyProgram* program, int32_t x, int32_t out);
-LAYBY_API int32_t layby_program_add_likeliest(LaybyProgram* program, int32_t x, const LaybyLikeliest* out);
+LAYBY_API int32_t layby_program_add_likeliest(LaybyProgram* program, int32_t x, const LaybyFound* out);
 
 // The rows of a buffer and how many floats lie between them; valid as long as the program.
 LAYBY_API float* layby_program_rows(LaybyProgram* program, int32_t buffer, int64_t* stride);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "draw.h"
 #include "likeliest.h"
 #include "pack.h"
 
@@ -214,8 +215,9 @@ void TakePhase::run(const Step& step, int64_t, int) const {
 void LikeliestPhase::run(const Step& step, int64_t chunk, int) const {
   const int64_t at = chunk * LAYBY_MOST_LIKELIEST;
   const LikeliestPlaces places = {out_.ids + at, out_.values + at, out_.ranking + at};
-  const int32_t wanted = step.likeliest[chunk];
-  out_.counts[chunk] = wanted ? find_likeliest(x_.row(chunk), width_, wanted, places) : 0;
+  const LaybyWish& wish = step.wishes[chunk];
+  out_.counts[chunk] = wish.count ? find_likeliest(x_.row(chunk), width_, wish.count, places) : 0;
+  out_.drawn[chunk] = wish.is_drawn ? draw(wish, places, out_.counts[chunk]) : -1;
 }
 
 void HeadsPhase::run(const Step& step, int64_t chunk, int) const {
@@ -229,13 +231,12 @@ void AttentionPhase::run(const Step& step, int64_t chunk, int worker) const {
   const AttentionTile tile = {work.row, work.rows, plan_->kv_head(chunk)};
   Attention attention = attention_;
   if (!attention.out.rows.data) attention.out.operand = out_.with_rows(step.rows);
-  float* scratch = step.workers[worker].scratch.as<float>();
   const bool is_split = work.split >= 0;
   const int64_t floats = plan_->state_floats() * tile.rows;
   float* states = is_split ? plan_->states(work.split, tile.kv_head, work.pieces.begin)
                            : step.workers[worker].states.as<float>();
   std::fill_n(states, floats, 0.0f);
-  step.kernels->attend(attention, step.sequence_rows, tile, work.pieces, plan_->after(chunk), states, scratch);
+  step.kernels->attend(attention, step.sequence_rows, tile, work.pieces, plan_->after(chunk), states);
   if (is_split) {
     if (!plan_->finish_piece(work.split, tile.kv_head)) return;
     states = step.workers[worker].states.as<float>();

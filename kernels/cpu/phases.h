@@ -19,7 +19,6 @@ namespace layby {
 struct Worker {
   Memory operand;      // rows prepared by this thread for itself, at most 8
   Memory states;       // attention: what the queries of a tile have gathered
-  Memory scratch;      // attention
   int64_t prepared = -1;  // for which phase of which step `operand` holds rows
 };
 
@@ -29,7 +28,7 @@ struct Step {
   int64_t rows, outputs;
   const int32_t* tokens;
   const int32_t* output_rows;
-  const int32_t* likeliest;  // null: of no row
+  const LaybyWish* wishes;  // null: of no row
   StepRows sequence_rows;
   int threads;
   int64_t serial;  // counts steps
@@ -186,17 +185,17 @@ class TakePhase : public Phase {
   Rows x_, out_;
 };
 
-// The likeliest tokens of each row whose logits are wanted.
+// The likeliest tokens of each row whose logits are wanted, or one drawn from these.
 class LikeliestPhase : public Phase {
  public:
-  LikeliestPhase(Rows x, int64_t width, const LaybyLikeliest& out) : x_(x), width_(width), out_(out) {}
-  int64_t chunks(const Step& step) const override { return step.likeliest ? step.outputs : 0; }
+  LikeliestPhase(Rows x, int64_t width, const LaybyFound& out) : x_(x), width_(width), out_(out) {}
+  int64_t chunks(const Step& step) const override { return step.wishes ? step.outputs : 0; }
   void run(const Step& step, int64_t chunk, int worker) const override;
 
  private:
   Rows x_;
   int64_t width_;
-  LaybyLikeliest out_;
+  LaybyFound out_;
 };
 
 // Streams that do not read one another, row by row.

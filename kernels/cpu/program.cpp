@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "kv_tiles.h"
+
 namespace layby {
 namespace {
 
 constexpr int64_t ROW_ALIGNMENT = 32;  // floats; a block of values may be written past the width
 constexpr int64_t MOST_PHASES = int64_t{1} << 20;
-constexpr int64_t MOST_SCRATCH_QUERIES = 16;  // more than any variant takes at once
 
 [[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument(what); }
 
@@ -77,9 +78,9 @@ int Program::add_kv_layer(const LaybyKvLayer& layer) {
   kv.value_stride = layer.value_stride;
   require(kv.kv_heads > 0 && kv.head_dim > 0 && kv.value_stride >= kv.head_dim, "a layer has heads");
   require(kv.value_stride <= MAX_HEAD_DIM && kv.value_stride % GROUP_OUTPUTS == 0, "heads are too wide");
-  const int64_t element = kv.type == KvType::F16 ? 2 : 4, tokens = int64_t{PAGE_TOKENS} * kv.kv_heads * element;
-  require(kv.key_offset >= 0 && kv.key_offset + tokens * kv.head_dim <= kv.page_bytes, "keys leave the page");
-  require(kv.value_offset >= 0 && kv.value_offset + tokens * kv.value_stride <= kv.page_bytes, "values leave the page");
+  const int64_t keys = kv.kv_heads * key_tile_bytes(kv), values = kv.kv_heads * value_tile_bytes(kv);
+  require(kv.key_offset >= 0 && kv.key_offset + keys <= kv.page_bytes, "keys leave the page");
+  require(kv.value_offset >= 0 && kv.value_offset + values <= kv.page_bytes, "values leave the page");
   kv_layers_.push_back(kv);
   return static_cast<int>(kv_layers_.size()) - 1;
 }
@@ -251,10 +252,10 @@ void Program::add_take(int32_t x, int32_t out) {
   phases_.push_back(std::make_unique<TakePhase>(rows(x), rows(out)));
 }
 
-void Program::add_likeliest(int32_t x, const LaybyLikeliest& out) {
+void Program::add_likeliest(int32_t x, const LaybyFound& out) {
   const Buffer& from = buffer(x);
   require(from.extent == Extent::OUTPUTS, "the likeliest are of outputs");
-  require(out.counts && out.ids && out.values && out.ranking, "the likeliest have nowhere to go");
+  require(out.counts && out.drawn && out.ids && out.values && out.ranking, "the likeliest have nowhere to go");
   phases_.push_back(std::make_unique<LikeliestPhase>(rows(x), from.width, out));
 }
 
@@ -271,12 +272,10 @@ Ahead Program::ahead(int phase, int worker) const {
 }
 
 void Program::size_workers(int threads) {
-  const size_t scratch = sizeof(float) * MOST_SCRATCH_QUERIES * (MAX_HEAD_DIM + PIECE_TOKENS);
   while (static_cast<int>(workers_.size()) < threads) {
     Worker worker;
     worker.operand = Memory(operand_bytes_);
     worker.states = Memory(state_floats_ * sizeof(float));
-    worker.scratch = Memory(scratch);
     workers_.push_back(std::move(worker));
   }
 }
@@ -312,9 +311,9 @@ void Program::check_step(const LaybyStep& step) const {
   for (int32_t row = 0; row < step.rows; ++row) check_row(step, row);
   for (int32_t i = 0; i < step.outputs; ++i)
     require(step.output_rows[i] >= 0 && step.output_rows[i] < step.rows, "an output is of a row of the step");
-  for (int32_t i = 0; step.likeliest && i < step.outputs; ++i)
-    if (step.likeliest[i] < 0 || step.likeliest[i] > LAYBY_MOST_LIKELIEST)
-      refuse(std::to_string(step.likeliest[i]) + " likeliest tokens, a row gives 0 to " +
+  for (int32_t i = 0; step.wishes && i < step.outputs; ++i)
+    if (step.wishes[i].count < 0 || step.wishes[i].count > LAYBY_MOST_LIKELIEST)
+      refuse(std::to_string(step.wishes[i].count) + " likeliest tokens, a row gives 0 to " +
              std::to_string(LAYBY_MOST_LIKELIEST));
 }
 
@@ -325,7 +324,7 @@ void Program::run(Team& team, const LaybyStep& step) {
   const StepRows rows = {step.positions, step.row_sequences, step.page_tables, step.table_stride};
   for (const auto& plan : plans_) plan->make(rows, step.rows, team.threads());
   step_ = {&kernels_,      step.rows, step.outputs,   step.tokens,    step.output_rows,
-           step.likeliest, rows,      team.threads(), ++serial_,      workers_.data()};
+           step.wishes, rows,      team.threads(), ++serial_,      workers_.data()};
   if (is_measured_) opened_.assign(phases_.size() + 1, {});
   team.run(*this);
   if (is_measured_) opened_.back() = std::chrono::steady_clock::now();

@@ -31,7 +31,7 @@ class Program : private Job {
   void add_heads(const LaybyHeads* streams, int32_t count);
   void add_attention(const LaybyAttention& attention);
   void add_take(int32_t x, int32_t out);
-  void add_likeliest(int32_t x, const LaybyLikeliest& out);
+  void add_likeliest(int32_t x, const LaybyFound& out);
 
   Rows rows(int32_t buffer) const;
   void run(Team& team, const LaybyStep& step);

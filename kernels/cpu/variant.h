@@ -18,7 +18,7 @@ void heads(const HeadStream&, const StepRows&, Range rows);
 void linear(const LinearPart&, const Operand& x, Range groups, Range rows);
 void gated_linear(const GatedPart&, const Operand& x, Range blocks, Range rows);
 void attend(const Attention&, const StepRows&, const AttentionTile&, Range pieces, const NextPiece& next,
-              float* states, float* scratch);
+            float* states);
 void join(float* state, const float* piece, int64_t value_stride);
 void finish(const Attention&, int64_t row, int64_t head, float* state);
 

@@ -5,6 +5,7 @@
 // the order of positions; what was gathered before is scaled down when a larger score appears. A finished piece is
 // joined to the pieces before it, in order. Queries that share a key head go together only to share loads; positions
 // that one of them may not see never enter its sums, not even with weight zero.
+#include "attention_values.h"
 #include "kernels.h"
 #include "operand.h"
 #include "simd/simd.h"
@@ -14,12 +15,7 @@ namespace layby {
 namespace {
 
 using simd::ATTENTION_QUERIES;
-using simd::KEY_VECTORS;
-using simd::VALUE_VECTORS;
 
-constexpr int STRIP = 64;  // positions; keys and values of this strip and the next fit the first-level cache
-constexpr int STRIP_PAGES = STRIP / PAGE_TOKENS;
-constexpr int PIECE_PAGES = PIECE_TOKENS / PAGE_TOKENS;
 constexpr float LEAST = -3.0e38f;
 
 // One query's share of a piece: positions [begin, end) of it, counted from the piece's start.
@@ -29,60 +25,7 @@ struct Query {
   int64_t begin, end;
 };
 
-// The key head's tiles in the pages of a piece, then in the first pages of what is likely to come after it, which are
-// fetched while this piece's last ones are in use; null where there are none.
-struct Piece {
-  const uint8_t* keys[PIECE_PAGES + STRIP_PAGES];
-  const uint8_t* values[PIECE_PAGES + STRIP_PAGES];
-  bool is_cold;  // a single row meets its pages once: they come from memory
-};
-
-// What N queries have gathered in a piece so far.
-template <int N>
-struct Gathered {
-  float top[N];        // largest score
-  F total[N][SUBS];    // sum of weights, by lane
-  float factor[N];     // by which the strip in hand scales down what was gathered before it
-  alignas(64) float values[N][MAX_HEAD_DIM];
-};
-
-inline F load_element(const float* p) { return simd::load(p); }
-inline F load_element(const uint16_t* p) { return simd::load_half(p); }
-
-// Asks for `count` cache lines of a tile, so that memory works while sums are made.
-LAYBY_ALWAYS_INLINE void fetch(const uint8_t* tile, int64_t first, int64_t count) {
-  if (!tile) return;
-  for (int64_t line = first; line < first + count; ++line) simd::prefetch(tile + line * 64);
-}
-
 inline int64_t clamped(int64_t x, int64_t most) { return x < 0 ? 0 : x > most ? most : x; }
-
-// scores[n][i] = q · k for the positions of a page, i counted from the strip's start.
-template <class Element, int N>
-inline void score_page(const Piece& piece, int64_t page, const float* packed, int64_t head_dim, float* scores) {
-  constexpr int STEP = KEY_VECTORS * LANES;
-  constexpr int64_t LINES = PAGE_TOKENS * sizeof(Element) / 64;  // of a tile, for each unit of the head's width
-  for (int64_t at = 0; at < PAGE_TOKENS; at += STEP) {
-    const Element* keys = (const Element*)piece.keys[page] + at;
-    const uint8_t* ahead = piece.is_cold && at == 0 ? piece.keys[page + STRIP_PAGES] : nullptr;
-    F acc[N][KEY_VECTORS];
-    for (int n = 0; n < N; ++n)
-      for (int v = 0; v < KEY_VECTORS; ++v) acc[n][v] = simd::zero();
-    for (int64_t d = 0; d < head_dim; ++d) {
-      fetch(ahead, d * LINES, LINES);
-      F k[KEY_VECTORS];
-      for (int v = 0; v < KEY_VECTORS; ++v) k[v] = load_element(keys + d * PAGE_TOKENS + v * LANES);
-      LAYBY_UNROLL
-      for (int n = 0; n < N; ++n) {
-        const F q = simd::set1(packed[d * N + n]);
-        for (int v = 0; v < KEY_VECTORS; ++v) acc[n][v] = simd::fma(q, k[v], acc[n][v]);
-      }
-    }
-    float* out = scores + page % STRIP_PAGES * PAGE_TOKENS + at;
-    for (int n = 0; n < N; ++n)
-      for (int v = 0; v < KEY_VECTORS; ++v) simd::store(out + n * STRIP + v * LANES, acc[n][v]);
-  }
-}
 
 // Turns a query's scores of [begin, end) into weights e^(score - largest so far), zero in the rest of the outer
 // groups of 16; sets what the weights before must be multiplied with.
@@ -106,75 +49,25 @@ inline void weigh(float* scores, int64_t begin, int64_t end, float* top, float* 
     for (int s = 0; s < SUBS; ++s) total[s] = simd::add(total[s], simd::load(scores + i + s * LANES));
 }
 
-// acc[n] += weight · value over positions [begin, end) of a strip, for V vectors of the head's width.
-template <class Element, int N, int V>
-inline void add_values(const Piece& piece, int64_t strip, Range positions, int64_t stride, int64_t at,
-                       const float* weights, F (*acc)[V]) {
-  const int64_t lines = stride * static_cast<int64_t>(sizeof(Element)) / 64;  // of a tile, for each position
-  for (int64_t i = positions.begin; i < positions.end;) {
-    const int64_t page = strip * STRIP_PAGES + i / PAGE_TOKENS, stop = (i / PAGE_TOKENS + 1) * PAGE_TOKENS;
-    const Element* row = (const Element*)piece.values[page] + i % PAGE_TOKENS * stride + at;
-    const uint8_t* ahead = piece.is_cold && at == 0 ? piece.values[page + STRIP_PAGES] : nullptr;
-    for (; i < stop && i < positions.end; ++i, row += stride) {
-      fetch(ahead, i % PAGE_TOKENS * lines, lines);
-      F value[V];
-      for (int v = 0; v < V; ++v) value[v] = load_element(row + v * LANES);
-      LAYBY_UNROLL
-      for (int n = 0; n < N; ++n) {
-        const F weight = simd::set1(weights[n * STRIP + i]);
-        for (int v = 0; v < V; ++v) acc[n][v] = simd::fma(weight, value[v], acc[n][v]);
-      }
-    }
-  }
-}
-
-// V vectors of the weighted values of a strip. Positions that all queries see are walked together; what lies before
-// and behind is walked by each query alone, so that every query adds its own positions in order and no others.
-template <class Element, int N, int V>
-inline void gather(const Piece& piece, int64_t strip, const Range* seen, const float* weights, int64_t stride,
-                   int64_t at, Gathered<N>& gathered) {
-  Range all = {0, STRIP};
-  for (int n = 0; n < N; ++n) {
-    all.begin = seen[n].begin > all.begin ? seen[n].begin : all.begin;
-    all.end = seen[n].end < all.end ? seen[n].end : all.end;
-  }
-  const bool shared = all.begin < all.end;
-  F acc[N][V];
-  for (int n = 0; n < N; ++n) {
-    for (int v = 0; v < V; ++v)
-      acc[n][v] = simd::mul(simd::load(gathered.values[n] + at + v * LANES), simd::set1(gathered.factor[n]));
-    const Range alone = {seen[n].begin, shared ? all.begin : seen[n].end};
-    add_values<Element, 1, V>(piece, strip, alone, stride, at, weights + n * STRIP, acc + n);
-  }
-  if (shared) add_values<Element, N, V>(piece, strip, all, stride, at, weights, acc);
-  for (int n = 0; n < N; ++n) {
-    if (shared) add_values<Element, 1, V>(piece, strip, {all.end, seen[n].end}, stride, at, weights + n * STRIP, acc + n);
-    for (int v = 0; v < V; ++v) simd::store(gathered.values[n] + at + v * LANES, acc[n][v]);
-  }
-}
-
-template <class Element, int N>
-inline void attend_strip(const Attention& attention, const Piece& piece, int64_t strip, const Query* queries,
-                         const float* packed, Gathered<N>& gathered) {
+template <class Kind, int N>
+inline void attend_strip(const KvLayer& kv, const Piece& piece, int64_t index, const Query* queries,
+                         const Queries<Kind, N>& packed, Gathered<N>& gathered) {
   alignas(64) float scores[N * STRIP];
-  Range seen[N];
+  Strip<N> strip = {index, {}};
   int64_t end = 0;
   for (int n = 0; n < N; ++n) {
-    seen[n] = {clamped(queries[n].begin - strip * STRIP, STRIP), clamped(queries[n].end - strip * STRIP, STRIP)};
-    end = seen[n].end > end ? seen[n].end : end;
+    strip.seen[n] = {clamped(queries[n].begin - index * STRIP, STRIP), clamped(queries[n].end - index * STRIP, STRIP)};
+    end = strip.seen[n].end > end ? strip.seen[n].end : end;
   }
   for (int64_t page = 0; page * PAGE_TOKENS < end; ++page)
-    score_page<Element, N>(piece, strip * STRIP_PAGES + page, packed, attention.kv.head_dim, scores);
+    score_page(kv, piece, index * STRIP_PAGES + page, packed, scores);
   for (int n = 0; n < N; ++n) {
+    const Range seen = strip.seen[n];
     gathered.factor[n] = 1.0f;
-    if (seen[n].begin < seen[n].end)
-      weigh(scores + n * STRIP, seen[n].begin, seen[n].end, gathered.top + n, gathered.factor + n, gathered.total[n]);
+    if (seen.begin < seen.end)
+      weigh(scores + n * STRIP, seen.begin, seen.end, gathered.top + n, gathered.factor + n, gathered.total[n]);
   }
-  const int64_t stride = attention.kv.value_stride;
-  int64_t at = 0;
-  for (; at + VALUE_VECTORS * LANES <= stride; at += VALUE_VECTORS * LANES)
-    gather<Element, N, VALUE_VECTORS>(piece, strip, seen, scores, stride, at, gathered);
-  for (; at < stride; at += LANES) gather<Element, N, 1>(piece, strip, seen, scores, stride, at, gathered);
+  gather_strip<Kind, N>(kv, piece, strip, scores, gathered);
 }
 
 // Joins what a piece gathered to a state; the first piece is taken as it is.
@@ -196,13 +89,14 @@ void join(float* state, float top, float total, const float* gathered, int64_t v
   }
 }
 
-template <class Element, int N>
-void attend_queries(const Attention& attention, const Piece& piece, const Query* queries, float* packed) {
+template <class Kind, int N>
+void attend_queries(const Attention& attention, const Piece& piece, const Query* queries) {
   const int64_t stride = attention.kv.value_stride;
   int64_t begin = PIECE_TOKENS, end = 0;
+  Queries<Kind, N> packed;
   Gathered<N> gathered;
   for (int n = 0; n < N; ++n) {
-    for (int64_t d = 0; d < attention.kv.head_dim; ++d) packed[d * N + n] = queries[n].q[d] * attention.scale;
+    packed.put(n, queries[n].q, attention.scale, attention.kv.head_dim);
     begin = queries[n].begin < begin ? queries[n].begin : begin;
     end = queries[n].end > end ? queries[n].end : end;
     gathered.top[n] = LEAST;
@@ -210,16 +104,16 @@ void attend_queries(const Attention& attention, const Piece& piece, const Query*
     for (int64_t i = 0; i < stride; i += LANES) simd::store(gathered.values[n] + i, simd::zero());
   }
   for (int64_t strip = begin / STRIP; strip * STRIP < end; ++strip)
-    attend_strip<Element, N>(attention, piece, strip, queries, packed, gathered);
+    attend_strip<Kind, N>(attention.kv, piece, strip, queries, packed, gathered);
   for (int n = 0; n < N; ++n)
     join(queries[n].state, gathered.top[n], simd::sum16(gathered.total[n]), gathered.values[n], stride);
 }
 
-template <class Element, int N = ATTENTION_QUERIES>
-void attend_all(const Attention& attention, const Piece& piece, const Query* queries, int64_t count, float* scratch) {
-  for (; count >= N; count -= N, queries += N) attend_queries<Element, N>(attention, piece, queries, scratch);
+template <class Kind, int N = ATTENTION_QUERIES>
+void attend_all(const Attention& attention, const Piece& piece, const Query* queries, int64_t count) {
+  for (; count >= N; count -= N, queries += N) attend_queries<Kind, N>(attention, piece, queries);
   if constexpr (N > 1)
-    if (count > 0) attend_all<Element, N - 1>(attention, piece, queries, count, scratch);
+    if (count > 0) attend_all<Kind, N - 1>(attention, piece, queries, count);
 }
 
 // The positions of a piece that a query at `position` sees, counted from the piece's start.
@@ -232,13 +126,13 @@ inline Range positions_seen(const Attention& attention, int64_t position, int64_
 inline void find_tiles(const KvLayer& kv, const StepRows& step, const NextPiece& at, int64_t count,
                        const uint8_t** keys, const uint8_t** values) {
   if (at.row < 0) return;
-  const int64_t element = kv.type == KvType::F16 ? 2 : 4, first = at.piece * PIECE_PAGES;
+  const int64_t first = at.piece * PIECE_PAGES;
   const int64_t last = step.positions[at.row] / PAGE_TOKENS;
   const int32_t* pages = step.pages(at.row);
   for (int64_t page = first; page <= last && page < first + count; ++page) {
     const uint8_t* base = kv.pool + pages[page] * kv.page_bytes;
-    keys[page - first] = base + kv.key_offset + at.kv_head * kv.head_dim * PAGE_TOKENS * element;
-    values[page - first] = base + kv.value_offset + at.kv_head * kv.value_stride * PAGE_TOKENS * element;
+    keys[page - first] = base + kv.key_offset + at.kv_head * key_tile_bytes(kv);
+    values[page - first] = base + kv.value_offset + at.kv_head * value_tile_bytes(kv);
   }
 }
 
@@ -247,7 +141,7 @@ inline void find_tiles(const KvLayer& kv, const StepRows& step, const NextPiece&
 namespace LAYBY_VARIANT {
 
 void attend(const Attention& attention, const StepRows& step, const AttentionTile& tile, Range pieces,
-            const NextPiece& next, float* states, float* scratch) {
+            const NextPiece& next, float* states) {
   const int64_t sharing = attention.heads / attention.kv.kv_heads;
   for (int64_t p = pieces.begin; p < pieces.end; ++p) {
     Query queries[MAX_TILE_QUERIES];
@@ -270,10 +164,11 @@ void attend(const Attention& attention, const StepRows& step, const AttentionTil
     const int64_t in_use = (positions_seen(attention, step.positions[last_row], p * PIECE_TOKENS).end + STRIP - 1) / STRIP;
     find_tiles(attention.kv, step, after, STRIP_PAGES, piece.keys + in_use * STRIP_PAGES,
                piece.values + in_use * STRIP_PAGES);
-    if (attention.kv.type == KvType::F16)
-      attend_all<uint16_t>(attention, piece, queries, count, scratch);
-    else
-      attend_all<float>(attention, piece, queries, count, scratch);
+    switch (attention.kv.type) {
+      case KvType::F16: attend_all<Half>(attention, piece, queries, count); break;
+      case KvType::F32: attend_all<Float>(attention, piece, queries, count); break;
+      case KvType::Q8_0: attend_all<Bytes>(attention, piece, queries, count); break;
+    }
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include "activations.h"
 #include "kernels.h"
+#include "kv_tiles.h"
 #include "operand.h"
 #include "simd/simd.h"
 #include "variant.h"
@@ -88,17 +89,66 @@ template <>
 inline uint16_t to_element<uint16_t>(float x) { return simd::to_half(x); }
 
 template <class Element>
-void put_in_pool(const HeadStream& stream, const StepRows& step, int64_t row, int64_t head, const float* x) {
+void put_numbers_in_pool(const HeadStream& stream, uint8_t* page, int64_t slot, int64_t head, const float* x) {
   const KvLayer& kv = stream.kv;
-  const int64_t position = step.positions[row], slot = position % PAGE_TOKENS;
-  uint8_t* page = kv.pool + step.pages(row)[position / PAGE_TOKENS] * kv.page_bytes;
   if (stream.sink == HeadSink::KEY) {
-    Element* tile = (Element*)(page + kv.key_offset) + head * kv.head_dim * PAGE_TOKENS;
+    Element* tile = (Element*)(page + kv.key_offset + head * key_tile_bytes(kv));
     for (int64_t d = 0; d < kv.head_dim; ++d) tile[d * PAGE_TOKENS + slot] = to_element<Element>(x[d]);
     return;
   }
-  Element* value = (Element*)(page + kv.value_offset) + (head * PAGE_TOKENS + slot) * kv.value_stride;
+  Element* value = (Element*)(page + kv.value_offset + head * value_tile_bytes(kv)) + slot * kv.value_stride;
   for (int64_t d = 0; d < kv.value_stride; ++d) value[d] = to_element<Element>(d < kv.head_dim ? x[d] : 0.0f);
+}
+
+// 32 numbers as bytes and a half-precision scale: round(x / scale), with scale = largest magnitude / 127, rounded. A
+// group with what no scale can hold gets one that is not a number, so that the row shows it.
+inline uint16_t quantize_group(const float* values, int8_t* codes) {
+  F largest[SUBS];
+  bool broken = false;
+  for (int s = 0; s < SUBS; ++s) {
+    const F a = simd::load(values + s * LANES), b = simd::load(values + WIDTH + s * LANES);
+    largest[s] = simd::max(simd::abs(a), simd::abs(b));
+    broken = broken || simd::any_nan(a, b);
+  }
+  const uint16_t half = simd::to_half(simd::max16(largest) / 127.0f);
+  const float scale = half_to_float(half);
+  broken = broken || scale > 65504.0f;
+  const F inverse = simd::set1(scale > 0.0f && !broken ? 1.0f / scale : 0.0f), most = simd::set1(127.0f);
+  for (int i = 0; i < KV_GROUP; i += LANES) {
+    const F x = broken ? simd::zero() : simd::mul(simd::load(values + i), inverse);
+    const F held = simd::max(simd::min(x, most), simd::set1(-127.0f));
+    simd::store_bytes(codes + i, simd::to_int(held));
+  }
+  return broken ? 0x7e00 : half;
+}
+
+void put_bytes_in_pool(const HeadStream& stream, uint8_t* page, int64_t slot, int64_t head, const float* x) {
+  const KvLayer& kv = stream.kv;
+  const bool is_key = stream.sink == HeadSink::KEY;
+  const int64_t dims = is_key ? key_quads(kv.head_dim) * QUAD : kv.value_stride;
+  uint8_t* tile = is_key ? page + kv.key_offset + head * key_tile_bytes(kv)
+                         : page + kv.value_offset + head * value_tile_bytes(kv);
+  uint16_t* scales = (uint16_t*)(tile + (is_key ? key_scales_at(kv) : value_scales_at(kv))) + slot;
+  for (int64_t at = 0; at < dims; at += KV_GROUP) {
+    alignas(64) float values[KV_GROUP];
+    alignas(64) int8_t codes[KV_GROUP];
+    take(x, at, kv.head_dim, values);
+    scales[at / KV_GROUP * PAGE_TOKENS] = quantize_group(values, codes);
+    for (int64_t i = 0; i < KV_GROUP && at + i < dims; ++i) {
+      const int64_t d = at + i;
+      tile[is_key ? (d / QUAD * PAGE_TOKENS + slot) * QUAD + d % QUAD : slot * kv.value_stride + d] = (uint8_t)codes[i];
+    }
+  }
+}
+
+void put_in_pool(const HeadStream& stream, const StepRows& step, int64_t row, int64_t head, const float* x) {
+  const int64_t position = step.positions[row], slot = position % PAGE_TOKENS;
+  uint8_t* page = stream.kv.pool + step.pages(row)[position / PAGE_TOKENS] * stream.kv.page_bytes;
+  switch (stream.kv.type) {
+    case KvType::F16: return put_numbers_in_pool<uint16_t>(stream, page, slot, head, x);
+    case KvType::F32: return put_numbers_in_pool<float>(stream, page, slot, head, x);
+    case KvType::Q8_0: return put_bytes_in_pool(stream, page, slot, head, x);
+  }
 }
 
 }  // namespace
@@ -157,10 +207,8 @@ void heads(const HeadStream& stream, const StepRows& step, Range rows) {
       if (stream.sink == HeadSink::ROWS) {
         float* to = stream.out.row(r) + head * stream.head_dim;
         for (int64_t d = 0; d < stream.head_dim; ++d) to[d] = x[d];
-      } else if (stream.kv.type == KvType::F16) {
-        put_in_pool<uint16_t>(stream, step, r, head, x);
       } else {
-        put_in_pool<float>(stream, step, r, head, x);
+        put_in_pool(stream, step, r, head, x);
       }
     }
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 
 from studio.bench.plan import PART_NAMES, ModelWish
@@ -22,6 +23,29 @@ class Reader:
             return self.entry.parse(text, source="the value")
         except SettingError as error:
             raise argparse.ArgumentTypeError(str(error)) from error
+
+
+class Agreeing(argparse.Action):
+    """Stores the value; a second flag for it must say the same."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        before = getattr(namespace, self.dest, values)
+        if before is not values:
+            raise argparse.ArgumentError(
+                self,
+                f"{_word(values)} after {_word(before)}; there is one value for all of these flags",
+            )
+        setattr(namespace, self.dest, values)
+
+
+def _word(value: object) -> object:
+    return value.value if isinstance(value, Enum) else value
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,7 @@ def make_plan(wishes: BenchWishes, settings: Settings, info: ModelInfo) -> Bench
         server_flags=(
             *("--threads", str(engine.threads), "--device", engine.device.value),
             *("--cpu-variant", engine.cpu_variant, "--batch-size", str(engine.batch_size)),
+            *("--kv-type", engine.kv_type.value),
         ),
         api_key=settings.server.api_key or None,
         parts=tuple(p for p in parts if p is not Part.AGAINST or wishes.llama_server is not None),

@@ -12,6 +12,7 @@ from studio.bench.plan import ModelWish
 from studio.cli.models_command import ModelsCommand
 from studio.cli.parser import Command, Options
 from studio.logs import log_to_file, log_to_stderr
+from studio.models.errand import Errand
 from studio.models.errors import SettingError, StudioError
 from studio.paths import Paths, find_paths, has_display, layby_variables
 from studio.services.calibration_store import CalibrationStore
@@ -29,8 +30,8 @@ def run_command(options: Options) -> int:
     )
     library = ModelLibraryService(paths.models_folder, read_catalog(), inspect=_inspect)
     match options.command:
-        case Command.WINDOW:
-            return _open_window(settings, paths)
+        case Command.WINDOW | Command.CHAT | Command.OPEN:
+            return _open_window(settings, paths, Errand(text=options.text, files=options.files))
         case Command.SERVE:
             return _serve(settings, paths, library)
         case Command.SIMULATE:
@@ -53,7 +54,7 @@ def _inspect(path: Path, name: str) -> ModelInfo:
     return inspect_for_command_line(path, name)
 
 
-def _open_window(settings: SettingsService, paths: Paths) -> int:
+def _open_window(settings: SettingsService, paths: Paths, errand: Errand) -> int:
     if not has_display():
         raise StudioError(
             "no display: neither DISPLAY nor WAYLAND_DISPLAY is set; the server needs none, use `layby serve`"
@@ -61,7 +62,7 @@ def _open_window(settings: SettingsService, paths: Paths) -> int:
     log_to_file(paths.log_file, settings.settings.log.level)
     from studio.app import run_window
 
-    return run_window(settings, paths)
+    return run_window(settings, paths, errand)
 
 
 def _simulate(

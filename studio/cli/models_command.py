@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from typing import assert_never
 
 from engine.errors import ModelError
 from studio.cli.parser import Command, Options
@@ -39,10 +38,8 @@ class ModelsCommand:
                 return self._remove(options.name, is_sure=options.is_sure)
             case Command.MODELS_VERIFY:
                 return self._verify(options.name)
-            case Command.WINDOW | Command.SERVE | Command.DOCTOR | Command.SIMULATE | Command.BENCH:
-                raise ValueError(f"{options.command} is no command of the library")
             case _:
-                assert_never(options.command)
+                raise ValueError(f"{options.command} is no command of the library")
 
     def _list(self) -> int:
         entries = self._library.entries()

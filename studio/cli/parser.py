@@ -16,6 +16,7 @@ from engine.runs import POLICY_NAMES, RESUME_NAMES
 from studio import __version__
 from studio.bench.plan import PART_NAMES, BenchWishes
 from studio.cli.argument_values import (
+    Agreeing,
     Names,
     Reader,
     metavar_of,
@@ -31,6 +32,7 @@ _EPILOG = "Without a command the window opens. Every flag has a LAYBY_ variable 
 
 
 _MODEL_KEYS = ("engine.model", "engine.device", "engine.cpu_variant")
+_BENCH_KEYS = ("engine.threads", "engine.batch_size", "engine.kv_type")
 _Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
@@ -38,6 +40,8 @@ class Command(Enum):
     """What the program was asked to do."""
 
     WINDOW = "window"
+    CHAT = "chat"
+    OPEN = "open"
     SERVE = "serve"
     MODELS_LIST = "models list"
     MODELS_GET = "models get"
@@ -59,6 +63,10 @@ class Options:
     """Model that `models get`, `remove` and `verify` are about; empty for all of them."""
     path: Path = Path()
     """What `models add` adds."""
+    text: str = ""
+    """What `chat` begins with."""
+    files: tuple[Path, ...] = ()
+    """What `open` opens."""
     as_json: bool = False
     is_sure: bool = False
     """`--yes`: ask nothing."""
@@ -81,6 +89,8 @@ def parse_arguments(arguments: Sequence[str]) -> Options:
         flags={entry.key: values[entry.key] for entry in all_settings() if entry.key in values},
         name=values.get("name") or "",
         path=values.get("path", Path()),
+        text=values.get("text") or "",
+        files=tuple(path.absolute() for path in values.get("files", ())),
         as_json=values.get("as_json", False),
         is_sure=values.get("is_sure", False),
         is_deep=values.get("is_deep", False),
@@ -110,6 +120,16 @@ def _build_parser() -> argparse.ArgumentParser:
     parser.set_defaults(command=Command.WINDOW)
     _add_settings(parser)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    chat = _add_command(commands, Command.CHAT, "open the window, or the open one, on a new chat")
+    chat.add_argument("text", metavar="TEXT", nargs="?", help="what to write; it is not sent yet")
+    opening = _add_command(commands, Command.OPEN, "open files in the window, or in the open one")
+    opening.add_argument(
+        "files",
+        metavar="FILE",
+        nargs="+",
+        type=Path,
+        help="a model, exported chats, or attachments",
+    )
     serve = _add_command(commands, Command.SERVE, "run the server without a window")
     _add_settings(serve)
     models = commands.add_parser("models", help="look after the models on this machine")
@@ -200,7 +220,7 @@ def _add_bench_command(commands: _Commands) -> None:
         metavar="llama-server=PATH",
         help="ask this llama-server too, by turns, on the same file",
     )
-    _add_settings(bench, keys=(*_MODEL_KEYS, "engine.threads", "engine.batch_size"))
+    _add_settings(bench, keys=(*_MODEL_KEYS, *_BENCH_KEYS))
 
 
 def _add_models_commands(commands: _Commands) -> None:
@@ -259,6 +279,7 @@ def _add_settings(parser: argparse.ArgumentParser, keys: Sequence[str] = ()) -> 
                 *reversed(info.flags),
                 dest=entry.key,
                 default=argparse.SUPPRESS,
+                action=Agreeing if info.flags_agree else "store",
                 type=Reader(entry),
                 metavar=metavar_of(entry),
                 help=words,

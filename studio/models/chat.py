@@ -9,10 +9,12 @@ import re
 from dataclasses import dataclass, field
 from enum import Enum
 
-from engine.api import SamplingParams
 from engine.runs import ParkReason
+from studio.models.attachment import Attachment
+from studio.models.chat_settings import ChatSettings
+from studio.models.message_tree import MessageTree
 
-_REPLY_ID = re.compile(r"chat-(\d{1,18})-(\d{1,18})", re.ASCII)
+_REPLY_ID = re.compile(r"chat-(\d{1,18})-(\d{1,18})(-\d{1,9})?", re.ASCII)
 NEW_CHAT_TITLE = "New chat"
 """What a chat is called until its first prompt."""
 
@@ -68,6 +70,8 @@ class ReplyStats:
     first_token_s: float | None = None
     tokens_per_s: float | None = None
     parked_s: float = 0.0
+    num_continues: int = 0
+    """How often the reply was gone on with after it had ended."""
 
 
 @dataclass(slots=True, eq=False)
@@ -89,11 +93,23 @@ class Message:
     reread_tokens: int = 0
     """While READING: tokens that are being read a second time, after a park that kept none of its state."""
     stats: ReplyStats = field(default_factory=ReplyStats)
+    parent_id: int | None = None
+    """The message that it answers or follows; None: it begins the chat."""
+    attachments: tuple[Attachment, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuedPrompt:
+    """What is to be sent when the reply that is being written has ended."""
+
+    text: str
+    attachments: tuple[Attachment, ...] = ()
 
 
 def reply_request_id(reply: Message) -> str:
-    """What the engine calls the request whose answer is `reply`."""
-    return f"chat-{reply.chat_id}-{reply.message_id}"
+    """What the engine calls the request whose answer is `reply`; another one each time it is gone on with."""
+    first = f"chat-{reply.chat_id}-{reply.message_id}"
+    return f"{first}-{reply.stats.num_continues}" if reply.stats.num_continues else first
 
 
 def ids_of_request(request_id: str) -> tuple[int, int] | None:
@@ -104,22 +120,56 @@ def ids_of_request(request_id: str) -> tuple[int, int] | None:
 
 @dataclass(slots=True, eq=False)
 class Conversation:
-    """One chat. `messages` is empty until the chat is opened (`is_loaded`)."""
+    """One chat. `messages` is the version of it that is shown; empty until the chat is opened (`is_loaded`)."""
 
     chat_id: int
+    """Below zero for a temporary chat."""
     title: str
     created_s: float
     updated_s: float
-    system_prompt: str = ""
-    sampling: SamplingParams = field(default_factory=SamplingParams)
-    max_tokens: int | None = None
+    settings: ChatSettings = field(default_factory=ChatSettings)
+    preset_id: int | None = None
+    """The preset that the settings were taken from last."""
+    folder_id: int | None = None
+    is_pinned: bool = False
+    is_archived: bool = False
+    deleted_s: float | None = None
+    """When it was deleted; it can be brought back until it is purged."""
     draft: str = ""
+    draft_attachments: tuple[Attachment, ...] = ()
+    queued: QueuedPrompt | None = None
     messages: list[Message] = field(default_factory=list)
+    """Change it through `append`, `show` and the tree only."""
+    tree: MessageTree = field(default_factory=MessageTree)
+    """All versions."""
+    leaf_id: int | None = None
+    """The last message of those shown, also before the chat is opened."""
     is_loaded: bool = False
     has_unread: bool = False
     """A reply ended while the chat was not on screen."""
     stored_status: MessageStatus | None = None
     """Of the last message as it was read with the list of chats; see `last_status`."""
+
+    @property
+    def is_temporary(self) -> bool:
+        """Whether nothing of it is ever stored."""
+        return self.chat_id < 0
+
+    def append(self, message: Message) -> None:
+        """Add a new message to the end of those shown, whatever its `parent_id` was."""
+        message.parent_id = self.messages[-1].message_id if self.messages else None
+        self.tree.add(message)
+        self.messages.append(message)
+        self.leaf_id = message.message_id
+
+    def show(self, leaf: Message | None) -> None:
+        """Show the version that ends with this message; None: the empty beginning."""
+        self.messages = self.tree.path_to(leaf)
+        self.leaf_id = leaf.message_id if leaf is not None else None
+
+    def versions_of(self, message: Message) -> tuple[Message, ...]:
+        """A message and its other versions, oldest first; its place among them is the 2 of 2/3."""
+        return self.tree.versions_of(message)
 
     @property
     def last_status(self) -> MessageStatus | None:

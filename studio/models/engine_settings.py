@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from engine.api import Device
+from engine.api import Device, KvType
 from engine.options import CPU_VARIANTS, LEAST_POOL_TOKENS
 from studio.models.setting_field import AppliesAt, SettingInfo, about
 
@@ -37,6 +37,20 @@ class EngineSettings:
                 least=LEAST_POOL_TOKENS,
                 high=1 << 31,
                 unit="tokens",
+                applies=AppliesAt.NEXT_LOAD,
+            )
+        ),
+    )
+    kv_type: KvType = field(
+        default=KvType.F16,
+        metadata=about(
+            SettingInfo(
+                title="Keys and values",
+                help="how the pool stores them: q8_0 halves the memory of a pool, or doubles what memory allows; texts "
+                "differ slightly from those of f16",
+                env="LAYBY_KV_TYPE",
+                flags=("--kv-type", "-ctk", "--cache-type-k", "-ctv", "--cache-type-v"),
+                flags_agree=True,
                 applies=AppliesAt.NEXT_LOAD,
             )
         ),

@@ -7,6 +7,7 @@ StudioError
 │   ├── StoreFull           the disk is full
 │   └── StoreBroken         the file was damaged; it has been set aside
 ├── ServerStartError        the local server cannot start as it is set
+│   └── PortTaken           another program listens at its port
 ├── LibraryError            the model library cannot be changed like that
 └── FetchError              a model could not be fetched
     ├── FetchUnavailable    this installation or its network cannot fetch
@@ -60,6 +61,17 @@ class ServerStartError(StudioError):
     """The local server cannot start as it is set; the message names the value and the remedy."""
 
     code = "server_failed"
+
+
+class PortTaken(ServerStartError):
+    """Another program listens at the port; `free_port` is the next free one, 0 if none was found."""
+
+    code = "port_taken"
+
+    def __init__(self, message: str, *, port: int, free_port: int) -> None:
+        super().__init__(message)
+        self.port = port
+        self.free_port = free_port
 
 
 class LibraryError(StudioError):

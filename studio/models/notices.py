@@ -28,6 +28,7 @@ class NoticeAction(Enum):
     NEW_CHAT = "new_chat"
     RETRY = "retry"
     OPEN_SETTINGS = "open_settings"
+    OPEN_SERVER = "open_server"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

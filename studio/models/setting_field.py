@@ -51,6 +51,8 @@ class SettingInfo:
     """Variables of other programs that mean the same; `env` wins."""
     flags: tuple[str, ...] = ()
     """Names on the command line, the long one first; empty where there is none. A switch's has its `--no-` too."""
+    flags_agree: bool = False
+    """Several flags may be given for the one value, but not with different ones."""
     low: int | None = None
     high: int | None = None
     least: int | None = None
@@ -65,7 +67,7 @@ class SettingInfo:
     is_secret: bool = False
     """Never shown or logged in full."""
     is_hidden: bool = False
-    """For tests only: on no settings page and in no `--help`."""
+    """For tests, or kept by the window itself: on no settings page and in no `--help`."""
 
 
 def about(info: SettingInfo) -> dict[str, SettingInfo]:

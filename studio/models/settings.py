@@ -23,14 +23,16 @@ from studio.models.setting_field import (
     about,
     fields_of,
 )
+from studio.models.window_settings import AppearanceSettings, Theme, WindowSettings
 
-
-class Theme(Enum):
-    """Which colours the window has."""
-
-    SYSTEM = "system"
-    LIGHT = "light"
-    DARK = "dark"
+__all__ = [
+    "AppearanceSettings",
+    "LocalServerSettings",
+    "LogLevel",
+    "LogSettings",
+    "Settings",
+    "Theme",
+]
 
 
 class LogLevel(Enum):
@@ -122,35 +124,6 @@ class LocalServerSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AppearanceSettings:
-    """How the window looks."""
-
-    theme: Theme = field(
-        default=Theme.SYSTEM,
-        metadata=about(
-            SettingInfo(
-                title="Theme",
-                help="colours of the window; system follows the desktop",
-                env="LAYBY_THEME",
-            )
-        ),
-    )
-    text_size: int = field(
-        default=14,
-        metadata=about(
-            SettingInfo(
-                title="Text size",
-                help="size of the text in chats, in pixels",
-                env="LAYBY_TEXT_SIZE",
-                low=10,
-                high=28,
-                unit="px",
-            )
-        ),
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LogSettings:
     """What Layby writes down about itself."""
 
@@ -177,6 +150,7 @@ class Settings:
     park_test: ParkTestSettings = field(default_factory=ParkTestSettings)
     server: LocalServerSettings = field(default_factory=LocalServerSettings)
     appearance: AppearanceSettings = field(default_factory=AppearanceSettings)
+    window: WindowSettings = field(default_factory=WindowSettings)
     log: LogSettings = field(default_factory=LogSettings)
 
     def load_options(self) -> LoadOptions:
@@ -189,6 +163,7 @@ class Settings:
             threads=engine.threads,
             device=engine.device,
             cpu_variant=engine.cpu_variant,
+            kv_type=engine.kv_type,
             seed=engine.seed,
             context_shift=engine.context_shift,
             preempt_ram_mib=park.ram_mib,

@@ -13,8 +13,10 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 
 from engine.errors import EngineError
+from studio.models.request_log import RequestLog
+from studio.models.server_keys import KeyRing
 from studio.models.server_settings import ServerSettings
-from studio.server.auth import LOCAL_ORIGIN, HostGuard, KeyGuard
+from studio.server.auth import LOCAL_ORIGIN, HostGuard, KeyGuard, RequestCaps
 from studio.server.context import ServerContext
 from studio.server.errors import (
     INVALID_REQUEST,
@@ -25,6 +27,7 @@ from studio.server.errors import (
     error_response,
 )
 from studio.server.layers import REQUEST_ID_HEADER, ForgivingPaths, RequestIds
+from studio.server.request_rows import RequestRows
 from studio.server.routes.chat import chat_router
 from studio.server.routes.completions import completions_router
 from studio.server.routes.health import health_router
@@ -44,18 +47,23 @@ _ROUTERS = (
 )
 
 
-def build_app(context: ServerContext, settings: ServerSettings) -> FastAPI:
+def build_app(
+    context: ServerContext, settings: ServerSettings, *, keys: KeyRing, log: RequestLog
+) -> FastAPI:
     """The application. Its own documentation pages are off: they would load scripts from the network."""
     app = FastAPI(openapi_url=None, redirect_slashes=False)
     for router in _ROUTERS:
         app.include_router(router(context))
     _answer_errors(app)
     # The last one added is the outermost.
-    app.add_middleware(KeyGuard, settings=settings)
-    app.add_middleware(HostGuard, settings=settings)
+    app.add_middleware(RequestCaps)
+    app.add_middleware(KeyGuard, settings=settings, keys=keys)
+    app.add_middleware(HostGuard, settings=settings, keys=keys)
     app.add_middleware(ForgivingPaths)
+    app.add_middleware(RequestRows, log=log)
     app.add_middleware(
         CORSMiddleware,
+        allow_origins=list(settings.cors_origins),
         allow_origin_regex=LOCAL_ORIGIN,
         allow_methods=["GET", "HEAD", "POST"],
         allow_headers=["*"],

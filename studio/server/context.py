@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, Response
 
+from engine.api import ModelInfo, Request
 from engine.client import EngineClient
+from engine.errors import EngineError, ModelNotFound, ModelUnavailable
+from studio.server.auth import caller_of
 from studio.server.body import read_body
+from studio.server.errors import ApiError, ClientLeft
 from studio.server.generation import Generation, whole_reply
 from studio.server.live_requests import LiveRequests
+from studio.server.park_state import can_park
 from studio.server.protocol import GenerationFields, WireModel
+from studio.server.replies import ReplyShape
+from studio.server.request_rows import note_of
+from studio.server.share_gate import ShareGate
 from studio.server.sse import EventStream, StreamTimings
+from studio.server.translate import served_model
+from studio.services.model_demand import ModelDemand
 
 Wire = TypeVar("Wire", bound=WireModel)
 
@@ -23,21 +33,66 @@ class ServerContext:
     """Built once per server, on its loop."""
 
     client: EngineClient
+    gate: ShareGate
     live: LiveRequests = field(default_factory=LiveRequests)
     timings: StreamTimings = field(default_factory=StreamTimings)
+    demand: ModelDemand | None = None
+    """Loads the model that a request names; None: only what is loaded is served."""
+    keeps_prompts: bool = False
 
     async def read(self, http: HttpRequest, wire: type[Wire]) -> Wire:
         """The request's body; a slow sender does not hold up the end of the server."""
         return await self.live.run(read_body(http, wire), receive=None)
 
+    async def model_for(self, http: HttpRequest, name: str | None) -> ModelInfo:
+        """The model that `name` means, loaded on demand where that is allowed and disturbs nobody.
+
+        Raises ModelNotFound for a name that nobody knows, ModelUnavailable while another model is in use or loading,
+        ClientLeft, and what keeps a model from being loaded.
+        """
+        try:
+            return served_model(self.client.snapshot(), name)
+        except (ModelUnavailable, ModelNotFound) as error:
+            if self.demand is None:
+                raise
+            work = self.demand.bring(self.client, name, error)
+            await self.live.run(work, receive=http.receive)
+        return served_model(self.client.snapshot(), name)
+
     async def answer(
-        self, http: HttpRequest, generation: Generation, wire: GenerationFields
+        self,
+        http: HttpRequest,
+        wire: GenerationFields,
+        requests: tuple[Request, ...],
+        shape: ReplyShape,
     ) -> Response:
         """The reply, streamed or whole; the client leaving ends the generation either way."""
+        caller, note = caller_of(http.scope), note_of(http.scope)
+        snapshot = self.client.snapshot()
+        generation = Generation(
+            requests=tuple(replace(each, priority=caller.lane.priority) for each in requests),
+            choices_per_prompt=wire.n or 1,
+            shape=shape,
+            include_usage=wire.wants_usage_chunk,
+            tells_parks=can_park(snapshot),
+            caller=caller,
+            note=note,
+        )
+        model = snapshot.model.name if snapshot.model is not None else ""
+        note.begin(generation.requests, model=model, keeps_prompt=self.keeps_prompts)
         if wire.stream:
             timings = self.timings
             if wire.sse_ping_interval is not None:
                 timings = StreamTimings.of_ping_interval(wire.sse_ping_interval)
-            return EventStream(self.client, generation, live=self.live, timings=timings)
-        work = whole_reply(self.client, generation)
-        return JSONResponse(await self.live.run(work, receive=http.receive))
+            return EventStream(
+                self.client, generation, live=self.live, timings=timings, gate=self.gate
+            )
+        work = whole_reply(self.client, generation, self.gate)
+        try:
+            return JSONResponse(await self.live.run(work, receive=http.receive))
+        except ClientLeft:
+            note.leave()
+            raise
+        except (ApiError, EngineError) as error:
+            note.fail(str(error))
+            raise

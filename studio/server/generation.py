@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
 from engine.api import Failed, Finished, Request, RequestEvent, TokenDelta
 from engine.client import EngineClient, RequestStream
+from engine.errors import WaitedTooLong
+from studio.models.server_keys import ANONYMOUS, Caller
 from studio.server.replies import ChoiceText, Json, ReplyShape, park_record, total_usage
+from studio.server.request_rows import RequestNote
+from studio.server.share_gate import Place, ShareGate
+
+_GATE_RETRY_S = 5.0
 
 ChoiceEvents = asyncio.Queue[tuple[int, RequestEvent]]
 """Events with the index of their choice; those of one choice are in order."""
@@ -26,32 +32,66 @@ class Generation:
     include_usage: bool = False
     tells_parks: bool = False
     """Whether the end of the reply has a record of its parks: only where the server can park."""
+    caller: Caller = ANONYMOUS
+    note: RequestNote
+    """Hears every event, for the request's row."""
 
 
 @asynccontextmanager
-async def open_choices(
-    client: EngineClient, requests: tuple[Request, ...]
-) -> AsyncIterator[ChoiceEvents]:
+async def open_choices(client: EngineClient, generation: Generation) -> AsyncIterator[ChoiceEvents]:
     """Submit all requests; leaving the block aborts those that have not ended."""
     events: ChoiceEvents = asyncio.Queue()
     async with AsyncExitStack() as stack:
-        for index, request in enumerate(requests):
+        for index, request in enumerate(generation.requests):
             stream = await stack.enter_async_context(client.stream(request))
-            pump = asyncio.create_task(_pump(index, stream, events))
+            pump = asyncio.create_task(_pump(index, stream, events, generation.note))
             stack.callback(pump.cancel)
         yield events
 
 
-async def _pump(index: int, stream: RequestStream, events: ChoiceEvents) -> None:
+async def _pump(index: int, stream: RequestStream, events: ChoiceEvents, note: RequestNote) -> None:
     async for event in stream:
+        note.hear(event)
         events.put_nowait((index, event))
 
 
-async def whole_reply(client: EngineClient, generation: Generation) -> Json:
+@contextmanager
+def at_the_gate(gate: ShareGate, generation: Generation) -> Iterator[Place]:
+    """A place at the gate; the request's row says when it is held back."""
+    with gate.place(generation.caller, generation.requests) as place:
+        if not place.is_in:
+            generation.note.hold_back(is_held=True)
+        yield place
+
+
+async def pass_gate(place: Place, generation: Generation) -> None:
+    """Wait until the key's share has room. Raises WaitedTooLong after the request's `max_wait_s`."""
+    if place.is_in:
+        return
+    limit_s = generation.requests[0].max_wait_s
+    try:
+        async with asyncio.timeout(limit_s):
+            await place.wait()
+    except TimeoutError:
+        raise WaitedTooLong(
+            f"the key {generation.caller.name!r} holds its share of the pool, {generation.caller.share_percent} %, and "
+            f"this request waited the {limit_s:g} s that it was willing to; ask again later",
+            retry_after_s=_GATE_RETRY_S,
+        ) from None
+    generation.note.hold_back(is_held=False)
+
+
+async def whole_reply(client: EngineClient, generation: Generation, gate: ShareGate) -> Json:
     """The reply in one piece. Raises the EngineError of the first choice that fails; the others are aborted then."""
+    with at_the_gate(gate, generation) as place:
+        await pass_gate(place, generation)
+        return await _collect(client, generation)
+
+
+async def _collect(client: EngineClient, generation: Generation) -> Json:
     choices = [ChoiceText() for _ in generation.requests]
     num_alive = len(choices)
-    async with open_choices(client, generation.requests) as events:
+    async with open_choices(client, generation) as events:
         while num_alive:
             index, event = await events.get()
             match event:

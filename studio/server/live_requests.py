@@ -19,6 +19,8 @@ class LiveRequests:
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._is_stopping = False
+        self._nothing_runs = asyncio.Event()
+        self._nothing_runs.set()
 
     async def run(self, work: Coroutine[Any, Any, T], *, receive: Receive | None) -> T:
         """The result of `work`; it is cancelled, and has ended, when this raises.
@@ -31,6 +33,7 @@ class LiveRequests:
         if receive is not None:
             tasks.append(asyncio.create_task(_wait_for_departure(receive)))
         self._tasks.add(task)
+        self._nothing_runs.clear()
         if self._is_stopping:
             task.cancel()
         try:
@@ -42,9 +45,16 @@ class LiveRequests:
             return task.result()
         finally:
             self._tasks.discard(task)
+            if not self._tasks:
+                self._nothing_runs.set()
             for each in tasks:
                 each.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def finish(self) -> None:
+        """Start nothing new, and return when what runs has ended."""
+        self._is_stopping = True
+        await self._nothing_runs.wait()
 
     def stop_all(self) -> None:
         """End everything that runs, and from now on whatever would start."""

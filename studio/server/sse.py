@@ -16,9 +16,10 @@ from starlette.types import Receive, Scope, Send
 from engine.client import EngineClient
 from engine.errors import EngineError
 from studio.server.errors import ApiError, ClientLeft, error_body, error_response
-from studio.server.generation import Generation, open_choices
+from studio.server.generation import Generation, at_the_gate, open_choices, pass_gate
 from studio.server.live_requests import LiveRequests
 from studio.server.narrator import HEARTBEAT_HEADER, Narrator, encode, read_heartbeat
+from studio.server.share_gate import Place, ShareGate
 
 _HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -74,12 +75,14 @@ class EventStream(Response):
         *,
         live: LiveRequests,
         timings: StreamTimings,
+        gate: ShareGate,
     ) -> None:
         super().__init__()
         self._client = client
         self._generation = generation
         self._live = live
         self._timings = timings
+        self._gate = gate
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         writer = _Writer(send)
@@ -88,25 +91,43 @@ class EventStream(Response):
             narrator = Narrator(self._generation, heartbeat)
             await self._live.run(self._play(writer, narrator), receive=receive)
         except ClientLeft:
-            return
+            self._generation.note.leave()
         except (ApiError, EngineError) as error:
+            self._generation.note.fail(str(error))
             if writer.is_open:
                 await writer.write(encode(error_body(error)), is_last=True)
             else:
                 await error_response(error)(scope, receive, send)
 
     async def _play(self, writer: _Writer, narrator: Narrator) -> None:
-        async with open_choices(self._client, self._generation.requests) as events:
-            while not narrator.is_done:
+        with at_the_gate(self._gate, self._generation) as place:
+            if not place.is_in:
+                await self._pass_gate(place, writer, narrator)
+            async with open_choices(self._client, self._generation) as events:
+                while not narrator.is_done:
+                    try:
+                        async with asyncio.timeout_at(self._deadline(writer, narrator)):
+                            index, event = await events.get()
+                    except TimeoutError:
+                        await writer.write(narrator.keepalive())
+                        continue
+                    if data := narrator.tell(index, event):
+                        await writer.write(data)
+            await writer.write(narrator.ending(), is_last=True)
+
+    async def _pass_gate(self, place: Place, writer: _Writer, narrator: Narrator) -> None:
+        """Wait for room in the key's share, and show that the stream is alive meanwhile."""
+        passing = asyncio.ensure_future(pass_gate(place, self._generation))
+        try:
+            while not passing.done():
                 try:
                     async with asyncio.timeout_at(self._deadline(writer, narrator)):
-                        index, event = await events.get()
+                        await asyncio.wait((passing,))
                 except TimeoutError:
                     await writer.write(narrator.keepalive())
-                    continue
-                if data := narrator.tell(index, event):
-                    await writer.write(data)
-        await writer.write(narrator.ending(), is_last=True)
+            passing.result()
+        finally:
+            passing.cancel()
 
     def _deadline(self, writer: _Writer, narrator: Narrator) -> float | None:
         """When the silence has lasted long enough; None: it may last."""

@@ -12,26 +12,42 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
-from contextlib import contextmanager
-from dataclasses import dataclass
+from concurrent.futures import CancelledError, Future
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 
 import uvicorn
+from fastapi import FastAPI
 
 from engine.api import EnginePort
 from engine.client import EngineClient
-from studio.models.errors import ServerStartError
+from studio.models.errors import PortTaken, ServerStartError
+from studio.models.request_log import RequestLog
+from studio.models.server_keys import KeyRing, NoKeys
 from studio.models.server_settings import ServerSettings
 from studio.server.app import build_app
 from studio.server.context import ServerContext
 from studio.server.live_requests import LiveRequests
+from studio.server.share_gate import ShareGate
 from studio.server.sse import StreamTimings
+from studio.services.model_demand import ModelDemand
 
 THREAD_NAME = "layby-server"
 GRACE_S = 2
 """How long connections may take to end once the server stops; then they are cut."""
+_PORTS_TRIED = 50
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerParts:
+    """What the server shares with the rest of the program."""
+
+    keys: KeyRing = field(default_factory=NoKeys)
+    log: RequestLog = field(default_factory=RequestLog)
+    make_demand: Callable[[], ModelDemand] | None = None
+    """Called on the server's loop; None: only what is loaded is served."""
 
 
 class ServerThread:
@@ -42,10 +58,12 @@ class ServerThread:
         engine: EnginePort,
         settings: ServerSettings,
         *,
+        parts: ServerParts | None = None,
         timings: StreamTimings | None = None,
     ) -> None:
         self._engine = engine
         self._settings = settings
+        self._parts = parts or ServerParts()
         self._timings = timings or StreamTimings.of_ping_interval(settings.sse_ping_interval_s)
         self._thread: threading.Thread | None = None
         self._stop_switch: _StopSwitch | None = None
@@ -69,7 +87,7 @@ class ServerThread:
         """Listen; clients can connect when this returns. Raises ServerStartError when that is not possible."""
         if self.is_running:
             raise ServerStartError(f"the server is already running at {self.url}; stop it first")
-        listener = _listen(self._settings)
+        listener = _listen(self._settings, has_key=bool(self._parts.keys.keys))
         self._port = listener.getsockname()[1]
         started: Future[_StopSwitch] = Future()
         self._thread = threading.Thread(
@@ -78,6 +96,11 @@ class ServerThread:
         self._thread.start()
         self._stop_switch = started.result()
         logger.info("listening on %s", self.url)
+
+    def finish(self) -> None:
+        """Take no more requests, and return when those under way have ended, or `stop` has been called meanwhile."""
+        if self._stop_switch is not None:
+            self._stop_switch.finish()
 
     def stop(self) -> None:
         """End all streams and the thread, in little more than GRACE_S seconds. Does nothing when it is not running."""
@@ -102,9 +125,17 @@ class ServerThread:
     async def _serve(self, listener: socket.socket, started: Future[_StopSwitch]) -> None:
         loop = asyncio.get_running_loop()
         client = EngineClient(self._engine, loop)
-        context = ServerContext(client=client, timings=self._timings)
+        parts = self._parts
+        context = ServerContext(
+            client=client,
+            gate=ShareGate(client),
+            timings=self._timings,
+            demand=parts.make_demand() if parts.make_demand is not None else None,
+            keeps_prompts=self._settings.keeps_prompts,
+        )
+        app = build_app(context, self._settings, keys=parts.keys, log=parts.log)
         server = _QuietServer(
-            _uvicorn_config(context, self._settings),
+            _uvicorn_config(app),
             on_started=lambda: started.set_result(_StopSwitch(loop, server, context.live)),
         )
         try:
@@ -140,14 +171,19 @@ class _StopSwitch:
     def press(self) -> None:
         self.loop.call_soon_threadsafe(self._stop)
 
+    def finish(self) -> None:
+        """Wait on another thread until all requests have ended; a loop that closes ends the wait."""
+        with suppress(CancelledError, RuntimeError):
+            asyncio.run_coroutine_threadsafe(self.live.finish(), self.loop).result()
+
     def _stop(self) -> None:
         self.live.stop_all()
         self.server.should_exit = True
 
 
-def _uvicorn_config(context: ServerContext, settings: ServerSettings) -> uvicorn.Config:
+def _uvicorn_config(app: FastAPI) -> uvicorn.Config:
     return uvicorn.Config(
-        build_app(context, settings),
+        app,
         loop="asyncio",
         http="h11",
         ws="none",
@@ -160,10 +196,10 @@ def _uvicorn_config(context: ServerContext, settings: ServerSettings) -> uvicorn
     )
 
 
-def _listen(settings: ServerSettings) -> socket.socket:
-    """A bound, listening socket. Raises ServerStartError, with the remedy."""
+def _listen(settings: ServerSettings, *, has_key: bool) -> socket.socket:
+    """A bound, listening socket. Raises ServerStartError, with the remedy; PortTaken with another port."""
     host, port = settings.host, settings.port
-    if not settings.is_loopback and not settings.api_key:
+    if not settings.is_loopback and not settings.api_key and not has_key:
         raise ServerStartError(
             f"{host} can be reached from other machines, so an API key is needed; set one, or listen on 127.0.0.1"
         )
@@ -184,8 +220,24 @@ def _listen(settings: ServerSettings) -> socket.socket:
         listener.listen(2048)
     except OSError as error:
         listener.close()
-        raise ServerStartError(_bind_problem(error, host, port)) from error
+        problem = _bind_problem(error, host, port)
+        if error.errno == errno.EADDRINUSE:
+            raise PortTaken(problem, port=port, free_port=_free_port_after(settings)) from error
+        raise ServerStartError(problem) from error
     return listener
+
+
+def _free_port_after(settings: ServerSettings) -> int:
+    """The next one that nobody listens at; 0, any, where none of the next few is free."""
+    for port in range(settings.port + 1, min(settings.port + _PORTS_TRIED, 65536)):
+        try:
+            family, kind, protocol, _, address = _resolve(settings.host, port)
+            with socket.socket(family, kind, protocol) as probe:
+                probe.bind(address)
+        except OSError:
+            continue
+        return port
+    return 0
 
 
 def _resolve(host: str, port: int) -> tuple[int, int, int, str, tuple[str | int | bytes, ...]]:

@@ -1,6 +1,10 @@
-"""What the engine is asked: a chat's turns as a prompt, and a title from the first of them. Pure functions."""
+"""What the engine is asked: a chat's turns as a prompt; and what a chat is called. Pure functions."""
 
 from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Container
 
 from engine.api import Chat, ChatMessage, Origin, Priority, Request
 from studio.models.chat import (
@@ -19,36 +23,47 @@ _USABLE = frozenset(
 
 
 def request_for(chat: Conversation, reply: Message, *, resumes: bool = False) -> Request:
-    """The request whose answer becomes `reply`, the last message of the chat; or one that goes on with it."""
+    """The request whose answer becomes `reply`, the last message of the chat, or goes on with the text it has.
+
+    `resumes`: it goes on with the state that the engine has on disk.
+    """
     return Request(
         request_id=reply_request_id(reply),
         origin=Origin.GUI,
-        prompt=prompt_for(chat),
-        sampling=chat.sampling,
-        max_tokens=chat.max_tokens,
+        prompt=prompt_for(chat, continued=reply if reply.text and not resumes else None),
+        sampling=chat.settings.sampling,
+        max_tokens=chat.settings.max_tokens,
+        stop=chat.settings.stop,
         priority=Priority.INTERACTIVE,
-        is_durable=True,
+        is_durable=not chat.is_temporary,
         resumes=resumes,
     )
 
 
-def prompt_for(chat: Conversation) -> Chat:
-    """System prompt and turns, without failed, running and empty replies.
+def prompt_for(chat: Conversation, *, continued: Message | None = None) -> Chat:
+    """System prompt and turns, without failed, running and empty replies; at last the reply that is gone on with.
 
     Prompts that thereby follow each other become one: many templates want the roles to alternate.
     """
     turns: list[ChatMessage] = []
-    if chat.system_prompt.strip():
-        turns.append(ChatMessage(role=Role.SYSTEM.value, content=chat.system_prompt))
+    if chat.settings.system_prompt.strip():
+        turns.append(ChatMessage(role=Role.SYSTEM.value, content=chat.settings.system_prompt))
     for message in chat.messages:
-        if message.status not in _USABLE or not message.text:
+        content = content_of(message)
+        if message.status not in _USABLE or not content or message is continued:
             continue
         if turns and turns[-1].role == message.role.value:
-            joined = f"{turns.pop().content}\n\n{message.text}"
-            turns.append(ChatMessage(role=message.role.value, content=joined))
-        else:
-            turns.append(ChatMessage(role=message.role.value, content=message.text))
-    return Chat(messages=tuple(turns))
+            content = f"{turns.pop().content}\n\n{content}"
+        turns.append(ChatMessage(role=message.role.value, content=content))
+    if continued is not None:
+        turns.append(ChatMessage(role=continued.role.value, content=continued.text))
+    return Chat(messages=tuple(turns), continues=continued is not None)
+
+
+def content_of(message: Message) -> str:
+    """A message's text as the model reads it: what was read of its files first, each under its name."""
+    files = [f"{one.name}:\n\n{one.text.strip()}" for one in message.attachments if one.text]
+    return "\n\n".join([*files, message.text] if message.text else files)
 
 
 def title_for(prompt: str) -> str:
@@ -61,3 +76,9 @@ def title_for(prompt: str) -> str:
     cut = line[: _TITLE_CHARS + 1]
     head = cut.rpartition(" ")[0] or cut[:_TITLE_CHARS]
     return head.rstrip(" ,;:.-") + "…"
+
+
+def numbered_title(title: str, taken: Container[str]) -> str:
+    """A title for a copy: the first of "Lisbon (2)", "Lisbon (3)" … that no chat has."""
+    base = re.sub(r" \(\d{1,6}\)$", "", title)
+    return next(name for n in itertools.count(2) if (name := f"{base} ({n})") not in taken)

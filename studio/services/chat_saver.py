@@ -27,6 +27,8 @@ class ChatSaver:
         self._chats: dict[int, Conversation] = {}
         self._messages: dict[int, Message] = {}
         self._forgotten: set[int] = set()
+        """Ids of chats that are gone for good."""
+        self._gone_messages: set[int] = set()
         self._hurry = asyncio.Event()
         self._is_closing = False
         self._ticking: asyncio.Task[None] | None = None
@@ -40,7 +42,7 @@ class ChatSaver:
 
     def save_message(self, chat: Conversation, message: Message) -> None:
         """Write the chat and this message with the next tick, or now if the message has ended."""
-        if chat.chat_id in self._forgotten:
+        if chat.chat_id in self._forgotten or message.message_id in self._gone_messages:
             return
         self._messages[message.message_id] = message
         if not message.status.is_alive:
@@ -51,6 +53,15 @@ class ChatSaver:
         """Write nothing more of this chat: it is being deleted."""
         self._forgotten.add(chat.chat_id)
         self._drop_forgotten()
+
+    def forget_message(self, message: Message) -> None:
+        """Write nothing more of this message: it is being deleted."""
+        self._gone_messages.add(message.message_id)
+        self._messages.pop(message.message_id, None)
+
+    def remember_message(self, message: Message) -> None:
+        """The message is there again."""
+        self._gone_messages.discard(message.message_id)
 
     async def flush(self) -> None:
         """Write everything that is marked; a failure becomes one notice, withdrawn when writing works again."""
@@ -84,7 +95,9 @@ class ChatSaver:
         gone = self._forgotten
         self._chats = {key: chat for key, chat in self._chats.items() if key not in gone}
         self._messages = {
-            key: item for key, item in self._messages.items() if item.chat_id not in gone
+            key: item
+            for key, item in self._messages.items()
+            if item.chat_id not in gone and key not in self._gone_messages
         }
 
     def _tick(self) -> None:

@@ -70,4 +70,4 @@ class ComebackService:
         """Whether the request's reply is one of ours and is being gone on with."""
         ids = ids_of_request(request_id)
         chat = next((chat for chat in self._chats.chats if ids and chat.chat_id == ids[0]), None)
-        return chat is not None and ids is not None and await self._chats.go_on(chat, ids[1])
+        return chat is not None and await self._chats.turns.go_on(chat, request_id)

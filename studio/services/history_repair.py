@@ -11,13 +11,29 @@ from pathlib import Path
 from typing import Any
 
 from studio.models.errors import StoreBroken
-from studio.services.history_rows import CHAT_COLUMNS, MESSAGE_COLUMNS
-from studio.services.history_schema import open_database
+from studio.services.history_rows import (
+    ATTACHMENT_COLUMNS,
+    CHAT_COLUMNS,
+    FOLDER_COLUMNS,
+    MESSAGE_COLUMNS,
+    PRESET_COLUMNS,
+)
+from studio.services.history_schema import LINK_MESSAGES, open_database
 from studio.services.safe_file import set_aside
 
 _DAMAGE_CODES = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_Cells = dict[str, Any]
+_TABLES = {
+    "folders": FOLDER_COLUMNS,
+    "presets": PRESET_COLUMNS,
+    "chats": CHAT_COLUMNS,
+    "messages": MESSAGE_COLUMNS,
+    "attachments": ATTACHMENT_COLUMNS,
+}
+"""What is carried over, what others refer to first. Words for the search are indexed anew."""
 _RECOVERED_CHAT = (
-    "INSERT OR IGNORE INTO chats VALUES (?, 'Recovered chat', ?, ?, '', '{}', NULL, '', 0)"
+    "INSERT OR IGNORE INTO chats (chat_id, title, created_s, updated_s, system_prompt, sampling, draft, has_unread) "
+    "VALUES (?, 'Recovered chat', ?, ?, '', '{}', '', 0)"
 )
 
 
@@ -48,27 +64,41 @@ def rebuild(
 ) -> tuple[sqlite3.Connection, StoreBroken]:
     """A new history at `path` with all that can still be read, and the notice that says where the old one is.
 
-    `connection` is the open one, if the file could be opened at all; it is closed. Raises OSError, sqlite3.Error.
+    `connection` is the open one, if the file could be opened and brought up to date; it is closed. Raises OSError,
+    sqlite3.Error.
     """
-    chats, messages = [], []
-    if connection is not None:
-        chats = _readable_rows(connection, f"SELECT {CHAT_COLUMNS} FROM chats ORDER BY chat_id")
-        messages = _readable_rows(
-            connection, f"SELECT {MESSAGE_COLUMNS} FROM messages ORDER BY message_id"
-        )
-        with contextlib.suppress(sqlite3.Error):
-            connection.close()
+    tables = _read_tables(connection or sqlite3.connect(path, isolation_level=None))
     aside = set_aside(path)
     for suffix in ("-wal", "-shm"):
         companion = path.with_name(path.name + suffix)
         if companion.exists():
             companion.rename(aside.with_name(aside.name + suffix))
     fresh = open_database(path)
-    _insert(fresh, chats, messages)
+    _insert(fresh, tables)
+    num_chats, num_messages = len(tables["chats"]), len(tables["messages"])
     return fresh, StoreBroken(
-        f"the chat history was damaged; {len(chats):,} chats with {len(messages):,} messages could be read and are "
+        f"the chat history was damaged; {num_chats:,} chats with {num_messages:,} messages could be read and are "
         f"here, the damaged file is kept as {aside}"
     )
+
+
+def _read_tables(connection: sqlite3.Connection) -> dict[str, list[_Cells]]:
+    """What can be read of each table, as cells by column; a file of an older version has fewer of both."""
+    tables: dict[str, list[_Cells]] = {}
+    for table, columns in _TABLES.items():
+        known = columns.split(", ")
+        present: list[str] = []
+        with contextlib.suppress(sqlite3.Error):
+            info = connection.execute(f"PRAGMA table_info({table})").fetchall()
+            present = [name for _, name, *_ in info if name in known]
+        tables[table] = []
+        if known[0] in present:
+            query = f"SELECT {', '.join(present)} FROM {table} ORDER BY {known[0]}"
+            rows = _readable_rows(connection, query)
+            tables[table] = [dict(zip(present, row, strict=True)) for row in rows]
+    with contextlib.suppress(sqlite3.Error):
+        connection.close()
+    return tables
 
 
 def _readable_rows(connection: sqlite3.Connection, query: str) -> list[tuple[Any, ...]]:
@@ -83,21 +113,18 @@ def _readable_rows(connection: sqlite3.Connection, query: str) -> list[tuple[Any
     return list(rows.values())
 
 
-def _insert(
-    connection: sqlite3.Connection, chats: list[tuple[Any, ...]], messages: list[tuple[Any, ...]]
-) -> None:
+def _insert(connection: sqlite3.Connection, tables: dict[str, list[_Cells]]) -> None:
     """Rows that break a rule of the tables are left out; a message whose chat is lost gets a chat."""
     connection.execute("BEGIN IMMEDIATE")
-    for row in chats:
-        with contextlib.suppress(sqlite3.IntegrityError):
-            connection.execute(
-                f"INSERT INTO chats ({CHAT_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row
-            )
-    for row in messages:
-        with contextlib.suppress(sqlite3.IntegrityError):
-            _, chat_id, _, _, created_s, *_ = row
-            connection.execute(_RECOVERED_CHAT, (chat_id, created_s, created_s))
-            connection.execute(
-                f"INSERT INTO messages ({MESSAGE_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row
-            )
+    for table, rows in tables.items():
+        for cells in rows:
+            with contextlib.suppress(sqlite3.IntegrityError):
+                if table == "messages":
+                    moment_s = cells.get("created_s")
+                    connection.execute(_RECOVERED_CHAT, (cells.get("chat_id"), moment_s, moment_s))
+                marks = ", ".join("?" for _ in cells)
+                statement = f"INSERT INTO {table} ({', '.join(cells)}) VALUES ({marks})"
+                connection.execute(statement, tuple(cells.values()))
     connection.execute("COMMIT")
+    if tables["messages"] and "parent_id" not in tables["messages"][0]:
+        connection.executescript(LINK_MESSAGES)

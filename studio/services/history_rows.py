@@ -1,6 +1,7 @@
-"""Chats and messages as rows of the history, and back. Pure functions.
+"""Chats, messages and what belongs to them as rows of the history, and back. Pure functions.
 
-Rows are made on the loop's thread, where the chats live; the store's worker only ever sees the rows.
+Rows are made on the loop's thread, where the chats live; what is read becomes objects in the store's worker, before
+anybody else knows them.
 """
 
 from __future__ import annotations
@@ -9,22 +10,56 @@ import json
 import logging
 from collections.abc import Mapping
 from dataclasses import asdict, fields
+from enum import Enum
+from functools import lru_cache
 from typing import Any
 
 from engine.api import SamplingParams
 from engine.errors import InvalidRequest
-from studio.models.chat import Conversation, Message, MessageStatus, ReplyStats, Role
+from studio.models.attachment import Attachment, AttachmentKind
+from studio.models.chat import (
+    Conversation,
+    Message,
+    MessageStatus,
+    QueuedPrompt,
+    ReplyStats,
+    Role,
+)
+from studio.models.chat_settings import ChatSettings, Preset
+from studio.models.folder import Folder
 
 _log = logging.getLogger(__name__)
 
 Row = tuple[object, ...]
 
 CHAT_COLUMNS = (
-    "chat_id, title, created_s, updated_s, system_prompt, sampling, max_tokens, draft, has_unread"
+    "chat_id, title, created_s, updated_s, system_prompt, sampling, max_tokens, draft, has_unread, stop, preset_id, "
+    "folder_id, is_pinned, is_archived, deleted_s, leaf_id, queued"
 )
-LAST_STATUS = "(SELECT status FROM messages WHERE messages.chat_id = chats.chat_id ORDER BY message_id DESC LIMIT 1)"
-"""The status of a chat's last message, NULL if it has none; one look into an index."""
-MESSAGE_COLUMNS = "message_id, chat_id, role, text, created_s, status, note, stats"
+LAST_STATUS = "(SELECT status FROM messages WHERE message_id = leaf_id) AS last_status"
+"""The status of the last message of the version that is shown, NULL if there is none."""
+MESSAGE_COLUMNS = "message_id, chat_id, role, text, created_s, status, note, stats, parent_id"
+ATTACHMENT_COLUMNS = (
+    "attachment_id, chat_id, message_id, holder, name, kind, text, num_tokens, data, path"
+)
+FOLDER_COLUMNS = "folder_id, name, parent_id, place, is_open"
+PRESET_COLUMNS = "preset_id, name, system_prompt, sampling, max_tokens, stop"
+
+
+class Holder(Enum):
+    """What an attachment belongs to."""
+
+    MESSAGE = "message"
+    DRAFT = "draft"
+    QUEUED = "queued"
+
+
+def put_statement(table: str, columns: str) -> str:
+    """The statement that inserts a row, or updates the one with the same first column."""
+    names = columns.split(", ")
+    marks = ", ".join("?" for _ in names)
+    changes = ", ".join(f"{name} = excluded.{name}" for name in names[1:])
+    return f"INSERT INTO {table} ({columns}) VALUES ({marks}) ON CONFLICT ({names[0]}) DO UPDATE SET {changes}"
 
 
 def valid_text(text: str) -> str:
@@ -34,36 +69,48 @@ def valid_text(text: str) -> str:
 
 def chat_row(chat: Conversation) -> Row:
     """The values of CHAT_COLUMNS."""
+    settings = chat.settings
     return (
         chat.chat_id,
         valid_text(chat.title),
         chat.created_s,
         chat.updated_s,
-        valid_text(chat.system_prompt),
-        _changed_as_json(chat.sampling, SamplingParams()),
-        chat.max_tokens,
+        valid_text(settings.system_prompt),
+        _changed_as_json(settings.sampling, SamplingParams()),
+        settings.max_tokens,
         valid_text(chat.draft),
         int(chat.has_unread),
+        _stop_as_json(settings.stop),
+        chat.preset_id,
+        chat.folder_id,
+        int(chat.is_pinned),
+        int(chat.is_archived),
+        chat.deleted_s,
+        chat.leaf_id,
+        valid_text(chat.queued.text) if chat.queued is not None else None,
     )
 
 
 def chat_from_row(row: tuple[Any, ...]) -> Conversation:
-    """The chat of CHAT_COLUMNS and LAST_STATUS; its messages are not loaded."""
-    *own, last_status = row
-    chat_id, title, created_s, updated_s, system_prompt, sampling, max_tokens, draft, has_unread = (
-        own
-    )
+    """The chat of CHAT_COLUMNS and LAST_STATUS; its messages and attachments are not loaded."""
+    cells = dict(zip((*CHAT_COLUMNS.split(", "), "last_status"), row, strict=True))
+    status = cells["last_status"]
     return Conversation(
-        chat_id=chat_id,
-        title=title,
-        created_s=created_s,
-        updated_s=updated_s,
-        system_prompt=system_prompt,
-        sampling=_sampling(sampling, chat_id),
-        max_tokens=max_tokens,
-        draft=draft,
-        has_unread=bool(has_unread),
-        stored_status=MessageStatus(last_status) if last_status is not None else None,
+        chat_id=cells["chat_id"],
+        title=cells["title"],
+        created_s=cells["created_s"],
+        updated_s=cells["updated_s"],
+        settings=_settings(cells, f"chat {cells['chat_id']}"),
+        preset_id=cells["preset_id"],
+        folder_id=cells["folder_id"],
+        is_pinned=bool(cells["is_pinned"]),
+        is_archived=bool(cells["is_archived"]),
+        deleted_s=cells["deleted_s"],
+        draft=cells["draft"],
+        queued=QueuedPrompt(text=cells["queued"]) if cells["queued"] is not None else None,
+        leaf_id=cells["leaf_id"],
+        has_unread=bool(cells["has_unread"]),
+        stored_status=MessageStatus(status) if status is not None else None,
     )
 
 
@@ -78,12 +125,13 @@ def message_row(message: Message) -> Row:
         message.status.value,
         valid_text(message.note),
         _changed_as_json(message.stats, ReplyStats()),
+        message.parent_id,
     )
 
 
 def message_from_row(row: tuple[Any, ...]) -> Message:
-    """The message of a row."""
-    message_id, chat_id, role, text, created_s, status, note, stats = row
+    """The message of a row, without its attachments."""
+    message_id, chat_id, role, text, created_s, status, note, stats, parent_id = row
     return Message(
         message_id=message_id,
         chat_id=chat_id,
@@ -93,7 +141,92 @@ def message_from_row(row: tuple[Any, ...]) -> Message:
         status=MessageStatus(status),
         note=note,
         stats=_stats(stats, message_id),
+        parent_id=parent_id,
     )
+
+
+def attachment_row(attachment: Attachment) -> Row:
+    """The values of ATTACHMENT_COLUMNS after those that say whose it is."""
+    return (
+        valid_text(attachment.name),
+        attachment.kind.value,
+        valid_text(attachment.text),
+        attachment.num_tokens,
+        attachment.data,
+        valid_text(attachment.path),
+    )
+
+
+def attachment_from_row(row: tuple[Any, ...]) -> Attachment:
+    """The attachment of ATTACHMENT_COLUMNS."""
+    attachment_id, _chat_id, _message_id, _holder, name, kind, text, num_tokens, data, path = row
+    return Attachment(
+        name=name,
+        kind=AttachmentKind(kind),
+        text=text,
+        num_tokens=num_tokens,
+        data=data,
+        path=path,
+        attachment_id=attachment_id,
+    )
+
+
+def folder_row(folder: Folder) -> Row:
+    """The values of FOLDER_COLUMNS."""
+    name = valid_text(folder.name)
+    return folder.folder_id, name, folder.parent_id, folder.place, int(folder.is_open)
+
+
+def folder_from_row(row: tuple[Any, ...]) -> Folder:
+    """The folder of a row."""
+    folder_id, name, parent_id, place, is_open = row
+    return Folder(
+        folder_id=folder_id, name=name, parent_id=parent_id, place=place, is_open=bool(is_open)
+    )
+
+
+def preset_row(preset: Preset) -> Row:
+    """The values of PRESET_COLUMNS."""
+    settings = preset.settings
+    return (
+        preset.preset_id,
+        valid_text(preset.name),
+        valid_text(settings.system_prompt),
+        _changed_as_json(settings.sampling, SamplingParams()),
+        settings.max_tokens,
+        _stop_as_json(settings.stop),
+    )
+
+
+def preset_from_row(row: tuple[Any, ...]) -> Preset:
+    """The preset of a row."""
+    cells = dict(zip(PRESET_COLUMNS.split(", "), row, strict=True))
+    settings = _settings(cells, f"preset {cells['name']!r}")
+    return Preset(preset_id=cells["preset_id"], name=cells["name"], settings=settings)
+
+
+def _settings(cells: Mapping[str, Any], whose: str) -> ChatSettings:
+    return ChatSettings(
+        system_prompt=cells["system_prompt"],
+        sampling=_sampling(cells["sampling"], whose),
+        max_tokens=cells["max_tokens"],
+        stop=_stop(cells["stop"], whose),
+    )
+
+
+def _stop_as_json(stop: tuple[str, ...]) -> str:
+    return json.dumps([valid_text(text) for text in stop])
+
+
+def _stop(text: str, whose: str) -> tuple[str, ...]:
+    if text == "[]":
+        return ()
+    try:
+        values = json.loads(text)
+    except ValueError as error:
+        _log.warning("%s: its stop strings are not readable (%s)", whose, error)
+        return ()
+    return tuple(value for value in values if isinstance(value, str) and value)
 
 
 def _changed_as_json(
@@ -104,25 +237,31 @@ def _changed_as_json(
     return json.dumps({name: new for name, new in asdict(value).items() if new != plain[name]})
 
 
-def _sampling(text: str, chat_id: int) -> SamplingParams:
+def _sampling(text: str, whose: str) -> SamplingParams:
     try:
-        values = _known(json.loads(text), SamplingParams)
-        for name in ("logit_bias", "dry_sequence_breakers"):
-            if name in values:
-                values[name] = tuple(
-                    tuple(item) if isinstance(item, list) else item for item in values[name]
-                )
-        return SamplingParams(**values)
+        return _parsed_sampling(text)
     except (ValueError, TypeError, InvalidRequest) as error:
         _log.warning(
-            "chat %d: its sampling settings are not readable (%s); the defaults are used",
-            chat_id,
-            error,
+            "%s: its sampling settings are not readable (%s); the defaults are used", whose, error
         )
         return SamplingParams()
 
 
+@lru_cache(maxsize=64)
+def _parsed_sampling(text: str) -> SamplingParams:
+    """Most of thousands of chats have the same few settings."""
+    values = _known(json.loads(text), SamplingParams)
+    for name in ("logit_bias", "dry_sequence_breakers"):
+        if name in values:
+            values[name] = tuple(
+                tuple(item) if isinstance(item, list) else item for item in values[name]
+            )
+    return SamplingParams(**values)
+
+
 def _stats(text: str, message_id: int) -> ReplyStats:
+    if text == "{}":
+        return ReplyStats()
     try:
         return ReplyStats(**_known(json.loads(text), ReplyStats))
     except (ValueError, TypeError) as error:

@@ -5,7 +5,20 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+from studio.models.chat import MessageStatus
 from studio.models.errors import StoreError
+
+_ALIVE = ", ".join(f"'{status.value}'" for status in MessageStatus if status.is_alive)
+LINK_MESSAGES = """
+    UPDATE messages SET parent_id = (
+        SELECT max(older.message_id) FROM messages AS older
+        WHERE older.chat_id = messages.chat_id AND older.message_id < messages.message_id
+    );
+    UPDATE chats SET leaf_id = (
+        SELECT max(message_id) FROM messages WHERE messages.chat_id = chats.chat_id
+    );
+"""
+"""Makes a line of the messages of each chat, as they were before they were trees."""
 
 MIGRATIONS: tuple[str, ...] = (
     """
@@ -33,8 +46,72 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE INDEX messages_of_chat ON messages (chat_id, message_id);
     CREATE INDEX messages_by_status ON messages (status);
     """,
+    f"""
+    CREATE TABLE folders (
+        folder_id INTEGER PRIMARY KEY AUTOINCREMENT,
+        name TEXT NOT NULL,
+        parent_id INTEGER,
+        place INTEGER NOT NULL,
+        is_open INTEGER NOT NULL
+    );
+    CREATE TABLE presets (
+        preset_id INTEGER PRIMARY KEY AUTOINCREMENT,
+        name TEXT NOT NULL,
+        system_prompt TEXT NOT NULL,
+        sampling TEXT NOT NULL,
+        max_tokens INTEGER,
+        stop TEXT NOT NULL
+    );
+    CREATE TABLE attachments (
+        attachment_id INTEGER PRIMARY KEY AUTOINCREMENT,
+        chat_id INTEGER NOT NULL REFERENCES chats ON DELETE CASCADE,
+        message_id INTEGER REFERENCES messages ON DELETE CASCADE,
+        holder TEXT NOT NULL,
+        name TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        text TEXT NOT NULL,
+        num_tokens INTEGER,
+        data BLOB NOT NULL,
+        path TEXT NOT NULL
+    );
+    CREATE INDEX attachments_of_chat ON attachments (chat_id);
+    CREATE INDEX attachments_of_message ON attachments (message_id);
+    ALTER TABLE chats ADD COLUMN stop TEXT NOT NULL DEFAULT '[]';
+    ALTER TABLE chats ADD COLUMN preset_id INTEGER;
+    ALTER TABLE chats ADD COLUMN folder_id INTEGER;
+    ALTER TABLE chats ADD COLUMN is_pinned INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE chats ADD COLUMN is_archived INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE chats ADD COLUMN deleted_s REAL;
+    ALTER TABLE chats ADD COLUMN leaf_id INTEGER;
+    ALTER TABLE chats ADD COLUMN queued TEXT;
+    ALTER TABLE messages ADD COLUMN parent_id INTEGER;
+    {LINK_MESSAGES}
+    CREATE VIRTUAL TABLE message_words USING fts5(
+        text, content = 'messages', content_rowid = 'message_id',
+        tokenize = 'unicode61 remove_diacritics 2', prefix = '2 3'
+    );
+    INSERT INTO message_words (rowid, text)
+        SELECT message_id, text FROM messages WHERE status NOT IN ({_ALIVE});
+    CREATE TRIGGER words_of_new AFTER INSERT ON messages WHEN new.status NOT IN ({_ALIVE}) BEGIN
+        INSERT INTO message_words (rowid, text) VALUES (new.message_id, new.text);
+    END;
+    CREATE TRIGGER words_of_gone AFTER DELETE ON messages WHEN old.status NOT IN ({_ALIVE}) BEGIN
+        INSERT INTO message_words (message_words, rowid, text)
+            VALUES ('delete', old.message_id, old.text);
+    END;
+    CREATE TRIGGER words_of_changed AFTER UPDATE OF text, status ON messages
+    WHEN old.text IS NOT new.text OR (old.status IN ({_ALIVE})) IS NOT (new.status IN ({_ALIVE})) BEGIN
+        INSERT INTO message_words (message_words, rowid, text)
+            SELECT 'delete', old.message_id, old.text WHERE old.status NOT IN ({_ALIVE});
+        INSERT INTO message_words (rowid, text)
+            SELECT new.message_id, new.text WHERE new.status NOT IN ({_ALIVE});
+    END;
+    """,
 )
-"""Script n brings a file from version n to n + 1. Released ones never change; new ones are added at the end."""
+"""Script n brings a file from version n to n + 1. Released ones never change; new ones are added at the end.
+
+Version 2: a chat's messages are a tree (`parent_id`, and the chat's `leaf_id`), and their words are indexed once they
+have ended: a growing reply would be indexed anew with every save."""
 
 
 def open_database(path: Path) -> sqlite3.Connection:

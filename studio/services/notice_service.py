@@ -80,7 +80,12 @@ NOTICE_TABLE: dict[str, _Row] = {
     "server_failed": (
         NoticeLevel.ERROR,
         "The local server did not start",
-        NoticeAction.OPEN_SETTINGS,
+        NoticeAction.OPEN_SERVER,
+    ),
+    "port_taken": (
+        NoticeLevel.WARNING,
+        "The local server's port is taken",
+        NoticeAction.OPEN_SERVER,
     ),
     "fetch_failed": (NoticeLevel.ERROR, "The model was not fetched", NoticeAction.GET_MODEL),
     "fetch_unavailable": (NoticeLevel.ERROR, "The model was not fetched", NoticeAction.GET_MODEL),

@@ -24,6 +24,7 @@ from studio.services.settings_service import SettingsService
 
 LOADED_WITH = {
     "engine.ctx_size": "pool_tokens",
+    "engine.kv_type": "kv_type",
     "engine.parallel": "parallel",
     "engine.batch_size": "batch_tokens",
     "engine.threads": "threads",

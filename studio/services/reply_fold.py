@@ -27,14 +27,22 @@ _ENDED_AS = {
 
 
 class ReplyFold:
-    """Owns a reply from the moment it is asked for until its terminal event."""
+    """Owns a reply from the moment it is asked for until its terminal event.
+
+    A reply that has text already is gone on with: its figures go on too. `resumes`: from the engine's state on disk,
+    whose request counts what was written before as its own.
+    """
 
     def __init__(self, message: Message, asked_s: float, *, resumes: bool = False) -> None:
         self._message = message
         self._is_coming_back = resumes
         """It is to go on with what an earlier request has written, and has not begun to."""
-        self._tokens_before = 0
-        """What an earlier request has written; no part of the speed measured now."""
+        is_continued = bool(message.text) and not resumes
+        self._tokens_kept = (message.stats.completion_tokens or 0) if is_continued else 0
+        """What earlier requests have written that this one knows nothing of."""
+        self._parked_kept_s = message.stats.parked_s if is_continued else 0.0
+        self._tokens_before = self._tokens_kept
+        """What had been written before; no part of the speed measured now."""
         self._asked_s = asked_s
         self._first_token_at_s: float | None = None
         self._parked_before_s = 0.0
@@ -109,10 +117,10 @@ class ReplyFold:
         message.park = None
         message.stats.prompt_tokens = usage.prompt_tokens
         message.stats.cached_tokens = usage.cached_tokens
-        message.stats.completion_tokens = usage.completion_tokens
-        new_tokens = usage.completion_tokens - self._tokens_before
+        message.stats.completion_tokens = self._tokens_kept + usage.completion_tokens
+        new_tokens = message.stats.completion_tokens - self._tokens_before
         message.stats.tokens_per_s = _rate(new_tokens, usage.decode_s)
-        message.stats.parked_s = usage.parked_s
+        message.stats.parked_s = self._parked_kept_s + usage.parked_s
 
 
 def checked_comeback(event: RequestEvent, reply: Message) -> RequestEvent:

@@ -1,7 +1,7 @@
 """Every command of the window as data: its words, its keys, its menu, when it can be used. GUI thread.
 
 To add a command: a member of CommandId, a row in COMMANDS, and its function in MainWindow. No bare key destroys
-anything: Delete only asks, and only while the list of chats has the focus.
+anything: Delete can be taken back, and works only while the list of chats has the focus.
 """
 
 from __future__ import annotations
@@ -22,6 +22,13 @@ class CommandId(Enum):
     """What the user can ask the window for."""
 
     NEW_CHAT = "new_chat"
+    NEW_TEMPORARY = "new_temporary"
+    NEW_FOLDER = "new_folder"
+    DUPLICATE_CHAT = "duplicate_chat"
+    PIN_CHAT = "pin_chat"
+    ARCHIVE_CHAT = "archive_chat"
+    UNDO = "undo"
+    ARCHIVED = "archived"
     RENAME_CHAT = "rename_chat"
     DELETE_CHAT = "delete_chat"
     STOP = "stop"
@@ -45,6 +52,8 @@ class CommandId(Enum):
     USE_FILE = "use_file"
     USE_FOLDER = "use_folder"
     UNLOAD = "unload"
+    PALETTE = "palette"
+    SHORTCUTS = "shortcuts"
 
 
 class Menu(Enum):
@@ -53,6 +62,7 @@ class Menu(Enum):
     CHAT = "&Chat"
     VIEW = "&View"
     MODEL = "&Model"
+    HELP = "&Help"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +70,7 @@ class WindowState:
     """What commands depend on."""
 
     has_chat: bool = False
+    can_undo: bool = False
     is_running: bool = False
     """The chat in the active pane has a running reply."""
     is_waiting: bool = False
@@ -95,6 +106,13 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         id=CommandId.NEW_CHAT, menu=Menu.CHAT, text="&New chat", keys=("Ctrl+N", "Ctrl+Shift+O")
     ),
+    Command(
+        id=CommandId.NEW_TEMPORARY,
+        menu=Menu.CHAT,
+        text="New te&mporary chat",
+        keys=("Ctrl+Shift+T",),
+    ),
+    Command(id=CommandId.NEW_FOLDER, menu=Menu.CHAT, text="New &folder", keys=("Ctrl+Shift+N",)),
     Command(id=CommandId.SEARCH, menu=Menu.CHAT, text="&Search chats", keys=("Ctrl+K",)),
     Command(
         id=CommandId.RENAME_CHAT,
@@ -102,12 +120,37 @@ COMMANDS: tuple[Command, ...] = (
         text="&Rename chat",
         keys=("F2",),
         is_enabled=lambda state: state.has_chat,
+        starts_group=True,
+    ),
+    Command(
+        id=CommandId.DUPLICATE_CHAT,
+        menu=Menu.CHAT,
+        text="D&uplicate chat",
+        is_enabled=lambda state: state.has_chat,
+    ),
+    Command(
+        id=CommandId.PIN_CHAT,
+        menu=Menu.CHAT,
+        text="P&in chat to the top",
+        is_enabled=lambda state: state.has_chat,
+    ),
+    Command(
+        id=CommandId.ARCHIVE_CHAT,
+        menu=Menu.CHAT,
+        text="&Archive chat",
+        is_enabled=lambda state: state.has_chat,
     ),
     Command(
         id=CommandId.DELETE_CHAT,
         menu=Menu.CHAT,
-        text="&Delete chat…",
+        text="&Delete chat",
         is_enabled=lambda state: state.has_chat,
+    ),
+    Command(
+        id=CommandId.UNDO,
+        menu=Menu.CHAT,
+        text="Ta&ke back what was done last",
+        is_enabled=lambda state: state.can_undo,
     ),
     Command(
         id=CommandId.STOP,
@@ -152,6 +195,7 @@ COMMANDS: tuple[Command, ...] = (
         keys=("Ctrl+B",),
         is_checked=lambda state: state.has_sidebar,
     ),
+    Command(id=CommandId.ARCHIVED, menu=Menu.VIEW, text="&Archive"),
     Command(
         id=CommandId.POOL,
         menu=Menu.VIEW,
@@ -223,7 +267,14 @@ COMMANDS: tuple[Command, ...] = (
         text="&Unload the model",
         is_enabled=lambda state: state.has_model,
     ),
+    Command(id=CommandId.PALETTE, menu=Menu.HELP, text="&All commands…", keys=("Ctrl+Shift+P",)),
+    Command(id=CommandId.SHORTCUTS, menu=Menu.HELP, text="&Shortcuts", keys=("F1", "Ctrl+/")),
 )
+
+
+def plain(text: str) -> str:
+    """A command's words without the mark of its menu key."""
+    return text.replace("&&", "\0").replace("&", "").replace("\0", "&").removesuffix("…")
 
 
 class Actions(QObject):
@@ -237,7 +288,6 @@ class Actions(QObject):
         menus = {menu: bar.addMenu(tr(menu.value)) for menu in Menu}
         for command in COMMANDS:
             action = QAction(tr(command.text), self)
-            action.setShortcuts([QKeySequence(keys) for keys in command.keys])
             action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
             action.setCheckable(command.is_checked is not None)
             action.triggered.connect(lambda _=False, do=handlers[command.id]: do())
@@ -245,9 +295,15 @@ class Actions(QObject):
                 menus[command.menu].addSeparator()
             menus[command.menu].addAction(action)
             self._actions[command.id] = action
+        self.set_keys({command.id: command.keys for command in COMMANDS})
 
     def __getitem__(self, command_id: CommandId) -> QAction:
         return self._actions[command_id]
+
+    def set_keys(self, keys: Mapping[CommandId, tuple[str, ...]]) -> None:
+        """Have each command done by these keys, the first ones shown in the menus; by none where it has none."""
+        for command_id, action in self._actions.items():
+            action.setShortcuts([QKeySequence(one) for one in keys.get(command_id, ())])
 
     def update(self, state: WindowState) -> None:
         """Turn each command on or off as its row says."""

@@ -19,9 +19,21 @@ class ChatNavigation:
         """Go to the pane that shows the chat, or show it in the active one."""
         self._tasks.start(self._panes.show_chat(chat))
 
+    def show_message(self, chat: Conversation, message_id: int | None) -> None:
+        """The same, and go to one of its messages, in whichever version it is."""
+        self._tasks.start(self._show_message(chat, message_id))
+
+    def show_temporary(self) -> None:
+        """Show an empty chat of which nothing is ever saved."""
+        self._tasks.start(self._show_temporary())
+
     def show_new(self) -> None:
         """Show an empty chat."""
         self._tasks.start(self._show_new())
+
+    def show_new_with(self, draft: str) -> None:
+        """Show an empty chat with this text in its field, not sent."""
+        self._tasks.start(self._show_new_with(draft))
 
     def show_first(self) -> None:
         """Show the chat used last in the active pane, or a new one where there is none."""
@@ -43,26 +55,45 @@ class ChatNavigation:
     def step(self, places: int) -> None:
         """Show the chat so many places further down the list, skipping what stands in other panes."""
         active = self._panes.active
-        free = [chat for chat in self._service.chats if self._panes.pane_of(chat) in (None, active)]
+        free = [chat for chat in self._listed() if self._panes.pane_of(chat) in (None, active)]
         if active.chat in free and len(free) > 1:
             self.show(free[(free.index(active.chat) + places) % len(free)])
+
+    async def _show_message(self, chat: Conversation, message_id: int | None) -> None:
+        await self._panes.show_chat(chat)
+        message = chat.tree.get(message_id)
+        if message is not None and message not in chat.messages:
+            self._service.versions.choose(chat, message)
+
+    async def _show_temporary(self) -> None:
+        await self._panes.show_chat(await self._service.new_chat(is_temporary=True))
 
     async def _show_new(self) -> None:
         await self._panes.show_chat(await self._empty_chat())
 
+    async def _show_new_with(self, draft: str) -> None:
+        chat = await self._empty_chat()
+        self._service.set_draft(chat, draft)
+        await self._panes.show_chat(chat)
+
     async def _show_first(self) -> None:
-        chats = self._service.chats
+        chats = self._listed()
         await self._panes.active.show_chat(chats[0] if chats else await self._service.new_chat())
         self._panes.activate(self._panes.active)
 
     async def _split(self) -> None:
-        hidden = [chat for chat in self._service.chats if self._panes.pane_of(chat) is None]
+        hidden = [chat for chat in self._listed() if self._panes.pane_of(chat) is None]
         await self._panes.split(hidden[0] if hidden else await self._service.new_chat())
 
     async def _empty_chat(self) -> Conversation:
         """A chat to begin with: one that nothing was done with yet, where there is one."""
-        for chat in self._service.chats:
-            is_untouched = chat.is_loaded and not chat.messages and not chat.draft
-            if is_untouched and chat.title == NEW_CHAT_TITLE:
+        for chat in self._listed():
+            is_untouched = chat.is_loaded and not chat.tree and not chat.draft
+            is_usual = chat.title == NEW_CHAT_TITLE and not chat.is_temporary
+            if is_untouched and is_usual and not chat.draft_attachments:
                 return chat
         return await self._service.new_chat()
+
+    def _listed(self) -> list[Conversation]:
+        """The chats that are not archived, the last used first."""
+        return [chat for chat in self._service.chats if not chat.is_archived]

@@ -21,9 +21,10 @@ from studio.models.settings import AppearanceSettings, Settings
 from studio.models.settings import Theme as ThemeChoice
 from studio.services.run_service import Steer
 from studio.views.actions import Actions, CommandId, WindowState
+from studio.views.app_commands import AppCommands
+from studio.views.chat_commands import ChatCommands
 from studio.views.chat_navigation import ChatNavigation
 from studio.views.context import Context
-from studio.views.dialogs.confirm import Question, confirm
 from studio.views.focus_order import next_tab_stop, press_with_enter
 from studio.views.frame_ticker import FIGURES_MS, FRAME_MS, FrameTicker
 from studio.views.icons import app_icon
@@ -41,7 +42,6 @@ from studio.views.tasks import Tasks
 from studio.views.theme import Theme
 from studio.views.top_bar import TopBar
 from studio.views.window_size import fit_to_screen
-from studio.views.words import tr
 
 
 class MainWindow(QMainWindow):
@@ -54,7 +54,8 @@ class MainWindow(QMainWindow):
         self.setAttribute(Qt.WidgetAttribute.WA_QuitOnClose, False)  # the services end after it
         fit_to_screen(self)
         self._services = services
-        self._theme = theme = Theme(cast(QApplication, QApplication.instance()))
+        self._application = cast(QApplication, QApplication.instance())
+        self._theme = theme = Theme(self._application)
         tasks = Tasks(services.notices)
         self.context = Context(
             services=services,
@@ -66,6 +67,7 @@ class MainWindow(QMainWindow):
             figures=FrameTicker(self, FIGURES_MS),
         )
         self._closed = asyncio.Event()
+        self._is_quitting = False
         self._dressed_as: AppearanceSettings | None = None
         self._dress(services.settings.settings)
         self._sidebar = Sidebar(self.context, self)
@@ -77,7 +79,13 @@ class MainWindow(QMainWindow):
         self.settings_window = SettingsWindow(services.settings, services.notices, self)
         self._status = StatusLine(self.context, self)
         self._lay_out()
-        self.commands = Actions(self.menuBar(), self._handlers(), self)
+        self.app = AppCommands(self.context, self.settings_window, self._navigation, self)
+        self.chat_commands = ChatCommands(
+            self.context, self._sidebar, self.panes, navigation=self._navigation, window=self
+        )
+        handlers = self._handlers() | self.app.handlers() | self.chat_commands.handlers()
+        self.commands = Actions(self.menuBar(), handlers, self)
+        self.app.attach(self.commands)
         self._connect()
         self._update_commands()
         self._navigation.show_first()
@@ -86,12 +94,25 @@ class MainWindow(QMainWindow):
         """Return once the user has closed the window."""
         await self._closed.wait()
 
+    def quit(self) -> None:
+        """Close for good, whatever the tray would do."""
+        self._is_quitting = True
+        self.close()
+
     def closeEvent(self, event: QCloseEvent) -> None:
+        if self.app.tray.keeps_running and not (
+            self._is_quitting or self._application.isSavingSession()
+        ):
+            event.ignore()
+            self.hide()
+            self.app.tray.tell_once()
+            return
         if not self._closed.is_set():
             self._closed.set()
             for disconnect in self._disconnects:
                 disconnect()
-            self._sidebar.close_sidebar()
+            self.app.close()
+            self.chat_commands.close()
             self._top.selector.close_selector()
             self.notice_bar.close_bar()
             self.context.watch.set_paused(is_paused=True)
@@ -151,10 +172,7 @@ class MainWindow(QMainWindow):
         self.setCentralWidget(page)
 
     def _connect(self) -> None:
-        self._sidebar.chosen.connect(self._navigation.show)
-        self._sidebar.new_wanted.connect(self._navigation.show_new)
-        self._sidebar.delete_wanted.connect(self._ask_to_delete)
-        self._sidebar.split_wanted.connect(self._navigation.show_beside)
+        self._sidebar.pool_wanted.connect(self._toggle_pool)
         self._top.sidebar_wanted.connect(self._toggle_sidebar)
         self._top.split_wanted.connect(self._navigation.split)
         self.notice_bar.action_wanted.connect(self._do_notice_action)
@@ -173,16 +191,13 @@ class MainWindow(QMainWindow):
 
     def _handlers(self) -> dict[CommandId, Callable[[], object]]:
         return {
-            CommandId.NEW_CHAT: self._navigation.show_new,
             CommandId.SEARCH: self._search,
-            CommandId.RENAME_CHAT: self._rename,
-            CommandId.DELETE_CHAT: lambda: self._ask_to_delete(self._meant_chat()),
             CommandId.STOP: lambda: self.panes.active.stop(),
             CommandId.GO_FIRST: lambda: self.panes.active.steer(Steer.GO_FIRST),
             CommandId.PARK: lambda: self.panes.active.steer(Steer.PARK),
             CommandId.NEVER_PARK: lambda: self.panes.active.toggle_pin(),
             CommandId.SETTINGS: self.settings_window.open,
-            CommandId.QUIT: self.close,
+            CommandId.QUIT: self.quit,
             CommandId.SIDEBAR: self._toggle_sidebar,
             CommandId.POOL: self._toggle_pool,
             CommandId.SPLIT: self._navigation.split,
@@ -205,6 +220,7 @@ class MainWindow(QMainWindow):
         self.commands.update(
             WindowState(
                 has_chat=chat is not None,
+                can_undo=self.chat_commands.undo_bar.undo is not None,
                 is_running=chat is not None and chat.running_message is not None,
                 is_waiting=run is not None and is_outside(run),
                 can_park=run is not None
@@ -256,27 +272,6 @@ class MainWindow(QMainWindow):
     def _toggle_pool(self) -> None:
         self.pool_panel.setVisible(self.pool_panel.isHidden())
         self._update_commands()
-
-    def _meant_chat(self) -> Conversation | None:
-        """The chat that the keyboard stands on in the list, or else the one in the active pane."""
-        return self._sidebar.current_chat() or self.panes.active.chat
-
-    def _rename(self) -> None:
-        chat = self._meant_chat()
-        if chat is not None:
-            self._sidebar.show()
-            self._sidebar.edit_title(chat)
-
-    def _ask_to_delete(self, chat: Conversation | None) -> None:
-        if chat is None:
-            return
-        question = Question(
-            text=tr("Delete “{title}”?").format(title=chat.title),
-            detail=tr("The chat and its messages are gone for good."),
-            do=tr("Delete"),
-        )
-        delete = self._services.chats.delete
-        confirm(question, lambda: self.context.tasks.start(delete(chat)), self)
 
     def _on_chat_removed(self, chat: Conversation) -> None:
         pane = self.panes.pane_of(chat)

@@ -61,6 +61,10 @@ class ModelActions(QObject):
         dialog.setFileMode(QFileDialog.FileMode.Directory)
         self._ask(dialog)
 
+    def use(self, path: Path) -> None:
+        """Remember a model file or folder and load it."""
+        self._tasks.start(self._use(path))
+
     def _ask(self, dialog: QFileDialog) -> None:
         dialog.fileSelected.connect(lambda chosen: self._tasks.start(self._use(Path(chosen))))
         dialog.finished.connect(dialog.deleteLater)

@@ -8,9 +8,11 @@ from PySide6.QtCore import QEvent, QPoint, QSize, Qt
 from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
 from engine.api import EngineState
+from studio.views.actions import CommandId
 from studio.views.context import Context
 from studio.views.icons import palette_icon
-from studio.views.words import size, tr
+from studio.views.key_hints import hint
+from studio.views.words import percent, size, tr
 
 
 class ModelSelector(QToolButton):
@@ -26,7 +28,7 @@ class ModelSelector(QToolButton):
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.setIconSize(QSize(18, 18))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setToolTip(tr("Choose the model  Ctrl+L"))
+        hint(self, tr("Choose the model"), CommandId.CHOOSE_MODEL)
         self.menu_of_models = QMenu(self)
         self.menu_of_models.setToolTipsVisible(True)
         self.clicked.connect(self.open_menu)
@@ -67,9 +69,9 @@ class ModelSelector(QToolButton):
     def _words(self) -> str:
         models = self._models
         if models.fetching is not None:
-            return tr("Getting a model · {share}").format(share=f"{models.fetching.share:.0%}")
+            return tr("Getting a model · {share}").format(share=percent(models.fetching.share))
         if models.state is EngineState.LOADING:
-            return tr("Loading · {share}").format(share=f"{models.progress:.0%}")
+            return tr("Loading · {share}").format(share=percent(models.progress))
         if models.state is EngineState.READY and models.model is not None:
             return models.model.name
         return tr("Choose a model")

@@ -108,7 +108,7 @@ class StartView(QWidget):
         error, entries = self._models.status.error, self._models.entries
         privacy = tr("It runs on this machine; nothing you write leaves it.")
         if error is not None:
-            self._say(tr("The model did not load"), str(error))
+            self._say(tr("The model did not load"), tr(str(error)))
         elif entries:
             self._say(tr("Which model?"), privacy)
         else:

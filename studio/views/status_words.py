@@ -112,12 +112,12 @@ def figures(message: Message) -> str:
 
 
 def _interrupted(note: str) -> StatusWords:
-    text = joined(tr("Interrupted"), note) if note else tr("Interrupted when Layby closed")
+    text = joined(tr("Interrupted"), tr(note)) if note else tr("Interrupted when Layby closed")
     return StatusWords(Mark.BROKEN_RING, text, Tone.WAITING)
 
 
 def _failed(note: str) -> StatusWords:
-    return StatusWords(Mark.CROSS, joined(tr("Failed"), note), Tone.FAILED)
+    return StatusWords(Mark.CROSS, joined(tr("Failed"), tr(note)), Tone.FAILED)
 
 
 def _reading(message: Message) -> str:

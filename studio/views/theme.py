@@ -7,7 +7,7 @@ else holds a colour. The tokens lie in resources/themes. Must not import service
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from importlib.resources import files
 from string import Template
 
@@ -20,6 +20,7 @@ from studio.models.settings import Theme as ThemeChoice
 THEMES = files("resources") / "themes"
 NUM_HUES = 12
 _SMALLEST_PX = 11
+_HEADING_MORE_PX = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +60,19 @@ def load_hues(choice: ThemeChoice) -> tuple[QColor, ...]:
     return tuple(QColor(value) for value in hues[choice.value])
 
 
+def with_high_contrast(colors: Colors) -> Colors:
+    """The same theme for eyes that need every edge and every word to stand out."""
+    return replace(
+        colors,
+        border=colors.secondary,
+        secondary=colors.text,
+        disabled=colors.secondary,
+        scroll=colors.secondary,
+        track=colors.disabled,
+        selected=colors.pressed,
+    )
+
+
 class Theme:
     """What the window looks like now. `apply` changes it for every widget there is."""
 
@@ -70,17 +84,22 @@ class Theme:
         self.colors = load_colors(ThemeChoice.LIGHT)
         self.hues = load_hues(ThemeChoice.LIGHT)
         self.text_px = 14
-        app.styleHints().colorSchemeChanged.connect(self._on_scheme_changed)
+        self._hints = app.styleHints()
+        self._hints.colorSchemeChanged.connect(self._on_scheme_changed)
+        self._eyes = self._hints.accessibility()
+        self._eyes.contrastPreferenceChanged.connect(self._on_contrast_changed)
 
     def apply(self, choice: ThemeChoice, text_px: int) -> None:
         """Dress the program. SYSTEM follows the desktop, also later."""
         self._choice = choice
         self.text_px = text_px
-        scheme = self._app.styleHints().colorScheme()
+        scheme = self._hints.colorScheme()
         if choice is ThemeChoice.SYSTEM:
             is_dark = scheme is Qt.ColorScheme.Dark
             choice = ThemeChoice.DARK if is_dark else ThemeChoice.LIGHT
         self.colors = load_colors(choice)
+        if self._eyes.contrastPreference() is Qt.ContrastPreference.HighContrast:
+            self.colors = with_high_contrast(self.colors)
         self.hues = load_hues(choice)
         self._app.setFont(self.font(self.ui_px))
         self._app.setPalette(_palette(self.colors))
@@ -88,7 +107,8 @@ class Theme:
 
     def close(self) -> None:
         """Follow the desktop no longer."""
-        self._app.styleHints().colorSchemeChanged.disconnect(self._on_scheme_changed)
+        self._hints.colorSchemeChanged.disconnect(self._on_scheme_changed)
+        self._eyes.contrastPreferenceChanged.disconnect(self._on_contrast_changed)
 
     @property
     def ui_px(self) -> int:
@@ -119,8 +139,16 @@ class Theme:
     def _style_sheet(self) -> str:
         template = Template((THEMES / "layby.qss").read_text(encoding="utf-8"))
         tokens = {field.name: getattr(self.colors, field.name).name() for field in fields(Colors)}
-        sizes = {"text_px": self.text_px, "ui_px": self.ui_px, "small_px": self.small_px}
+        sizes = {
+            "heading_px": self.text_px + _HEADING_MORE_PX,
+            "text_px": self.text_px,
+            "ui_px": self.ui_px,
+            "small_px": self.small_px,
+        }
         return template.substitute(tokens | {name: str(size) for name, size in sizes.items()})
+
+    def _on_contrast_changed(self) -> None:
+        self.apply(self._choice, self.text_px)
 
     def _on_scheme_changed(self) -> None:
         if self._choice is ThemeChoice.SYSTEM:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
+from studio.views.actions import CommandId
 from studio.views.context import Context
 from studio.views.elided_label import ElidedLabel
 from studio.views.icon_button import IconButton
+from studio.views.key_hints import hint
 from studio.views.model_selector import ModelSelector
 from studio.views.words import tr
 
@@ -23,13 +25,15 @@ class TopBar(QWidget):
         self.setObjectName("topBar")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._sidebar = IconButton("sidebar", "", self)
-        self._sidebar.set_label(tr("Side bar"), shortcut="Ctrl+B")
+        self._sidebar.set_label(tr("Side bar"))
+        hint(self._sidebar, tr("Side bar"), CommandId.SIDEBAR)
         self._sidebar.clicked.connect(self.sidebar_wanted)
         self._title = ElidedLabel(self)
         self._title.setObjectName("title")
         self.selector = ModelSelector(context, self)
         self._split = IconButton("split", "", self)
-        self._split.set_label(tr("Split: show another chat beside this one"), shortcut="Ctrl+\\")
+        self._split.set_label(tr("Split: show another chat beside this one"))
+        hint(self._split, tr("Split: show another chat beside this one"), CommandId.SPLIT)
         self._split.clicked.connect(self.split_wanted)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(8, 6, 8, 6)

@@ -1,13 +1,14 @@
 """The one way to words on screen: `tr` for sentences, and figures written the way the window writes them.
 
-Pure functions on the GUI thread; the second language is a matter of a translation file. Must not import services.
+Pure functions on the GUI thread; language and locale are those that `translation.speak` gave Qt. A sentence is given to
+`tr` as a literal, so that the test of the catalogues finds it. Must not import services.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from PySide6.QtCore import QCoreApplication
+from PySide6.QtCore import QCoreApplication, QDate, QLocale, QTime
 
 _CONTEXT = "layby"
 _MB = 1_000_000
@@ -19,33 +20,62 @@ def tr(text: str) -> str:
     return QCoreApplication.translate(_CONTEXT, text)
 
 
+def plural(number: int, one: str, many: str) -> str:
+    """`one` or `many`, translated, with the number in place of `{count}`: plural(2, "1 chat", "{count} chats")."""
+    return (tr(one) if number == 1 else tr(many)).format(count=count(number))
+
+
+def locale() -> QLocale:
+    """How figures are written. Nothing is without grouping but the C locale, which is no language's."""
+    found = QLocale()
+    if found.language() is QLocale.Language.C:
+        return QLocale(QLocale.Language.English, QLocale.Country.UnitedKingdom)
+    return found
+
+
 def count(number: int) -> str:
     """Thousands apart: 1,420."""
-    return f"{number:,}"
+    return locale().toString(number)
+
+
+def decimal(number: float, places: int) -> str:
+    """With so many decimals: 4.1."""
+    return locale().toString(float(number), "f", places)
+
+
+def percent(share: float) -> str:
+    """A share of 1 in whole percent: 42%."""
+    return tr("{figure}%").format(figure=count(round(100 * share)))
 
 
 def tokens(number: int) -> str:
     """ "1 token" or "312 tokens"."""
-    return tr("1 token") if number == 1 else tr("{count} tokens").format(count=count(number))
+    return plural(number, "1 token", "{count} tokens")
 
 
 def ordinal(place: int) -> str:
     """1st, 2nd, 3rd, 4th, 11th."""
     ending = "th" if 10 <= place % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
-    return f"{place}{ending}"
+    endings = {
+        "st": tr("{place}st"),
+        "nd": tr("{place}nd"),
+        "rd": tr("{place}rd"),
+        "th": tr("{place}th"),
+    }
+    return endings[ending].format(place=place)
 
 
 def rate(tokens_per_s: float) -> str:
     """One decimal below 20, none above: more would be noise."""
-    return f"{tokens_per_s:.1f}" if tokens_per_s < 19.95 else f"{tokens_per_s:.0f}"
+    return decimal(tokens_per_s, 1 if tokens_per_s < 19.95 else 0)
 
 
 def seconds(duration_s: float) -> str:
     """0.9 s, 8 s, 3 min 5 s."""
     if duration_s < 9.95:
-        return tr("{figure} s").format(figure=f"{duration_s:.1f}")
+        return tr("{figure} s").format(figure=decimal(duration_s, 1))
     if duration_s < 59.5:
-        return tr("{figure} s").format(figure=f"{duration_s:.0f}")
+        return tr("{figure} s").format(figure=decimal(duration_s, 0))
     minutes, rest = divmod(round(duration_s), 60)
     return tr("{minutes} min {seconds} s").format(minutes=minutes, seconds=rest)
 
@@ -66,16 +96,16 @@ def elapsed(duration_s: float) -> str:
 def memory(num_bytes: int) -> str:
     """26 MB, 8 GB: binary units, as memory is sold and as the settings count it."""
     if num_bytes < 1 << 30:
-        return tr("{figure} MB").format(figure=f"{num_bytes / (1 << 20):.0f}")
-    figure = f"{num_bytes / (1 << 30):.1f}".removesuffix(".0")
-    return tr("{figure} GB").format(figure=figure)
+        return tr("{figure} MB").format(figure=decimal(num_bytes / (1 << 20), 0))
+    tenths = round(10 * num_bytes / (1 << 30))
+    return tr("{figure} GB").format(figure=decimal(tenths / 10, 1 if tenths % 10 else 0))
 
 
 def size(num_bytes: int) -> str:
     """98 MB, 4.1 GB: decimal units, as file managers and download pages use."""
     if num_bytes < _GB - _MB / 2:
-        return tr("{figure} MB").format(figure=f"{num_bytes / _MB:.0f}")
-    return tr("{figure} GB").format(figure=f"{num_bytes / _GB:.1f}")
+        return tr("{figure} MB").format(figure=decimal(num_bytes / _MB, 0))
+    return tr("{figure} GB").format(figure=decimal(num_bytes / _GB, 1))
 
 
 def when(moment_s: float, now_s: float) -> str:
@@ -83,9 +113,10 @@ def when(moment_s: float, now_s: float) -> str:
     moment, now = datetime.fromtimestamp(moment_s), datetime.fromtimestamp(now_s)
     days = (now.date() - moment.date()).days
     if days <= 0:
-        return f"{moment:%H:%M}"
+        return locale().toString(QTime(moment.hour, moment.minute), QLocale.FormatType.ShortFormat)
     if days == 1:
         return tr("Yesterday")
+    date = QDate(moment.year, moment.month, moment.day)
     if moment.year == now.year:
-        return f"{moment.day} {moment:%b}"
-    return f"{moment:%Y-%m-%d}"
+        return locale().toString(date, tr("d MMM"))
+    return locale().toString(date, tr("yyyy-MM-dd"))

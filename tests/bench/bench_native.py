@@ -1,6 +1,7 @@
 """Speed of the native kernels on a model file: prefill, decode of several rows, Python's share, time by phase.
 
-Run: python tests/bench/bench_native.py MODEL [--threads N] [--variant NAME] [--profile]. Not collected by pytest.
+Run: python tests/bench/bench_native.py MODEL [--threads N] [--variant NAME] [--kv-type NAME] [--profile].
+Not collected by pytest.
 Medians, with the best in brackets. For figures that others load disturbs least: chrt -f 50 python ... (as root).
 """
 # ruff: noqa: T201 - the table is the point
@@ -24,7 +25,7 @@ from engine.runtime.stored_weights import StoredWeights
 from kernels.api import StepInputs
 from kernels.cpu.library import load_library
 from kernels.host_memory import reserve
-from kernels.kv_layout import PAGE_TOKENS, KvPool
+from kernels.kv_layout import PAGE_TOKENS, KvPool, KvType
 from kernels.native_backend import NativeBackend, NativeProgram, StepLimits
 
 CONTEXT = 512
@@ -33,14 +34,14 @@ BATCHES = (1, 2, 4, 8, 16)
 PAGES_EACH = CONTEXT // PAGE_TOKENS + 1
 
 
-def load(path: Path, backend: NativeBackend) -> tuple[NativeProgram, int]:
+def load(path: Path, backend: NativeBackend, kv_type: KvType) -> tuple[NativeProgram, int]:
     """The model compiled, and its vocabulary."""
     checkpoint = open_checkpoint(path)
     architecture = find_architecture(checkpoint.architecture)
     spec = parse_spec(checkpoint)
     program = architecture.record(spec)
     sources = map_weights(program, architecture, spec, checkpoint)
-    layout = backend.page_layout(program)
+    layout = backend.page_layout(program, kv_type)
     memory = np.frombuffer(reserve(max(BATCHES) * PAGES_EACH * layout.page_bytes), np.uint8)
     pool = KvPool(layout, memory.reshape(-1, layout.page_bytes))
     start = time.perf_counter()
@@ -101,12 +102,16 @@ def main() -> None:
     parser.add_argument("model", type=Path)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--variant")
+    parser.add_argument("--kv-type", type=KvType, default=KvType.F16)
     parser.add_argument("--profile", action="store_true")
     arguments = parser.parse_args()
     backend = NativeBackend(load_library(arguments.variant), arguments.threads)
-    native, vocabulary = load(arguments.model, backend)
+    native, vocabulary = load(arguments.model, backend, arguments.kv_type)
     tokens = np.random.default_rng(0).integers(0, vocabulary, CONTEXT).tolist()
-    print(f"{backend.variant}, {arguments.threads} threads, {CONTEXT} tokens of context, tokens/s")
+    print(
+        f"{backend.variant}, {arguments.threads} threads, {arguments.kv_type.value} keys and values, "
+        f"{CONTEXT} tokens of context, tokens/s"
+    )
     for seat in range(max(BATCHES)):
         native.run(prompt(tokens, seat))
     steps = [("prefill", prompt(tokens, 0), CONTEXT, 5)]

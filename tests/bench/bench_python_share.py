@@ -43,8 +43,8 @@ PARTS = (
     (Scheduler, "schedule"),
     (ModelRunner, "commit"),
     (ModelRunner, "execute"),
+    (Sampler, "wish"),
     (Sampler, "sample"),
-    (Sampler, "sample_among"),
     (Scheduler, "update"),
     (Stepper, "_report_update"),
 )

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QApplication
 
 from studio.app import open_services
 from studio.models.chat import Message, Role
+from studio.models.chat_settings import ChatSettings
 from studio.paths import find_paths
 from studio.services.run_service import Steer
 from studio.services.settings_service import SettingsService
@@ -43,7 +44,7 @@ def report(message: Message) -> None:
 
 async def ask(services: WindowServices, window: MainWindow, prompt: str, park_at: int) -> None:
     chat = await services.chats.new_chat()
-    chat.max_tokens = REPLY_TOKENS
+    chat.settings = ChatSettings(max_tokens=REPLY_TOKENS)
     await window.panes.show_chat(chat)
 
     def park(message: Message) -> None:

@@ -20,7 +20,9 @@ from fakes.fake_engine import FakeEngine
 from studio.models.server_settings import ServerSettings
 from studio.server.app import build_app
 from studio.server.context import ServerContext
+from studio.server.share_gate import ShareGate
 from studio.server.sse import StreamTimings
+from studio.server.thread import ServerParts
 
 TIMEOUT_S = 10.0
 CHAT = "/v1/chat/completions"
@@ -77,20 +79,30 @@ def make_app(
     *,
     settings: ServerSettings | None = None,
     timings: StreamTimings | None = None,
+    parts: ServerParts | None = None,
 ) -> FastAPI:
     """The application on the running loop."""
-    context = ServerContext(
-        client=EngineClient(engine, asyncio.get_running_loop()), timings=timings or StreamTimings()
+    client, settings, parts = (
+        EngineClient(engine, asyncio.get_running_loop()),
+        settings or ServerSettings(),
+        parts or ServerParts(),
     )
-    return build_app(context, settings or ServerSettings())
+    context = ServerContext(
+        client=client,
+        gate=ShareGate(client),
+        timings=timings or StreamTimings(),
+        demand=parts.make_demand() if parts.make_demand is not None else None,
+        keeps_prompts=settings.keeps_prompts,
+    )
+    return build_app(context, settings, keys=parts.keys, log=parts.log)
 
 
 @asynccontextmanager
 async def open_client(
-    engine: EnginePort, *, settings: ServerSettings | None = None
+    engine: EnginePort, *, settings: ServerSettings | None = None, parts: ServerParts | None = None
 ) -> AsyncIterator[httpx.AsyncClient]:
     """A client of the application, with no socket between; it gets answers whole."""
-    app = make_app(engine, settings=settings)
+    app = make_app(engine, settings=settings, parts=parts)
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
         yield client

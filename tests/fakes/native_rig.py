@@ -115,8 +115,8 @@ def compiled(
         backend.close()
 
 
-def reference(program: Program, weights: Weights) -> NumpyProgram:
-    return NumpyProgram(program, weights.values())
+def reference(program: Program, weights: Weights, kv_type: KvType = KvType.F32) -> NumpyProgram:
+    return NumpyProgram(program, weights.values(), kv_type)
 
 
 def rows_program(weights: ModelWeights, inputs: NDArray[np.float32]) -> tuple[Recorder, Buffer]:

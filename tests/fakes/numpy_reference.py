@@ -24,6 +24,7 @@ from kernels.api import (
     StoreKv,
     TakeOutputs,
 )
+from kernels.kv_layout import KV_GROUP, KvType
 
 Matrix = NDArray[np.float64]
 
@@ -42,12 +43,26 @@ ACTIVATIONS: Mapping[Activation, Callable[[Matrix], Matrix]] = {
 }
 
 
+def round_to_bytes(heads: Matrix) -> Matrix:
+    """What is left of heads [..., head_dim] stored as Q8_0: see `kv_layout.KvType`. In float32, as kernels compute."""
+    exact, rounded = heads.astype(np.float32), np.empty(heads.shape)
+    for start in range(0, heads.shape[-1], KV_GROUP):
+        group = exact[..., start : start + KV_GROUP]
+        largest = np.abs(group).max(axis=-1, keepdims=True)
+        scale = (largest / np.float32(127)).astype(np.float16).astype(np.float32)
+        inverse = np.divide(np.float32(1), scale, out=np.zeros_like(scale), where=scale > 0)
+        codes = np.rint(group * inverse).clip(-127, 127)
+        rounded[..., start : start + KV_GROUP] = codes * scale.astype(np.float64)
+    return rounded
+
+
 @dataclass(slots=True)
 class NumpyProgram:
-    """`weights` are the dequantised tensors by name."""
+    """`weights` are the dequantised tensors by name. Keys and values are kept as they are, or as Q8_0 leaves them."""
 
     program: Program
     weights: Mapping[str, NDArray[np.float32]]
+    kv_type: KvType = KvType.F32
     kept: dict[tuple[int, int, int], tuple[Matrix, Matrix]] = field(default_factory=dict)
 
     def run(self, inputs: StepInputs) -> Matrix:
@@ -99,6 +114,8 @@ class NumpyProgram:
     def _store(self, op: StoreKv, values: Mapping[int, Matrix], inputs: StepInputs) -> None:
         shape = (-1, op.shape.kv_heads, op.shape.head_dim)
         keys, rows = (values[b.index].reshape(shape) for b in (op.key, op.value))
+        if self.kv_type is KvType.Q8_0:
+            keys, rows = round_to_bytes(keys), round_to_bytes(rows)
         for r, position in enumerate(inputs.positions):
             self.kept[inputs.sequences[r], op.shape.layer, position] = (keys[r], rows[r])
 

@@ -17,6 +17,8 @@ from kernels.api import (
     StepInputs,
     WeightRef,
 )
+from kernels.kv_layout import KvType
+from kernels.torch_kv import KvStorage
 
 PAGE_TOKENS = 32
 
@@ -52,7 +54,9 @@ class TinyProgram:
         return recorder.finish(recorder.linear(x, table))
 
     def pool(self, pages: int = 16, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-        shape = (pages, self.layers, 2, PAGE_TOKENS, self.kv_heads, self.head_dim)
+        kinds = {torch.float16: KvType.F16, torch.float32: KvType.F32, torch.int8: KvType.Q8_0}
+        width = KvStorage(kinds[dtype], self.head_dim).width
+        shape = (pages, self.layers, 2, PAGE_TOKENS, self.kv_heads, width)
         return torch.zeros(shape, dtype=dtype)
 
     def attention_shape(self, layer: int) -> AttentionShape:

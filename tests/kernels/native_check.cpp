@@ -18,7 +18,15 @@ namespace {
 constexpr int HIDDEN = 256, FFN = 256, HEADS = 6, KV_HEADS = 3, HEAD_DIM = 64, VOCABULARY = 50, LAYERS = 2;
 constexpr int ROWS = 300, PAGES = 24, PAGE = 32;
 constexpr int SHORT = 21;  // tokens of a sequence; a long one, of ROWS, crosses a piece of attention
-constexpr int KEY_BYTES = KV_HEADS * HEAD_DIM * PAGE * 2, LAYER_BYTES = 2 * KEY_BYTES;
+
+// How keys and values are stored, and the bytes of a layer's keys in a page; its values take as many.
+struct KvKind {
+  const char* name;
+  int number, key_bytes;
+};
+const KvKind F16 = {"f16", LAYBY_KV_F16, KV_HEADS * HEAD_DIM * PAGE * 2};
+const KvKind F32 = {"f32", LAYBY_KV_F32, KV_HEADS * HEAD_DIM * PAGE * 4};
+const KvKind Q8_0 = {"q8_0", LAYBY_KV_Q8_0, KV_HEADS * (HEAD_DIM + HEAD_DIM / 32 * 2) * PAGE};
 
 int failures = 0;
 
@@ -105,15 +113,14 @@ std::vector<int32_t> counting(int begin, int end, int step = 1) {
 
 class Runner {
  public:
-  Runner(const Model& model, const char* variant, int threads, bool is_float32)
+  Runner(const Model& model, const char* variant, int threads, const KvKind& kind)
       : variant_(variant), team_(layby_team_new(threads)), program_(layby_program_new(variant, ROWS, ROWS)),
-        pool_(static_cast<size_t>(PAGES) * LAYERS * LAYER_BYTES * 2, 0xff) {
+        pool_(static_cast<size_t>(PAGES) * LAYERS * 2 * kind.key_bytes, 0xff) {
     require(program_, std::string("program for ") + variant);
-    const int size = is_float32 ? 2 : 1;
-    layby_program_set_pool(program_, pool_.data(), LAYERS * LAYER_BYTES * size, PAGES, is_float32);
+    const int keys = kind.key_bytes;
+    layby_program_set_pool(program_, pool_.data(), LAYERS * 2 * keys, PAGES, kind.number);
     for (int layer = 0; layer < LAYERS; ++layer) {
-      const LaybyKvLayer kv = {layer * LAYER_BYTES * size, (layer * LAYER_BYTES + KEY_BYTES) * size, KV_HEADS, HEAD_DIM,
-                               HEAD_DIM};
+      const LaybyKvLayer kv = {2 * layer * keys, (2 * layer + 1) * keys, KV_HEADS, HEAD_DIM, HEAD_DIM};
       layby_program_add_kv_layer(program_, &kv);
     }
     record(model);
@@ -129,8 +136,9 @@ class Runner {
     std::vector<int32_t> outputs(tokens.size());
     for (size_t r = 0; r < outputs.size(); ++r) outputs[r] = static_cast<int32_t>(r);
     const int32_t n = static_cast<int32_t>(tokens.size()), count = static_cast<int32_t>(tables.size()) / stride;
-    std::vector<int32_t> wanted(tokens.size());
-    for (size_t r = 0; r < wanted.size(); ++r) wanted[r] = static_cast<int32_t>(r * 7 % (VOCABULARY + 3));
+    std::vector<LaybyWish> wanted(tokens.size());
+    for (size_t r = 0; r < wanted.size(); ++r)
+      wanted[r] = {static_cast<int32_t>(r * 7 % (VOCABULARY + 3)), 1, VOCABULARY, 1.0, r % 2 ? 1.0 : 0.9, 0.01, r, r};
     const LaybyStep step = {n, n, count, stride, tokens.data(), positions.data(), sequences.data(), tables.data(),
                             outputs.data(), wanted.data()};
     require(layby_program_run(program_, team_, &step) == 0, "run");
@@ -167,10 +175,10 @@ class Runner {
   }
 
   // By a sort of the whole row.
-  void check_likeliest(const float* row, int32_t r, int32_t wanted) {
+  void check_likeliest(const float* row, int32_t r, const LaybyWish& wish) {
     auto ids = counting(0, VOCABULARY);
     std::stable_sort(ids.begin(), ids.end(), [row](int32_t a, int32_t b) { return row[a] > row[b]; });
-    ids.resize(std::min(wanted, VOCABULARY));
+    ids.resize(std::min(wish.count, VOCABULARY));
     const size_t at = static_cast<size_t>(r) * LAYBY_MOST_LIKELIEST;
     bool holds = counts_[r] == static_cast<int32_t>(ids.size());
     for (size_t i = 0; holds && i < ids.size(); ++i) {
@@ -178,6 +186,8 @@ class Runner {
       holds = ids_[place] == ids[i] && values_[place] == row[ids[i]] && (!i || ids_[at + i - 1] < ids_[at + i]);
     }
     require(holds, std::string(variant_) + ": the likeliest of a row");
+    const auto drawn = std::find(ids.begin(), ids.end(), drawn_[r]);
+    require(ids.empty() ? drawn_[r] == -1 : drawn != ids.end(), std::string(variant_) + ": a token drawn from them");
   }
 
   void record(const Model& m) {
@@ -227,15 +237,15 @@ class Runner {
     const LaybyInput head_in = {taken, operand(STORAGES[0], HIDDEN, LAYBY_OUTPUTS), 0, 0, nullptr};
     const LaybyLinear head = {m.weights[0], nullptr, LAYBY_NONE, logits_};
     require(layby_program_add_linear(program_, &head_in, &head, 1) == 0, "head");
-    const LaybyLikeliest likeliest = {counts_.data(), ids_.data(), values_.data(), ranking_.data()};
-    require(layby_program_add_likeliest(program_, logits_, &likeliest) == 0, "likeliest");
+    const LaybyFound found = {counts_.data(), drawn_.data(), ids_.data(), values_.data(), ranking_.data()};
+    require(layby_program_add_likeliest(program_, logits_, &found) == 0, "likeliest");
   }
 
   const char* variant_;
   LaybyTeam* team_;
   LaybyProgram* program_;
   std::vector<uint8_t> pool_;
-  std::vector<int32_t> counts_ = std::vector<int32_t>(ROWS);
+  std::vector<int32_t> counts_ = std::vector<int32_t>(ROWS), drawn_ = counts_;
   std::vector<int32_t> ids_ = std::vector<int32_t>(ROWS * LAYBY_MOST_LIKELIEST), ranking_ = ids_;
   std::vector<double> values_ = std::vector<double>(ROWS * LAYBY_MOST_LIKELIEST);
   int logits_ = 0;
@@ -253,16 +263,16 @@ void check_near(const std::vector<float>& got, const std::vector<float>& expecte
   require(finite && size > 0 && std::sqrt(off / size) < 0.02, what + " is far from the portable variant");
 }
 
-void check(const Storage& storage, const char* variant, int length, bool is_float32) {
-  const std::string name = std::string(variant) + " " + storage.name + (is_float32 ? " f32 pool" : " f16 pool");
+void check(const Storage& storage, const char* variant, int length, const KvKind& kind) {
+  const std::string name = std::string(variant) + " " + storage.name + ", " + kind.name + " pool";
   const Model model(storage);
   std::vector<int32_t> tokens;
   for (int i = 0; i < length; ++i) tokens.push_back(static_cast<int32_t>(dice() % VOCABULARY));
   const auto table = counting(0, 10);
-  Runner first(model, variant, 1, is_float32), portable(model, "portable", 2, is_float32);
+  Runner first(model, variant, 1, kind), portable(model, "portable", 2, kind);
   const auto whole = first.prefill(tokens, table, length);
   check_near(whole, portable.prefill(tokens, table, length), name);
-  Runner second(model, variant, 2, is_float32);
+  Runner second(model, variant, 2, kind);
   const int chunk = length / 3 + 1;
   require(second.prefill(tokens, counting(9, -1, -1), chunk) == whole, name + ": other chunks, pages and threads");
   for (int count : {1, 2, 3, 5, 8, 9}) {
@@ -291,10 +301,11 @@ int main(int arguments, char**) {
     for (const Storage& storage : STORAGES) {
       const bool is_chosen = !std::strcmp(storage.name, "BF16") || !std::strcmp(storage.name, "Q8_0") ||
                              !std::strcmp(storage.name, "Q6_K");
-      if (!is_quick || is_chosen) check(storage, variant, SHORT, false);
+      if (!is_quick || is_chosen) check(storage, variant, SHORT, F16);
     }
-    check(STORAGES[4], variant, ROWS, false);
-    if (!is_quick) check(STORAGES[4], variant, ROWS, true);
+    check(STORAGES[4], variant, ROWS, F16);
+    check(STORAGES[4], variant, ROWS, Q8_0);
+    if (!is_quick) check(STORAGES[4], variant, ROWS, F32);
     std::printf("checked %s\n", variant);
   }
   return failures;

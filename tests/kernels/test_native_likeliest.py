@@ -10,15 +10,15 @@ import pytest
 from numpy.typing import NDArray
 
 from fakes.native_rig import ModelWeights, compiled, needs_kernels, one_page_each, rows_program
-from kernels.cpu.declarations import MOST_LIKELIEST
 from kernels.cpu.library import NativeError
+from kernels.wishes import MOST_LIKELIEST, Found, Likeliest, Wish
 
 pytestmark = needs_kernels
 
 INF = np.float32(np.inf)
 
 
-class Found(NamedTuple):
+class Told(NamedTuple):
     """A copy of what was found of a row."""
 
     ids: NDArray[np.int32]
@@ -26,19 +26,25 @@ class Found(NamedTuple):
     ranking: NDArray[np.int32]
 
 
-def find(rows: NDArray[np.float32], wanted: list[int]) -> list[Found | None]:
+def find(rows: NDArray[np.float32], wanted: list[int]) -> list[Told | None]:
+    """The likeliest that the kernels find."""
+    found = ask(rows, [Wish(count) for count in wanted])
+    return [one and Told(*(np.array(view) for view in one)) for one in found]  # type: ignore[union-attr]
+
+
+def ask(rows: NDArray[np.float32], wishes: list[Wish]) -> list[Found]:
     """What the kernels find in rows that stand there as logits."""
     weights = ModelWeights()
     recorder, x = rows_program(weights, rows)
     program = recorder.finish(recorder.take_outputs(x))
     with compiled(program, weights.source()) as native:
-        step = replace(one_page_each(range(len(rows))), likeliest=wanted)
+        step = replace(one_page_each(range(len(rows))), wishes=wishes)
         logits = native.run(step)
         np.testing.assert_array_equal(logits, rows)
-        return [one and Found(*(np.array(view) for view in one)) for one in native.likeliest()]
+        return native.found()
 
 
-def assert_found(row: NDArray[np.float32], wanted: int, found: Found | None) -> None:
+def assert_found(row: NDArray[np.float32], wanted: int, found: Told | None) -> None:
     expected = [int(i) for i in np.argsort(-row, kind="stable")[:wanted] if row[i] > -INF]
     assert found is not None
     assert found.ids[found.ranking].tolist() == expected
@@ -87,5 +93,33 @@ def test_wanting_too_many_or_for_other_rows_is_refused() -> None:
     rows = np.ones((2, 100), np.float32)
     with pytest.raises(NativeError, match="257 likeliest tokens, a row gives 0 to 256"):
         find(rows, [1, MOST_LIKELIEST + 1])
-    with pytest.raises(ValueError, match="1 numbers of likeliest tokens for 2 outputs"):
+    with pytest.raises(ValueError, match="1 wishes for 2 outputs"):
         find(rows, [1])
+
+
+def test_a_token_is_drawn_from_the_likeliest_of_its_row_by_its_own_dice() -> None:
+    rows = np.random.default_rng(3).standard_normal((2, 300)).astype(np.float32)
+    taken = Wish(40, True, 300, temperature=0.0)
+    drawn = [taken._replace(temperature=0.8, seed=5, position=position) for position in range(400)]
+    alone = [one for wish in drawn for one in ask(rows[:1], [wish])]
+    assert len(set(alone)) > 10
+    beside = [ask(rows[[1, 0]], [taken, wish]) for wish in drawn[:40]]
+    assert [pair[1] for pair in beside] == alone[:40]
+    assert {pair[0] for pair in beside} == {int(rows[1].argmax())}
+
+
+def test_no_token_is_drawn_where_padding_is_likely_or_no_number_stands_there() -> None:
+    rows = np.random.default_rng(4).standard_normal((3, 300)).astype(np.float32)
+    rows[:2, 290] = 9.0
+    rows[2, 5] = np.nan
+    wish = Wish(3, True, 300)
+    assert ask(rows, [wish, wish._replace(vocabulary=290), wish]) == [290, None, None]
+
+
+def test_some_rows_tell_their_likeliest_beside_others_that_are_drawn_from() -> None:
+    rows = np.random.default_rng(5).standard_normal((3, 300)).astype(np.float32)
+    first, second, third = ask(rows, [Wish(2, True, 300), Wish(7), Wish()])
+    assert first == rows[0].argmax()
+    assert isinstance(second, Likeliest)
+    assert_found(rows[1], 7, Told(*(np.array(view) for view in second)))
+    assert third is None

@@ -148,8 +148,9 @@ class _Attention:
         self.random = torch.Generator().manual_seed(3)
         program = shape.record()
         pool = shape.pool(70, dtype)
-        pool.copy_(torch.randn(pool.shape, generator=self.random))
         self.executable = compile_program(program, random_weights(program), pool, LIMITS)
+        heads = torch.randn(*pool.shape[:-1], shape.head_dim, generator=self.random)
+        self.executable.pool.storage.encode(heads, pool)
         self.compiled = next(
             one for one in self.executable.ops if isinstance(one.op, PagedAttention)
         )
@@ -177,7 +178,7 @@ class _Attention:
         return list(step.view(op.out)[: len(rows)].clone().split([count for *_, count in spans]))
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.int8])
 @pytest.mark.parametrize(
     "shape",
     [

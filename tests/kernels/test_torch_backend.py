@@ -8,7 +8,7 @@ import torch
 from fakes.tiny_programs import Share, TinyProgram, random_tokens, random_weights, step_of
 from kernels import torch_attention, torch_linear, torch_wave_ops
 from kernels.api import Activation, Embedding, Linear, RmsNorm
-from kernels.reference import run_reference
+from kernels.reference import round_to_bytes, run_reference
 from kernels.torch_attention import AttentionKernel
 from kernels.torch_backend import TorchExecutable, compile_program, packing_bytes, weight_bytes
 from kernels.torch_step import Limits
@@ -62,6 +62,30 @@ def test_logits_and_pool_equal_the_reference(name: str) -> None:
         assert logits.shape == expected.shape
         torch.testing.assert_close(logits, expected, rtol=2e-5, atol=2e-5)
         torch.testing.assert_close(executable.kv_pool, pool, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_pool_of_bytes_says_what_the_reference_rounded_to_them_says(name: str) -> None:
+    shape = SHAPES[name]
+    executable, pool = _compile(shape, torch.int8), shape.pool(60)
+    weights = random_weights(executable.program)
+    for shares in _steps(len(name)):
+        logits = executable.run(step_of(shares))
+        expected = run_reference(
+            executable.program, weights, pool, step_of(shares), keep=round_to_bytes
+        )
+        # A number between two bytes may be rounded to the other one where it was computed in another order.
+        assert (logits - expected).norm() / expected.norm() < 2e-3
+    step = pool.abs().max() / 126
+    torch.testing.assert_close(_decoded(executable), pool, rtol=0, atol=float(step))
+
+
+def _decoded(executable: TorchExecutable) -> torch.Tensor:
+    storage, stored = executable.pool.storage, executable.kv_pool
+    groups = enumerate(storage.groups())
+    scales = storage.scales(stored)
+    parts = [stored[..., group] * scales[..., i : i + 1].float() for i, group in groups]
+    return torch.cat(parts, dim=-1)
 
 
 def test_without_onednn_the_plain_product_takes_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,23 +145,34 @@ def test_products_in_batches_of_one_size_say_the_same(
     assert sizes == {size}
 
 
-@pytest.mark.parametrize("garbage", [math.nan, math.inf, -math.inf, 3e38])
-def test_what_pages_held_before_never_shows(garbage: float) -> None:
-    clean, dirty = _compile(TinyProgram(windows=(0, 300))), _compile(TinyProgram(windows=(0, 300)))
+@pytest.mark.parametrize(
+    ("garbage", "dtype"),
+    [
+        *((number, torch.float32) for number in (math.nan, math.inf, -math.inf, 3e38)),
+        *((byte, torch.int8) for byte in (-1, 0x7C, 0x7F)),
+    ],
+)
+def test_what_pages_held_before_never_shows(garbage: float, dtype: torch.dtype) -> None:
+    clean, dirty = (_compile(TinyProgram(windows=(0, 300)), dtype) for _ in range(2))
     dirty.kv_pool.fill_(garbage)
     for shares in _steps(3):
         assert torch.equal(clean.run(step_of(shares)), dirty.run(step_of(shares)))
 
 
-def test_keys_and_values_that_are_no_numbers_stay_out_of_the_pool() -> None:
+@pytest.mark.parametrize("dtype", [torch.float16, torch.int8])
+def test_keys_and_values_that_are_no_numbers_stay_out_of_the_pool(dtype: torch.dtype) -> None:
     program = TinyProgram().record()
     weights = random_weights(program)
     weights["0.v"] = weights["0.v"] * 1e30
     weights["0.k"] = weights["0.k"] * torch.nan
-    pool = TinyProgram().pool(60, torch.float16)
-    compile_program(program, weights, pool, LIMITS).run(step_of(_steps(4)[0]))
+    kv_pool = TinyProgram().pool(60, dtype)
+    executable = compile_program(program, weights, kv_pool, LIMITS)
+    executable.run(step_of(_steps(4)[0]))
+    pool = executable.kv_pool
+    if dtype is torch.int8:
+        pool = _decoded(executable)
     assert torch.isfinite(pool).all()
-    assert pool[:, 0, 1].abs().max() == torch.finfo(torch.float16).max
+    assert pool[:, 0, 1].abs().max() == executable.pool.storage.limit
     assert (pool[:, 0, 0] == 0).all()
 
 

@@ -14,18 +14,23 @@ from kernels.torch_self_test import find_inexact_ops
 from kernels.torch_step import Limits
 
 
-def _compile(max_rows: int = 256, max_outputs: int = 4, pages: int = 30) -> TorchExecutable:
+def _compile(
+    max_rows: int = 256, max_outputs: int = 4, pages: int = 30, dtype: torch.dtype = torch.float32
+) -> TorchExecutable:
     shape = TinyProgram(windows=(0, 64))
     program = shape.record()
     limits = Limits(max_rows, max_outputs, max_positions=min(900, pages * 32))
-    return compile_program(program, random_weights(program), shape.pool(pages), limits)
+    return compile_program(program, random_weights(program), shape.pool(pages, dtype), limits)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int8])
 @pytest.mark.parametrize(
     ("max_rows", "max_outputs", "pages"), [(256, 4, 30), (16, 1, 1), (1, 1, 3)]
 )
-def test_this_machine_keeps_the_rule(max_rows: int, max_outputs: int, pages: int) -> None:
-    executable = _compile(max_rows, max_outputs, pages)
+def test_this_machine_keeps_the_rule(
+    max_rows: int, max_outputs: int, pages: int, dtype: torch.dtype
+) -> None:
+    executable = _compile(max_rows, max_outputs, pages, dtype)
     threads = torch.get_num_threads()
     assert find_inexact_ops(executable) == ()
     assert torch.get_num_threads() == threads

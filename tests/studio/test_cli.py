@@ -12,11 +12,12 @@ from types import ModuleType
 
 import pytest
 
-from engine.api import Device
+from engine.api import Device, KvType
 from engine.errors import NotEnoughMemory
 from fakes.tiny_files import write_tiny_gguf
 from studio.__main__ import main
 from studio.app import inspect_for_command_line
+from studio.models.errand import Errand
 from studio.models.errors import StoreBusy
 from studio.models.park_settings import OnOff, ParkPolicy
 from studio.models.settings import Settings
@@ -33,6 +34,7 @@ class Program(ModuleType):
         super().__init__("studio.app")
         self.served: list[Settings] = []
         self.windows: list[Settings] = []
+        self.errands: list[Errand] = []
         self.error: Exception | None = None
         self.inspect_for_command_line = inspect_for_command_line
 
@@ -43,8 +45,9 @@ class Program(ModuleType):
             raise self.error
         return 0
 
-    def run_window(self, settings: SettingsService, paths: Paths) -> int:
+    def run_window(self, settings: SettingsService, paths: Paths, errand: Errand) -> int:
         self.windows.append(settings.settings)
+        self.errands.append(errand)
         if self.error is not None:
             raise self.error
         return 0
@@ -89,6 +92,30 @@ def test_serve_takes_every_flag_other_programs_rely_on(program: Program, model: 
     )
     assert (engine.threads, engine.device, engine.seed) == (1, Device.CPU, -5)
     assert (server.host, server.port, server.api_key) == ("0.0.0.0", 0, "k")
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--kv-type", "q8_0"],
+        ["-ctk", "q8_0", "-ctv", "q8_0"],
+        ["--cache-type-k", "q8_0", "--cache-type-v", "q8_0"],
+    ],
+)
+def test_serve_takes_how_keys_and_values_are_stored(
+    program: Program, model: Path, flags: list[str]
+) -> None:
+    assert main(["serve", "-m", str(model), *flags]) == 0
+    assert program.served[0].load_options().kv_type is KvType.Q8_0
+
+
+def test_keys_stored_otherwise_than_values_are_refused(
+    program: Program, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["serve", "-m", str(model), "-ctk", "q8_0", "-ctv", "f16"])
+    assert "f16 after q8_0; there is one value for all of these flags" in capsys.readouterr().err
+    assert not program.served
 
 
 def test_serve_takes_the_flags_of_parking(program: Program, model: Path) -> None:
@@ -402,3 +429,18 @@ def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
         main(["--version"])
     assert ended.value.code == 0
     assert capsys.readouterr().out.startswith("layby ")
+
+
+def test_a_text_and_files_go_to_the_window(
+    program: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("DISPLAY", ":1")
+    monkeypatch.chdir(tmp_path)
+    assert main(["chat", "Why is the sky blue?"]) == 0
+    assert main(["open", "a.gguf", "/b/c.json"]) == 0
+    assert main(["chat"]) == 0
+    assert program.errands == [
+        Errand(text="Why is the sky blue?"),
+        Errand(files=(tmp_path / "a.gguf", Path("/b/c.json").absolute())),
+        Errand(),
+    ]

@@ -57,7 +57,7 @@ def test_models_are_named_with_their_parts(tmp_path: Path) -> None:
         (["--against", "ollama=/bin/true"], "write llama-server=PATH"),
         (["--against", "llama-server="], "write llama-server=PATH"),
         (["--against", "llama-server=/no/such"], "there is no file /no/such"),
-        (["-c", "512"], "unrecognized arguments: -c"),
+        (["--ctx-size", "512"], "unrecognized arguments: --ctx-size"),
     ],
 )
 def test_wrong_usage(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ from fakes.chat_rig import until
 from fakes.tiny_files import EOS_ID, write_tiny_gguf
 from studio.app import open_services
 from studio.models.chat import Message, MessageStatus
+from studio.models.chat_settings import ChatSettings
 from studio.paths import Paths
 from studio.services.run_service import Steer
 from studio.services.settings_service import SettingsService
@@ -45,8 +46,8 @@ def paths_of(home: Path) -> Paths:
 
 async def ask(services: WindowServices) -> Message:
     chat = await services.chats.new_chat()
-    chat.max_tokens = REPLY_TOKENS
-    chat.sampling = SamplingParams(temperature=0.8, seed=3, logit_bias=((EOS_ID, float("-inf")),))
+    sampling = SamplingParams(temperature=0.8, seed=3, logit_bias=((EOS_ID, float("-inf")),))
+    chat.settings = ChatSettings(sampling=sampling, max_tokens=REPLY_TOKENS)
     assert await services.chats.send(chat, PROMPT)
     return chat.messages[-1]
 

@@ -16,6 +16,7 @@ from fakes.gate import Gate
 from fakes.tiny_files import EOS_ID, UNKNOWN_ID, write_tiny_gguf
 from studio.app import open_services
 from studio.models.chat import Message, MessageStatus
+from studio.models.chat_settings import ChatSettings
 from studio.models.setting_field import AppliesAt
 from studio.models.settings import Settings, all_settings
 from studio.paths import Paths
@@ -39,9 +40,9 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 async def ask(services: WindowServices, title: str, *, tokens: int = REPLY_TOKENS) -> Message:
     chat = await services.chats.new_chat()
-    chat.max_tokens = tokens
     never = tuple((token_id, float("-inf")) for token_id in (EOS_ID, UNKNOWN_ID))
-    chat.sampling = SamplingParams(temperature=0.8, seed=3, logit_bias=never)
+    sampling = SamplingParams(temperature=0.8, seed=3, logit_bias=never)
+    chat.settings = ChatSettings(sampling=sampling, max_tokens=tokens)
     assert await services.chats.send(chat, title)
     return chat.messages[-1]
 

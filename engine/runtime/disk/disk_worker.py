@@ -38,6 +38,8 @@ class ModelFiles:
     name: str
     compute_id: str
     page_bytes: int
+    is_finite: Callable[[NDArray[np.uint8]], bool]
+    """Whether a page's bytes hold only finite numbers."""
     paths: tuple[Path, ...]
     """Its files with weights, in order."""
 
@@ -165,12 +167,7 @@ class DiskWorker:
             )
         if (state.compute, state.page_bytes) != (model.compute_id, model.page_bytes):
             return recalled.without_pages()
-        if not _are_finite(recalled.pages, model.compute_id):
+        # Kernels multiply masked positions by 0, so one page with an infinity could harm whoever gets it next.
+        if not all(map(model.is_finite, recalled.pages)):
             raise StateBroken("its pages hold what no model computes")
         return recalled
-
-
-def _are_finite(pages: NDArray[np.uint8], compute_id: str) -> bool:
-    """Kernels multiply masked positions by 0, so one page with an infinity could harm whoever gets it next."""
-    kind = np.float32 if compute_id.lower().endswith("32") else np.float16
-    return all(bool(np.isfinite(page.view(kind)).all()) for page in pages)

@@ -13,6 +13,7 @@ namespace simd {
 constexpr int LANES = 4;
 constexpr int ATTENTION_QUERIES = 6;
 constexpr int KEY_VECTORS = 4;
+constexpr int BYTE_KEY_VECTORS = 2;
 constexpr int VALUE_VECTORS = 4;
 
 using F = float32x4_t;

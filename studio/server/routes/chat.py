@@ -7,11 +7,9 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 
 from studio.server.context import ServerContext
-from studio.server.generation import Generation
-from studio.server.park_state import can_park
 from studio.server.protocol import ChatCompletionRequest
 from studio.server.replies import ChatReply, new_reply_head
-from studio.server.translate import chat_requests, served_model
+from studio.server.translate import chat_requests
 
 
 def chat_router(context: ServerContext) -> APIRouter:
@@ -20,16 +18,10 @@ def chat_router(context: ServerContext) -> APIRouter:
     @router.post("/v1/chat/completions")
     async def chat_completions(http: HttpRequest) -> Response:
         wire = await context.read(http, ChatCompletionRequest)
-        snapshot = context.client.snapshot()
-        model = served_model(snapshot, wire.model)
+        model = await context.model_for(http, wire.model)
         head = new_reply_head("chatcmpl", model.name)
-        generation = Generation(
-            requests=chat_requests(wire, head.reply_id),
-            choices_per_prompt=wire.n or 1,
-            shape=ChatReply(head, has_logprobs=bool(wire.logprobs)),
-            include_usage=wire.wants_usage_chunk,
-            tells_parks=can_park(snapshot),
-        )
-        return await context.answer(http, generation, wire)
+        requests = chat_requests(wire, head.reply_id)
+        shape = ChatReply(head, has_logprobs=bool(wire.logprobs))
+        return await context.answer(http, wire, requests, shape)
 
     return router

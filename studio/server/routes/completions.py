@@ -7,11 +7,9 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 
 from studio.server.context import ServerContext
-from studio.server.generation import Generation
-from studio.server.park_state import can_park
 from studio.server.protocol import CompletionRequest
 from studio.server.replies import CompletionReply, new_reply_head
-from studio.server.translate import completion_requests, served_model
+from studio.server.translate import completion_requests
 
 
 def completions_router(context: ServerContext) -> APIRouter:
@@ -20,16 +18,10 @@ def completions_router(context: ServerContext) -> APIRouter:
     @router.post("/v1/completions")
     async def completions(http: HttpRequest) -> Response:
         wire = await context.read(http, CompletionRequest)
-        snapshot = context.client.snapshot()
-        model = served_model(snapshot, wire.model)
+        model = await context.model_for(http, wire.model)
         head = new_reply_head("cmpl", model.name)
-        generation = Generation(
-            requests=completion_requests(wire, head.reply_id),
-            choices_per_prompt=wire.n or 1,
-            shape=CompletionReply(head, has_logprobs=wire.logprobs is not None),
-            include_usage=wire.wants_usage_chunk,
-            tells_parks=can_park(snapshot),
-        )
-        return await context.answer(http, generation, wire)
+        requests = completion_requests(wire, head.reply_id)
+        shape = CompletionReply(head, has_logprobs=wire.logprobs is not None)
+        return await context.answer(http, wire, requests, shape)
 
     return router

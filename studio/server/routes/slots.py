@@ -75,6 +75,8 @@ def _props(snapshot: EngineSnapshot) -> Json:
         "model_alias": model.name,
         "model_path": str(model.path),
         "kernels": snapshot.kernels,
+        "kv_type": options.kv_type.value,
+        "kv_bytes_per_token": snapshot.pool.page_bytes // max(1, snapshot.pool.page_tokens),
         "exact_concurrency": not snapshot.inexact_ops,
         "inexact_ops": list(snapshot.inexact_ops),
         "preempt": {

@@ -6,11 +6,12 @@ from PySide6.QtWidgets import QMessageBox
 
 from studio.models.notices import Notice
 from studio.views.icons import app_icon
+from studio.views.words import tr
 
 
 def show_refusal(notice: Notice) -> None:
     """Say it in a window of its own; returns once that has been closed."""
-    box = QMessageBox(QMessageBox.Icon.Warning, "Layby", notice.text)
-    box.setInformativeText(notice.detail)
+    box = QMessageBox(QMessageBox.Icon.Warning, "Layby", tr(notice.text))
+    box.setInformativeText(tr(notice.detail))
     box.setWindowIcon(app_icon())
     box.exec()

@@ -10,8 +10,10 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QWidget
 
 from engine.api import EngineSnapshot, EngineState, PoolUsage
+from studio.views.actions import CommandId
 from studio.views.context import Context
 from studio.views.elided_label import ElidedLabel
+from studio.views.key_hints import hint
 from studio.views.monitor.pool_bar import PoolBar, used_pages
 from studio.views.words import count, memory, rate, tr
 
@@ -30,7 +32,7 @@ class StatusLine(QWidget):
         self._bar = PoolBar(context.theme, self)
         self._pool = QPushButton(self)
         self._pool.setObjectName("quiet")
-        self._pool.setToolTip(tr("Who is in the pool, and who waits  Ctrl+Shift+U"))
+        hint(self._pool, tr("Who is in the pool, and who waits"), CommandId.POOL)
         self._pool.clicked.connect(self.pool_wanted)
         self._work = QLabel(self)
         self._model = ElidedLabel(self)

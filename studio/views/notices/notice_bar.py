@@ -69,7 +69,7 @@ class NoticeBar(QFrame):
             self._draw_icon(self._notice.level)
 
     def _show(self, notice: Notice) -> None:
-        text, detail = notice.text, notice.detail  # which may begin with the name of a file
+        text, detail = tr(notice.text), tr(notice.detail)  # which may begin with the name of a file
         self._text.setText(f"{text.rstrip('.')}: {detail}" if detail else text)
         words = action_words(notice.action)
         self._action.setText(words)

@@ -1,12 +1,14 @@
 """The settings: a page for each subject, built from the settings' own declarations. GUI thread.
 
 A change counts as soon as it is made, or says when; there is nothing to confirm. To add a setting, declare it in
-`studio.models`; to add a group, name it in PAGES.
+`studio.models`; to add a group, name it in PAGES; a page of another make is an OwnPage that `SettingsWindow` is given.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
@@ -40,29 +42,64 @@ class Page:
 PAGES = (
     Page("Engine", (("park", "When the pool is full"), ("engine", "Model and pool"))),
     Page("Server", (("server", ""),)),
-    Page("Appearance", (("appearance", ""), ("log", "Log"))),
+    Page("Appearance", (("appearance", ""), ("window", "Window"), ("log", "Log"))),
 )
+
+
+_USUAL_EM_PX = 17
+"""The height of a line at the usual text size."""
+
+
+class OwnContent(Protocol):
+    """What stands on a page that is not built from settings alone; it is a widget."""
+
+    def refresh(self) -> None:
+        """Show what is so now; a setting has changed."""
+
+    def restore_defaults(self) -> None:
+        """Set back what is on the page. Raises SettingError."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPage:
+    """A page with a content of its own, made when the settings are opened."""
+
+    title: str
+    make: Callable[[QWidget], OwnContent]
 
 
 class SettingsDialog(QDialog):
     """Stays open beside the window; closing it deletes it."""
 
-    def __init__(self, settings: SettingsService, notices: NoticeService, parent: QWidget) -> None:
+    def __init__(
+        self,
+        settings: SettingsService,
+        notices: NoticeService,
+        parent: QWidget,
+        *,
+        own_pages: Sequence[OwnPage] = (),
+    ) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("Settings"))
-        self.resize(760, 620)
+        em = self.fontMetrics().height()
+        self.resize(760 + 20 * max(0, em - _USUAL_EM_PX), 620)
         self._settings = settings
         self._notices = notices
         self.rows: dict[str, SettingRow] = {}
         self.pages = QListWidget(self)
         self.pages.setObjectName("settingsPages")
         self.pages.setAccessibleName(tr("Pages"))
-        self.pages.setFixedWidth(150)
+        self.pages.setFixedWidth(max(150, 9 * em))
         self._stack = QStackedWidget(self)
         for page in PAGES:
             self.pages.addItem(tr(page.title))
             self._stack.addWidget(self._make_page(page))
+        self._own: dict[int, OwnContent] = {}
+        for own in own_pages:
+            self._own[self._stack.count()] = content = own.make(self)
+            self.pages.addItem(tr(own.title))
+            self._stack.addWidget(self._make_own_page(own, content))
         self.pages.currentRowChanged.connect(self._stack.setCurrentIndex)
         self.pages.setCurrentRow(0)
         self._lay_out()
@@ -84,7 +121,7 @@ class SettingsDialog(QDialog):
         right.setContentsMargins(0, 0, 16, 16)
         right.addWidget(self._stack, 1)
         right.addLayout(foot)
-        layout = QHBoxLayout(self)
+        self._column = layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(16)
         layout.addWidget(self.pages)
@@ -107,18 +144,53 @@ class SettingsDialog(QDialog):
                     self.rows[declared.key] = row
                     column.addWidget(row)
         column.addStretch(1)
+        return self._make_area(page.title, inner)
+
+    def _make_own_page(self, page: OwnPage, content: OwnContent) -> QWidget:
+        inner = QWidget(self)
+        inner.setObjectName("settingsPage")
+        column = QVBoxLayout(inner)
+        column.setContentsMargins(8, 16, 16, 16)
+        assert isinstance(content, QWidget)
+        column.addWidget(content)
+        column.addStretch(1)
+        return self._make_area(page.title, inner)
+
+    def _make_area(self, title: str, inner: QWidget) -> QScrollArea:
         area = QScrollArea(self)
         area.setObjectName("settingsArea")
-        area.setAccessibleName(tr(page.title))
+        area.setAccessibleName(tr(title))
         area.setWidgetResizable(True)
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setWidget(inner)
         return area
 
+    def show_page(self, title: str) -> None:
+        """Turn to the page with this (untranslated) title, if there is one."""
+        for found in self.pages.findItems(tr(title), Qt.MatchFlag.MatchExactly):
+            self.pages.setCurrentItem(found)
+
+    def show_setting(self, key: str) -> None:
+        """Turn to the page of a setting and let the keyboard change it. Raises KeyError for one on no page."""
+        row = self.rows[key]
+        groups = [{group for group, _ in page.groups} for page in PAGES]
+        self.pages.setCurrentRow(
+            next(place for place, on_it in enumerate(groups) if row.declared.group in on_it)
+        )
+        area = self._stack.currentWidget()
+        assert isinstance(area, QScrollArea)
+        self._column.activate()
+        area.ensureWidgetVisible(row, 0, 24)
+        row.editor.setFocus(Qt.FocusReason.OtherFocusReason)
+
     def _restore(self) -> None:
-        groups = {group for group, _ in PAGES[self.pages.currentRow()].groups}
+        own = self._own.get(self.pages.currentRow())
         try:
+            if own is not None:
+                own.restore_defaults()
+                return
+            groups = {group for group, _ in PAGES[self.pages.currentRow()].groups}
             for key, row in self.rows.items():
                 if row.declared.group in groups:
                     self._settings.reset(key)
@@ -128,3 +200,5 @@ class SettingsDialog(QDialog):
     def _on_changed(self, _settings: Settings) -> None:
         for row in self.rows.values():
             row.refresh()
+        for content in self._own.values():
+            content.refresh()

@@ -103,7 +103,7 @@ class _Number(Editor):
         self._field.setKeyboardTracking(False)
         if declared.info.unit:
             self._field.setSuffix(f" {tr(declared.info.unit)}")
-        self._field.setFixedWidth(176)
+        self._field.setFixedWidth(max(176, 11 * self.fontMetrics().height()))
         self._field.valueChanged.connect(self.edited.emit)
         self.row.addWidget(self._field, 0, Qt.AlignmentFlag.AlignLeft)
         self.setFocusProxy(self._field)
@@ -164,6 +164,9 @@ class _QuietList(QComboBox):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        policy = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+        self.setSizeAdjustPolicy(policy)  # or the longest choice would widen the page
+        self.setMinimumContentsLength(12)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         event.ignore()

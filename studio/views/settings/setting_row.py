@@ -59,7 +59,7 @@ class SettingRow(QWidget):
             self.refresh()
 
     def _show_problem(self, error: SettingError) -> None:
-        text = str(error)
+        text = tr(str(error))
         self._problem.setText(f"{text[:1].upper()}{text[1:]}.")
         self._problem.show()
         self.refresh()

@@ -11,7 +11,7 @@ from typing import assert_never
 from engine.api import Device
 from studio.models.park_settings import ParkPolicy
 from studio.models.setting_field import AppliesAt, SettingInfo
-from studio.models.settings import Theme
+from studio.models.window_settings import Language, Theme
 from studio.services.settings_service import SettingSource
 from studio.views.words import tr
 
@@ -23,6 +23,11 @@ _CHOICES: dict[Enum, str] = {
     ParkPolicy.YOUNGEST: "The newest; the longest parked returns first",
     ParkPolicy.OLDEST: "The oldest",
     Theme.SYSTEM: "As the desktop",
+    Theme.LIGHT: "Light",
+    Theme.DARK: "Dark",
+    Language.SYSTEM: "As the desktop",
+    Language.ENGLISH: "English",
+    Language.GERMAN: "Deutsch",
     Device.AUTO: "The fastest there is",
     Device.CPU: "Processor",
     Device.CUDA: "Graphics card (CUDA)",

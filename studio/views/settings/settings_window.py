@@ -2,28 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtWidgets import QWidget
 
 from studio.services.notice_service import NoticeService
 from studio.services.settings_service import SettingsService
-from studio.views.settings.dialog import SettingsDialog
+from studio.views.settings.dialog import OwnPage, SettingsDialog
 
 
 class SettingsWindow:
     """`dialog` is the open one, or None."""
 
-    def __init__(self, settings: SettingsService, notices: NoticeService, parent: QWidget) -> None:
+    def __init__(
+        self,
+        settings: SettingsService,
+        notices: NoticeService,
+        parent: QWidget,
+        *,
+        own_pages: Sequence[OwnPage] = (),
+    ) -> None:
+        self.own_pages = own_pages
         self.dialog: SettingsDialog | None = None
         self._settings = settings
         self._notices = notices
         self._parent = parent
 
-    def open(self) -> None:
-        """Show the settings, or bring them to the front."""
+    def open(self, *, page: str = "", setting: str = "") -> None:
+        """Show the settings, or bring them to the front; at a page by its title, or at a setting by its key."""
         if self.dialog is None:
-            self.dialog = SettingsDialog(self._settings, self._notices, self._parent)
+            self.dialog = SettingsDialog(
+                self._settings, self._notices, self._parent, own_pages=self.own_pages
+            )
             self.dialog.finished.connect(self._on_finished)
+        if page:
+            self.dialog.show_page(page)
         self.dialog.show()
+        if setting:
+            self.dialog.show_setting(setting)
         self.dialog.activateWindow()
 
     def close(self) -> None:

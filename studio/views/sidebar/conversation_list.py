@@ -1,222 +1,239 @@
-"""The side bar: a new chat, a search over titles, and the list of chats. GUI thread."""
+"""The side bar: a new chat, a search over names and texts, the list of chats, the archive. GUI thread."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QModelIndex, QPoint, QSize, QSortFilterProxyModel, Qt, Signal
-from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QKeyEvent
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QLabel,
-    QLineEdit,
-    QListView,
-    QPushButton,
-    QToolButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtCore import QModelIndex, QPoint, Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from studio.models.chat import Conversation
+from studio.models.folder import Folder
+from studio.views.actions import CommandId
 from studio.views.context import Context
-from studio.views.icons import palette_icon
+from studio.views.icon_button import IconButton
+from studio.views.key_hints import hint
+from studio.views.sidebar.chat_list import ChatList
+from studio.views.sidebar.chat_list_model import ChatListModel
 from studio.views.sidebar.chat_menu import ChatMenu
-from studio.views.sidebar.conversation_model import ChatRole, ConversationModel
-from studio.views.sidebar.conversation_row import ConversationRow
-from studio.views.words import tr
+from studio.views.sidebar.list_rows import ChatRow, FolderRow, Row, Section, section_rows
+from studio.views.sidebar.list_search import ListSearch
+from studio.views.sidebar.program_runs import RunRow
+from studio.views.sidebar.row_actions import RowActions
+from studio.views.sidebar.search_field import SearchField
+from studio.views.word_button import WordButton
+from studio.views.words import count, tr
 
 WIDTH_PX = 280
-_ICON_PX = 18
 
 
 class Sidebar(QWidget):
-    """`chosen` carries the chat to be shown."""
+    """`chosen` carries the chat to be shown, and the id of the message in it that was looked for, or None."""
 
-    chosen = Signal(object)
+    chosen = Signal(object, object)
     new_wanted = Signal()
-    delete_wanted = Signal(object)
-    """The chat that the keyboard stands on, or whose menu it was."""
-    split_wanted = Signal(object)
+    temporary_wanted = Signal()
+    pool_wanted = Signal()
+    """A program's request was picked."""
+    undo_wanted = Signal()
 
     def __init__(self, context: Context, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("sidebar")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setFixedWidth(WIDTH_PX)
-        self._context = context
+        self._chats = context.services.chats
         self._open: Conversation | None = None
-        self._new = _NewButton(self)
-        self._new.clicked.connect(self.new_wanted)
-        self._search = _SearchField(self)
-        self._search.textChanged.connect(self._on_search)
-        self._search.down_pressed.connect(self._enter_list)
-        self._search.returnPressed.connect(self._pick_first)
-        self._model = ConversationModel(
-            context.services.chats, context.watch, context.figures, rename=self._rename, parent=self
+        self._shows_archive = False
+        self.actions_of_rows = do = RowActions(context, self)
+        self._field = SearchField(self)
+        self._search = ListSearch(self._chats.search, context.tasks, self)
+        self._model = ChatListModel(
+            self._chats, context.watch, context.figures, rename=do.set_name, parent=self
         )
-        self._rows = QSortFilterProxyModel(self)
-        self._rows.setSourceModel(self._model)
-        self._rows.setFilterCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
-        self._list = _ChatList(self)
-        self._list.setModel(self._rows)
-        self._list.setItemDelegate(ConversationRow(context.theme, self._list))
-        self._list.picked.connect(self._on_picked)
-        self._list.delete_pressed.connect(lambda: self.delete_wanted.emit(self.current_chat()))
-        self._list.menu_wanted.connect(self._open_menu)
-        self._menu = ChatMenu(self)
-        self._menu.rename_wanted.connect(self.edit_title)
-        self._menu.delete_wanted.connect(self.delete_wanted)
-        self._menu.split_wanted.connect(self.split_wanted)
-        self._nothing = QLabel(tr("No chat has this in its title"), self)
+        self._list = ChatList(context.theme, self)
+        self._list.setModel(self._model)
+        self._menu = ChatMenu(do, self)
+        self._nothing = QLabel(self)
         self._nothing.setObjectName("secondary")
+        self._nothing.setWordWrap(True)
         self._nothing.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        self._nothing.setContentsMargins(16, 8, 16, 8)
         self._nothing.hide()
+        self._archive = WordButton("archive", "", self)
+        self._archive.setObjectName("archive")
+        self._archive.clicked.connect(self.toggle_archive)
+        self._connect(do)
+        self._lay_out()
+        self._refresh_archive()
+
+    def close_sidebar(self) -> None:
+        """Follow the services no longer."""
+        self._model.close()
+        for disconnect in self._disconnects:
+            disconnect()
+
+    def set_open(self, chat: Conversation | None, *, can_split: bool) -> None:
+        """Mark the chat in the active pane, and let the keyboard start from it."""
+        self._menu.can_split = can_split
+        if chat is self._open:
+            return  # the keyboard may have gone elsewhere in the list since
+        self._open = chat
+        self._model.set_open(chat)
+        if chat is not None:
+            self._list.go_to(self._model.index_of(chat))
+
+    def focus_search(self) -> None:
+        self._field.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self._field.selectAll()
+
+    def selected_chats(self) -> list[Conversation]:
+        """The chats that are selected, if the list has the focus."""
+        return self._list.selected_chats() if self._list.hasFocus() else []
+
+    def edit_title(self, item: Conversation | Folder) -> None:
+        """Let the user write another name, in the row."""
+        index = self._model.index_of(item)
+        if index.isValid():
+            self._list.setFocus(Qt.FocusReason.OtherFocusReason)
+            self._list.go_to(index)
+            self._list.scrollTo(index)
+            self._list.edit(index)
+
+    def edit_selected(self) -> bool:
+        """The same for the folder that the keyboard stands on; False if it stands on none."""
+        rows = self._list.selected_rows() if self._list.hasFocus() else []
+        if len(rows) == 1 and isinstance(rows[0], FolderRow):
+            self.edit_title(rows[0].folder)
+            return True
+        return False
+
+    def toggle_archive(self) -> None:
+        """Show what was archived and deleted instead of the chats, or the chats again."""
+        self._shows_archive = not self._shows_archive
+        self._field.clear()
+        self._show_rows()
+        self._refresh_archive()
+
+    def _connect(self, do: RowActions) -> None:
+        self._field.textChanged.connect(self._search.look_for)
+        self._field.down_pressed.connect(self._enter_list)
+        self._field.returnPressed.connect(self._pick_first)
+        self._search.changed.connect(self._show_rows)
+        self._list.picked.connect(self._on_picked)
+        self._list.delete_pressed.connect(self._on_delete)
+        self._list.undo_pressed.connect(self.undo_wanted)
+        self._list.menu_wanted.connect(self._open_menu)
+        self._list.fold_wanted.connect(
+            lambda row, is_open: do.set_open(row.folder, is_open=is_open)
+        )
+        self._model.dropped.connect(do.drop)
+        do.rename_wanted.connect(self.edit_title)
+        do.chosen.connect(lambda chat: self.chosen.emit(chat, None))
+        chats = self._chats
+        self._disconnects = (
+            chats.chat_changed.connect(lambda _chat: self._refresh_archive()),
+            chats.book.deleted_changed.connect(self._refresh_archive),
+        )
+
+    def _lay_out(self) -> None:
+        new = WordButton("plus", tr("New chat"), self)
+        new.setObjectName("newChat")
+        hint(new, tr("New chat"), CommandId.NEW_CHAT)
+        new.clicked.connect(self.new_wanted)
+        temporary = IconButton("temporary", tr("Temporary chat: nothing of it is saved"), self)
+        temporary.clicked.connect(self.temporary_wanted)
+        folder = IconButton("folder", "", self)
+        folder.set_label(tr("New folder"), shortcut="Ctrl+Shift+N")
+        folder.clicked.connect(lambda: self.actions_of_rows.new_folder())
+        buttons = QHBoxLayout()
+        buttons.setSpacing(4)
+        buttons.addWidget(new, 1)
+        buttons.addWidget(temporary)
+        buttons.addWidget(folder)
         head = QVBoxLayout()
         head.setContentsMargins(12, 12, 12, 8)
         head.setSpacing(8)
-        head.addWidget(self._new)
-        head.addWidget(self._search)
+        head.addLayout(buttons)
+        head.addWidget(self._field)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addLayout(head)
         layout.addWidget(self._nothing)
         layout.addWidget(self._list, 1)
+        layout.addWidget(self._archive)
 
-    def close_sidebar(self) -> None:
-        """Follow the services no longer."""
-        self._model.close()
+    def _show_rows(self) -> None:
+        """What the field or the archive asks for."""
+        if self._field.text().strip():
+            self._model.show_rows(self._search.rows)
+        else:
+            self._model.show_rows(self._archive_rows if self._shows_archive else None)
+            if self._open is not None:
+                self._list.go_to(self._model.index_of(self._open))
+        is_empty = self._model.rowCount() == 0
+        words = tr("Nothing is archived or deleted.") if self._shows_archive else ""
+        if self._field.text().strip():
+            words = tr("No chat has this in its name or text.") if self._search.is_complete else ""
+        self._nothing.setText(words)
+        self._nothing.setVisible(is_empty and bool(words))
 
-    def set_open(self, chat: Conversation | None, *, can_split: bool) -> None:
-        """Mark the chat in the active pane, and let the keyboard start from it."""
-        self._menu.set_can_split(can_split=can_split)
-        if chat is self._open:
-            return  # the keyboard may have gone elsewhere in the list since
-        self._open = chat
-        self._model.set_open(chat)
-        if chat is not None:
-            self._list.setCurrentIndex(self._rows.mapFromSource(self._model.index_of(chat)))
+    def _archive_rows(self) -> list[Row]:
+        archived = [chat for chat in self._chats.chats if chat.is_archived]
+        deleted = self._chats.book.deleted
+        return section_rows(Section.ARCHIVED, archived) + section_rows(Section.DELETED, deleted)
 
-    def focus_search(self) -> None:
-        self._search.setFocus(Qt.FocusReason.ShortcutFocusReason)
-        self._search.selectAll()
-
-    def current_chat(self) -> Conversation | None:
-        """The chat that the keyboard stands on, if the list has the focus."""
-        return self._list.currentIndex().data(ChatRole.CHAT) if self._list.hasFocus() else None
-
-    def edit_title(self, chat: Conversation) -> None:
-        """Let the user write another title, in the row."""
-        index = self._rows.mapFromSource(self._model.index_of(chat))
-        if index.isValid():
-            self._list.scrollTo(index)
-            self._list.edit(index)
-
-    def _rename(self, chat: Conversation, title: str) -> None:
-        self._context.tasks.start(self._context.services.chats.rename(chat, title))
-
-    def _on_search(self, text: str) -> None:
-        self._rows.setFilterFixedString(text)
-        self._nothing.setVisible(self._rows.rowCount() == 0 and bool(text))
+    def _refresh_archive(self) -> None:
+        number = sum(1 for chat in self._chats.chats if chat.is_archived)
+        number += len(self._chats.book.deleted)
+        self._archive.setVisible(self._shows_archive or number > 0)
+        words = tr("Archive and deleted  {number}").format(number=count(number))
+        self._archive.setText(tr("Back to the chats") if self._shows_archive else words)
+        self._archive.set_icon_name("back" if self._shows_archive else "archive")
 
     def _enter_list(self) -> None:
-        self._list.setCurrentIndex(self._rows.index(0, 0))
+        self._list.go_to(self._first_chat())
         self._list.setFocus(Qt.FocusReason.TabFocusReason)
 
     def _pick_first(self) -> None:
-        if self._rows.rowCount():
-            self._on_picked(self._rows.index(0, 0))
-
-    def _open_menu(self, index: QModelIndex, spot: QPoint) -> None:
-        self._menu.open_for(index.data(ChatRole.CHAT), spot)
-
-    def _on_picked(self, index: QModelIndex) -> None:
-        self.chosen.emit(index.data(ChatRole.CHAT))
-
-
-class _ChatList(QListView):
-    """A list that one click or Enter picks from."""
-
-    picked = Signal(QModelIndex)
-    delete_pressed = Signal()
-    menu_wanted = Signal(QModelIndex, QPoint)
-    """A row, and where on the screen its menu belongs."""
-
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setObjectName("conversations")
-        self.setAccessibleName(tr("Chats"))
-        self.setUniformItemSizes(True)
-        self.setMouseTracking(True)
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
-        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.clicked.connect(self.picked)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        is_enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
-        if is_enter and self.currentIndex().isValid():
-            self.picked.emit(self.currentIndex())
-        elif event.key() == Qt.Key.Key_Delete:
-            self.delete_pressed.emit()
-        else:
-            super().keyPressEvent(event)
-
-    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        if event.reason() is QContextMenuEvent.Reason.Mouse:
-            index, spot = self.indexAt(event.pos()), event.globalPos()
-        else:
-            index = self.currentIndex()
-            spot = self.viewport().mapToGlobal(self.visualRect(index).center())
+        index = self._first_chat()
         if index.isValid():
-            self.menu_wanted.emit(index, spot)
+            self._on_picked(self._model.rows[index.row()])
 
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        super().focusInEvent(event)
-        if event.reason() is not Qt.FocusReason.MouseFocusReason:
-            self.scrollTo(self.currentIndex())  # or nothing on screen would show the focus
+    def _first_chat(self) -> QModelIndex:
+        for place, row in enumerate(self._model.rows):
+            if isinstance(row, ChatRow):
+                return self._model.index(place)
+        return self._model.index(-1)
 
+    def _open_menu(self, rows: list[Row], spot: QPoint) -> None:
+        chats = [row.chat for row in rows if isinstance(row, ChatRow)]
+        if chats:
+            self._menu.open_for_chats(chats, spot)
+        elif isinstance(rows[0], FolderRow):
+            self._menu.open_for_folder(rows[0].folder, spot)
+        elif isinstance(rows[0], RunRow):
+            self._menu.open_for_run(rows[0].run, spot)
 
-class _NewButton(QPushButton):
-    """A button with words beside its icon, which follows the theme."""
+    def _on_picked(self, row: Row) -> None:
+        match row:
+            case FolderRow(folder=folder):
+                self.actions_of_rows.set_open(folder, is_open=not folder.is_open)
+            case RunRow():
+                self.pool_wanted.emit()
+            case ChatRow(chat=chat) if chat.deleted_s is not None:
+                index = self._model.index_of(chat)
+                spot = self._list.visualRect(index).center()
+                self._menu.open_for_chats([chat], self._list.viewport().mapToGlobal(spot))
+            case ChatRow(chat=chat, message_id=message_id):
+                self.chosen.emit(chat, message_id)
 
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(tr("New chat"), parent)
-        self.setObjectName("newChat")
-        self.setToolTip(tr("New chat  Ctrl+N"))
-        self.setIconSize(QSize(_ICON_PX, _ICON_PX))
-        self.setIcon(palette_icon("plus", self.palette()))
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange:
-            self.setIcon(palette_icon("plus", self.palette()))
-
-
-class _SearchField(QLineEdit):
-    """Escape empties it, Down leaves it for the list."""
-
-    down_pressed = Signal()
-
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._glass = self.addAction(
-            palette_icon("search", self.palette()), QLineEdit.ActionPosition.LeadingPosition
-        )
-        self.setPlaceholderText(tr("Search"))
-        self.setAccessibleName(tr("Search chats by title"))
-        self.setClearButtonEnabled(True)
-        for button in self.findChildren(QToolButton):
-            button.setAccessibleName(tr("Search"))
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() == Qt.Key.Key_Escape and self.text():
-            self.clear()
-        elif event.key() == Qt.Key.Key_Down:
-            self.down_pressed.emit()
-        else:
-            super().keyPressEvent(event)
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange:
-            self._glass.setIcon(palette_icon("search", self.palette()))
+    def _on_delete(self) -> None:
+        """Delete takes chats away with a way back; a folder too, and keeps its chats."""
+        rows = self._list.selected_rows()
+        chats = [row.chat for row in rows if isinstance(row, ChatRow)]
+        if chats and all(chat.deleted_s is not None for chat in chats):
+            self.actions_of_rows.delete_for_good(chats)
+        elif chats:
+            self.actions_of_rows.delete(chats)
+        elif rows and isinstance(rows[0], FolderRow):
+            self.actions_of_rows.delete_folder(rows[0].folder)

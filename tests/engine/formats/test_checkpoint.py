@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from engine.errors import CorruptModel, ModelNotFound, UnsupportedModel
 from engine.formats.checkpoint import FileFormat, inspect_model, open_checkpoint
-from fakes.gguf_bytes import U32, RawGguf, number
+from engine.models.spec import parse_spec
+from fakes.gguf_bytes import U32, RawGguf, RawKey, number, text
 from fakes.tiny_files import tiny_weights, write_tiny_folder, write_tiny_gguf
 
 
@@ -159,3 +162,29 @@ def test_looking_at_a_model_loads_no_torch(tmp_path: Path) -> None:
         "sys.exit('torch' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code, str(path), str(folder)], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("write", [write_tiny_gguf, write_tiny_folder])
+def test_what_a_token_takes_in_the_pool_is_read_off_either_format(
+    tmp_path: Path, write: Callable[[Path], Path]
+) -> None:
+    path = write(tmp_path)
+    with closing(open_checkpoint(path)) as checkpoint:
+        spec = parse_spec(checkpoint)
+    kept = 2 * spec.layers * spec.kv_heads * spec.head_dim
+    assert inspect_model(path, "tiny").kv_values_per_token == kept
+
+
+@pytest.mark.parametrize(
+    ("value", "license_"),
+    [((8, text("apache-2.0")), "apache-2.0"), ((4, number(U32, 3)), ""), (None, "")],
+)
+def test_the_licence_is_what_the_file_says(
+    tmp_path: Path, value: tuple[int, bytes] | None, license_: str
+) -> None:
+    path = write_tiny_gguf(tmp_path)
+    if value is not None:
+        raw = RawGguf.parse(path.read_bytes())
+        raw.keys.append(RawKey(b"general.license", *value))
+        path.write_bytes(raw.build())
+    assert inspect_model(path, "tiny").license == license_

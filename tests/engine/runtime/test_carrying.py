@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -212,6 +213,25 @@ def test_a_second_load_takes_them_over_from_the_first_and_an_unload_ends_them(
     end = ear.wait_end("r1")
     assert isinstance(end, Failed)
     assert engine.snapshot().runs == ()
+
+
+def test_who_would_load_only_for_the_idle_does_not_part_them_from_their_model(
+    engine: Engine, model_path: Path
+) -> None:
+    load(engine, model_path, pool_tokens=LONG)
+    (alone,) = tokens_alone(engine, [ask("r0")]).values()
+    ear = Ear(engine)
+    command_at(
+        engine,
+        20,
+        again(model_path),
+        replace(again(model_path, carries_on=False), only_if_idle=True),
+        UnloadModel(only_if_idle=True),
+        of="r0",
+    )
+    engine.submit(ask("r0"))
+    assert isinstance(ear.wait_end("r0"), Finished)
+    assert ear.tokens("r0") == alone
 
 
 def test_one_that_is_given_up_meanwhile_ends_as_aborted(engine: Engine, model_path: Path) -> None:

@@ -7,7 +7,7 @@ import psutil
 import pytest
 import torch
 
-from engine.api import Device, LoadOptions
+from engine.api import Device, KvType, LoadOptions
 from engine.core.config import PAGE_TOKENS
 from engine.errors import InvalidRequest, NotEnoughMemory
 from engine.models.spec import ModelSpec, parse_spec
@@ -40,6 +40,14 @@ def test_a_pool_of_the_size_asked_for_in_whole_pages() -> None:
 def test_a_pool_that_does_not_fit_is_refused_with_the_numbers() -> None:
     with pytest.raises(NotEnoughMemory, match=r"pool of 352 tokens needs 0\.00 GiB.*smaller pool"):
         pool_pages(LoadOptions(pool_tokens=352), _spec(), PAGE, 10 * PAGE)
+
+
+def test_who_stores_halves_is_told_that_bytes_would_halve_it() -> None:
+    for kv_type, is_told in ((KvType.F16, True), (KvType.Q8_0, False)):
+        options = LoadOptions(pool_tokens=352, kv_type=kv_type)
+        with pytest.raises(NotEnoughMemory) as raised:
+            pool_pages(options, _spec(), PAGE, 10 * PAGE)
+        assert ("--kv-type q8_0" in str(raised.value)) == is_told
 
 
 def test_left_to_memory_the_pool_is_every_window_or_half_of_what_is_free() -> None:

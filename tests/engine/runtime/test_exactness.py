@@ -58,6 +58,10 @@ def test_a_tiny_gguf_file_is_exact_in_every_way(storage: str, variant: str, tmp_
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kv_type", [KvType.F16, KvType.Q8_0])
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_the_starter_model_is_exact_in_every_way(variant: str, starter_model: Path) -> None:
-    check_all_ways(_load(starter_model, replace(OPTIONS, cpu_variant=variant)))
+def test_the_starter_model_is_exact_in_every_way(
+    variant: str, kv_type: KvType, starter_model: Path
+) -> None:
+    options = replace(OPTIONS, cpu_variant=variant, kv_type=kv_type)
+    check_all_ways(_load(starter_model, options))

@@ -14,7 +14,7 @@ import psutil
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from engine.api import Device, LoadOptions
+from engine.api import Device, KvType, LoadOptions
 from engine.core.types import StepRow
 from engine.errors import (
     CorruptModel,
@@ -57,6 +57,47 @@ def test_a_loaded_model_knows_its_sizes(tmp_path: Path) -> None:
     assert runner.kernels == f"native {load_library().variant}"
     assert runner.spec.architecture == "llama"
     assert _load(write_tiny_gguf(tmp_path)).window_tokens == 512
+
+
+@pytest.mark.parametrize("variant", ["native", "torch"])
+def test_keys_and_values_as_bytes_take_little_over_half_of_the_pool(
+    variant: str, tmp_path: Path
+) -> None:
+    def loaded(kv_type: KvType) -> ModelRunner:
+        options = replace(OPTIONS, kv_type=kv_type, cpu_variant=variant)
+        return _load(write_tiny_gguf(tmp_path), options)
+
+    half, as_bytes = loaded(KvType.F16), loaded(KvType.Q8_0)
+    heads = 2 * 2 * 32 * 2  # layers, keys and values, positions, heads
+    assert half.page_bytes == heads * 16 * 2
+    assert as_bytes.page_bytes == heads * (16 + 2)
+    assert as_bytes.pool.shape[1] == as_bytes.page_bytes
+    assert as_bytes.num_pages == half.num_pages
+    assert as_bytes.compute_id != half.compute_id
+
+
+@pytest.mark.parametrize("kv_type", KvType)
+@pytest.mark.parametrize("variant", ["native", "torch"])
+def test_a_page_that_holds_what_no_model_computes_is_told(
+    variant: str, kv_type: KvType, tmp_path: Path
+) -> None:
+    runner = _load(
+        write_tiny_gguf(tmp_path), replace(OPTIONS, kv_type=kv_type, cpu_variant=variant)
+    )
+    generate(runner, [list(range(3, 40))], new_tokens=1)
+    page = runner.view_pages([0])[0]
+    assert page.any()
+    assert runner.is_finite(page)
+    assert not runner.is_finite(np.full_like(page, 0xFF))
+    if kv_type is KvType.Q8_0:
+        spots = [place for place in range(0, len(page), 2) if not _survives_infinity(runner, place)]
+        assert len(spots) == 2 * 2 * 32 * 2, "one scale each, of all layers, positions and heads"
+
+
+def _survives_infinity(runner: ModelRunner, place: int) -> bool:
+    page = runner.view_pages([0])[0].copy()
+    page[place : place + 2].view(np.float16)[0] = np.inf
+    return runner.is_finite(page)
 
 
 def test_torch_computes_where_the_native_kernels_are_not_and_that_is_said_once(

@@ -16,6 +16,7 @@ from engine.runtime.model_runner import ModelRunner
 from fakes.listening import Ear, run_all
 from fakes.parking_rig import ask, load
 from fakes.tiny_files import write_tiny_gguf
+from kernels.wishes import Wish
 
 STEP_S, TOKEN_S = 0.02, 0.001
 WORTH_HALF_A_STEP = int(0.5 * (STEP_S + 3 * TOKEN_S) / TOKEN_S)
@@ -43,10 +44,10 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> SlowMachine:
     machine, execute = SlowMachine(), ModelRunner.execute
 
     def execute_slowly(
-        runner: ModelRunner, rows: Sequence[StepRow], likeliest: Sequence[int]
+        runner: ModelRunner, rows: Sequence[StepRow], wishes: Sequence[Wish]
     ) -> np.ndarray:
         machine.take_time(rows)
-        return execute(runner, rows, likeliest)
+        return execute(runner, rows, wishes)
 
     monkeypatch.setattr(ModelRunner, "execute", execute_slowly)
     return machine

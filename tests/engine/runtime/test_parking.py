@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.api import Failed, Finished, Parked, Restored
+from engine.api import Failed, Finished, KvType, Parked, Restored
 from engine.core.parked import CopyWay
 from engine.core.types import StepRow
 from engine.errors import ContextLengthExceeded, DeviceFailure, PoolFull
@@ -92,6 +92,19 @@ def test_four_that_overflow_the_pool_all_finish_and_say_what_they_say_alone(
     engine: Engine, model_path: Path, alone: dict[str, list[int]], way: str
 ) -> None:
     load(engine, model_path, **WAYS[way])
+    ear = run_all(engine, four())
+    assert any(isinstance(event, Parked) for event in ear.events)
+    assert_all_as_alone(ear, alone)
+    assert_nothing_is_held(engine)
+
+
+@pytest.mark.parametrize("way", ["in place", "copied beside the steps", "every eight tokens"])
+def test_keys_and_values_as_bytes_are_parked_as_exactly(
+    engine: Engine, model_path: Path, way: str
+) -> None:
+    load(engine, model_path, pool_tokens=2048, kv_type=KvType.Q8_0)
+    alone = tokens_alone(engine, four())
+    load(engine, model_path, kv_type=KvType.Q8_0, **WAYS[way])
     ear = run_all(engine, four())
     assert any(isinstance(event, Parked) for event in ear.events)
     assert_all_as_alone(ear, alone)
@@ -258,7 +271,9 @@ def test_a_step_that_finds_no_memory_parks_somebody_and_goes_on(
     stop()
     causes = {event.reason.cause for event in ear.events if isinstance(event, Parked)}
     assert causes == {ParkCause.LAST_RESORT}
-    assert engine.snapshot().parks.num_last_resorts == 1
+    parks = engine.snapshot().parks
+    assert 1 <= parks.num_parks <= 3, "somebody goes on; one page with memory may need two to leave"
+    assert parks.num_last_resorts >= 1, "one that finds idle pages with memory parks nobody"
     assert_nothing_is_held(engine)
 
 

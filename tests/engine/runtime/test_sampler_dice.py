@@ -71,6 +71,27 @@ def test_pick_gives_each_index_its_half_open_share() -> None:
     assert [pick(weights, number) for number in at] == [0, 0, 2, 2, 3, 3]
 
 
+@pytest.mark.parametrize("size", [511, 512, 513, 2000, 40_000])
+def test_pick_among_many_finds_what_adding_up_one_by_one_finds(size: int) -> None:
+    rng = np.random.default_rng(size)
+    for _ in range(40):
+        weights = rng.random(size) ** rng.integers(1, 40) * (rng.random(size) < rng.random() + 0.01)
+        weights[rng.integers(size)] = 1.0
+        numbers = [0.0, 1 - 2**-53, *rng.random(20)]
+        for number in numbers:
+            place = pick(weights, number)
+            assert weights[place] > 0
+            exact = np.cumsum(weights.astype(np.longdouble))
+            target = number * exact[-1]
+            assert exact[place] >= target * (1 - 1e-12)
+            assert exact[place] - weights[place] <= target * (1 + 1e-12)
+    integers = rng.integers(0, 3, size).astype(float)
+    integers[-1] = 1.0
+    ends = integers.cumsum()
+    for number in rng.random(50):
+        assert pick(integers, number) == ends.searchsorted(number * ends[-1], side="right")
+
+
 def test_pick_never_takes_an_index_of_weight_zero() -> None:
     largest = 1 - 2**-53
     assert pick(np.array([0.0, 0.0, 5.0, 0.0]), 0.0) == 2

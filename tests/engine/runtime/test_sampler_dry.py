@@ -9,7 +9,8 @@ import pytest
 
 from engine.api import SamplingParams
 from engine.errors import InvalidRequest
-from engine.runtime.sampling_dry import DryPenalty, longest_repeats
+from engine.runtime.sampling_dry import DryPenalty
+from engine.runtime.sampling_repeats import Repeats
 
 
 def letters(token_id: int) -> bytes:
@@ -20,9 +21,18 @@ def letters(token_id: int) -> bytes:
 def penalties(text: str, *, vocab: int = 26, **params: object) -> dict[str, float]:
     """What DRY takes from each letter, the penalty's multiplier being 1 and its base 2."""
     settings = {"dry_multiplier": 1.0, "dry_base": 2.0, "dry_sequence_breakers": (), **params}
-    row = np.zeros(vocab)
-    DryPenalty(SamplingParams(**settings), letters).apply(row, [ord(c) - ord("a") for c in text])  # type: ignore[arg-type]
-    return {chr(ord("a") + int(i)): -float(row[i]) for i in np.flatnonzero(row)}
+    dry = DryPenalty(SamplingParams(**settings), letters, vocab_size=vocab)  # type: ignore[arg-type]
+    return taken(dry, [ord(c) - ord("a") for c in text])
+
+
+def taken(dry: DryPenalty, token_ids: list[int]) -> dict[str, float]:
+    touch = None if dry.is_off else dry.touch(token_ids)
+    if touch is None:
+        return {}
+    lost = -touch.change(np.zeros(touch.ids.size))
+    ids = touch.ids.tolist()
+    assert ids == sorted(set(ids))
+    return {chr(ord("a") + i): one for i, one in zip(ids, lost.tolist(), strict=True)}
 
 
 def test_the_token_that_would_extend_a_repetition_is_penalised() -> None:
@@ -76,10 +86,9 @@ def test_the_last_of_several_breakers_counts() -> None:
 
 def test_a_breaker_within_a_tokens_text_ends_the_repetition_at_that_token() -> None:
     texts = [b"the", b" end.\n", b" so", b" it", b" goes"]
-    dry = DryPenalty(SamplingParams(dry_multiplier=1.0, dry_base=2.0), texts.__getitem__)
-    row = np.zeros(5)
-    dry.apply(row, [0, 1, 2, 3, 4, 0, 1, 2, 3])
-    assert row.tolist() == [0, 0, 0, 0, -1.0]
+    params = SamplingParams(dry_multiplier=1.0, dry_base=2.0)
+    dry = DryPenalty(params, texts.__getitem__, vocab_size=5)
+    assert taken(dry, [0, 1, 2, 3, 4, 0, 1, 2, 3]) == {"e": 1.0}
 
 
 @pytest.mark.parametrize(
@@ -102,8 +111,7 @@ def test_penalties_of_endless_loops_stay_finite(
     base: float, text: str, breakers: tuple[str, ...]
 ) -> None:
     params = {"dry_base": base, "dry_multiplier": 100.0, "dry_sequence_breakers": breakers}
-    taken = penalties(text, **params)["a"]
-    assert 100.0 <= taken < math.inf
+    assert 100.0 <= penalties(text, **params)["a"] < math.inf
 
 
 def test_followers_beyond_the_row_are_skipped() -> None:
@@ -117,9 +125,9 @@ def test_texts_too_short_to_repeat_are_left_alone(text: str) -> None:
 
 def test_empty_or_too_many_breakers_are_refused() -> None:
     with pytest.raises(InvalidRequest, match="empty string"):
-        DryPenalty(SamplingParams(dry_sequence_breakers=("\n", "")), letters)
+        DryPenalty(SamplingParams(dry_sequence_breakers=("\n", "")), letters, vocab_size=9)
     with pytest.raises(InvalidRequest, match="257 strings, allowed are 256"):
-        DryPenalty(SamplingParams(dry_sequence_breakers=("\n",) * 257), letters)
+        DryPenalty(SamplingParams(dry_sequence_breakers=("\n",) * 257), letters, vocab_size=9)
 
 
 def test_a_breaker_that_is_no_valid_unicode_just_never_occurs() -> None:
@@ -143,12 +151,21 @@ def direct_search(text: list[int], breakers: tuple[bytes, ...]) -> dict[int, int
     return found
 
 
+def longest_repeats(text: list[int]) -> dict[int, int]:
+    """The same from the lengths that are kept up to date."""
+    found: dict[int, int] = {}
+    for token_id, length in zip(*Repeats().follow(text), strict=True):
+        if length:
+            found[int(token_id)] = max(int(length), found.get(int(token_id), 0))
+    return found
+
+
 def test_random_texts_agree_with_a_direct_search() -> None:
     rng = np.random.default_rng(5)
     for _ in range(400):
         letters_used = int(rng.integers(1, 5))
         text = rng.integers(0, letters_used, int(rng.integers(0, 60))).tolist()
-        assert longest_repeats(text[::-1]) == direct_search(text, ())
+        assert longest_repeats(text) == direct_search(text, ())
         breaker = b"".join(
             map(letters, rng.integers(0, letters_used, int(rng.integers(1, 6))).tolist())
         )

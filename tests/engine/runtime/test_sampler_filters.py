@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from engine.api import SamplingParams
 from engine.runtime.sampling_filters import (
@@ -14,6 +16,7 @@ from engine.runtime.sampling_filters import (
     likeliest,
     surviving_tokens,
 )
+from fakes.plain_sampler import plain_typical
 
 NO_FILTER = SamplingParams(top_k=0, top_p=1.0, min_p=0.0, typical_p=1.0)
 
@@ -55,6 +58,11 @@ def slow_typical(logits: list[float], mass: float) -> list[int]:
     entropy = -math.fsum(p * math.log(p) for p in shares)
     order = sorted(range(len(logits)), key=lambda i: (abs(-math.log(shares[i]) - entropy), i))
     return first_reaching(order, shares, mass)
+
+
+def survivors(row: NDArray[np.float64], params: SamplingParams) -> list[int]:
+    ids = surviving_tokens(row, params)
+    return list(range(row.size)) if ids is None else ids.tolist()
 
 
 def random_rows(seed: int, count: int = 60) -> list[list[float]]:
@@ -107,6 +115,18 @@ def test_typical_keeps_the_tokens_of_expected_surprise(mass: float) -> None:
         assert keep_typical(np.array(row), mass).tolist() == slow_typical(row, mass)
 
 
+@pytest.mark.parametrize("mass", [0.0, 0.05, 0.5, 0.9, 0.99, 1 - 1e-9])
+@pytest.mark.parametrize("spread", [0.0, 1e-3, 1.0, 3.0, 12.0, 1e30])
+def test_typical_sorts_few_of_many_tokens_without_changing_the_result(
+    mass: float, spread: float
+) -> None:
+    rng = np.random.default_rng(int(mass * 100))
+    for size in (4097, 30_000):
+        row = rng.standard_normal(size) * spread
+        for logits in (row, np.round(row * 2) / 2, np.minimum(row, 0.0), np.maximum(row, -1.0)):
+            assert keep_typical(logits, mass).tolist() == plain_typical(logits, mass).tolist()
+
+
 def test_top_p_of_zero_keeps_the_likeliest_only_lowest_id_first() -> None:
     assert keep_likely(np.array([1.0, 3.0, 3.0, 2.0]), top_p=0.0, min_p=0.0).tolist() == [1]
 
@@ -117,14 +137,16 @@ def test_min_p_of_one_keeps_all_that_tie_for_likeliest() -> None:
 
 def test_everything_off_keeps_every_token_that_is_not_forbidden() -> None:
     row = np.array([0.0, -np.inf, -800.0, 3.0])
-    assert surviving_tokens(row, NO_FILTER).tolist() == [0, 2, 3]
+    assert surviving_tokens(row, NO_FILTER) is None, "all, and what is forbidden weighs nothing"
+    almost_off = dataclasses.replace(NO_FILTER, min_p=5e-324)
+    assert survivors(row[[0, 1, 3]], almost_off) == [0, 2]
 
 
 def test_one_token_left_survives_every_filter() -> None:
     row = np.full(300, -np.inf)
     row[123] = -1e302
     params = SamplingParams(top_k=1, top_p=0.0, min_p=1.0, typical_p=0.0)
-    assert surviving_tokens(row, params).tolist() == [123]
+    assert survivors(row, params) == [123]
 
 
 def test_filters_follow_one_another_on_renormalised_probabilities() -> None:
@@ -145,4 +167,4 @@ def test_filters_follow_one_another_on_renormalised_probabilities() -> None:
         ):
             if is_on:
                 ids = [ids[i] for i in slow([row[i] for i in ids], value)]
-        assert surviving_tokens(np.array(row), params).tolist() == ids
+        assert survivors(np.array(row), params) == ids

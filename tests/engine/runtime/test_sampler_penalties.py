@@ -9,19 +9,25 @@ import pytest
 
 from engine.api import SamplingParams
 from engine.errors import InvalidRequest
-from engine.runtime.sampling_penalties import LogitBias, apply_penalties
+from engine.runtime.sampling_changes import LogitChanges, Stage
+from engine.runtime.sampling_penalties import LogitBias, SeenPenalty
+
+
+def changed(stage: Stage, logits: list[float], token_ids: list[int]) -> list[float]:
+    row = np.array(logits)
+    after = LogitChanges([stage]).after(token_ids, row)
+    if after is not None:
+        row[after.ids] = after.logits
+    return row.tolist()
 
 
 def penalised(logits: list[float], token_ids: list[int], params: SamplingParams) -> list[float]:
-    row = np.array(logits)
-    apply_penalties(row, token_ids, params)
-    return row.tolist()
+    stage = SeenPenalty(params, vocab_size=len(logits))
+    return changed(stage, logits, token_ids)
 
 
 def biased(logits: list[float], *pairs: tuple[int, float]) -> list[float]:
-    row = np.array(logits)
-    LogitBias(pairs, vocab_size=len(logits)).apply(row)
-    return row.tolist()
+    return changed(LogitBias(pairs, vocab_size=len(logits)), logits, [])
 
 
 def test_repetition_divides_positive_and_multiplies_negative_logits() -> None:

@@ -298,6 +298,23 @@ def test_developer_is_system_for_templates_that_do_not_know_it() -> None:
     )
 
 
+def test_a_reply_that_goes_on_stands_open_after_its_own_prompt() -> None:
+    tokenizer = byte_level()
+    template = load_chat_template(StandIn({}), tokenizer)
+    turns = chat(("user", "hello"), ("assistant", " Once <|im_end|> upon\n"))
+    ids = encode_chat(tokenizer, template, turns, continues=True)
+    prompt = encode_chat(tokenizer, template, turns[:1])
+    assert ids == prompt + tokenizer.encode(" Once <|im_end|> upon\n")
+
+
+def test_a_reply_cannot_go_on_without_the_prompt_it_answers() -> None:
+    tokenizer = byte_level()
+    with pytest.raises(InvalidRequest):
+        encode_chat(
+            tokenizer, ChatTemplate("x", tokenizer), chat(("assistant", "hi")), continues=True
+        )
+
+
 @pytest.mark.parametrize(
     "make", [lambda: chat(), lambda: chat(("wizard", "hi"))], ids=["none", "role"]
 )

@@ -111,6 +111,7 @@ async def test_props_tell_exactness_and_how_requests_are_parked() -> None:
         inexact = (await client.get("/props")).json()
     assert props["exact_concurrency"] is True
     assert props["total_slots"] == 3
+    assert (props["kv_type"], props["kv_bytes_per_token"]) == ("f16", 32)
     assert props["default_generation_settings"]["n_ctx"] == 2048
     assert props["preempt"] == {
         "enabled": True,

@@ -6,6 +6,7 @@ import pytest
 
 from engine.api import Origin, Priority, SamplingParams
 from studio.models.chat import Conversation, Message, MessageStatus, Role
+from studio.models.chat_settings import ChatSettings
 from studio.services.chat_prompt import prompt_for, request_for, title_for
 
 S = MessageStatus
@@ -16,7 +17,9 @@ def a_chat(*turns: tuple[Role, str, MessageStatus], system_prompt: str = "") -> 
         Message(message_id=number, chat_id=7, role=role, text=text, created_s=0.0, status=status)
         for number, (role, text, status) in enumerate(turns)
     ]
-    return Conversation(7, "title", 0.0, 0.0, system_prompt=system_prompt, messages=messages)
+    return Conversation(
+        7, "title", 0.0, 0.0, settings=ChatSettings(system_prompt=system_prompt), messages=messages
+    )
 
 
 def turns_of(chat: Conversation) -> list[tuple[str, str]]:
@@ -61,14 +64,15 @@ def test_prompts_around_a_reply_that_does_not_count_become_one(
 
 def test_the_request_carries_the_chats_own_settings() -> None:
     chat = a_chat((Role.USER, "a", S.DONE), (Role.ASSISTANT, "", S.QUEUED))
-    chat.sampling, chat.max_tokens = SamplingParams(temperature=0.0, seed=3), 50
+    sampling = SamplingParams(temperature=0.0, seed=3)
+    chat.settings = ChatSettings(sampling=sampling, max_tokens=50, stop=("END",))
     request = request_for(chat, chat.messages[-1])
     assert (request.request_id, request.origin, request.priority) == (
         "chat-7-1",
         Origin.GUI,
         Priority.INTERACTIVE,
     )
-    assert (request.sampling, request.max_tokens) == (chat.sampling, 50)
+    assert (request.sampling, request.max_tokens, request.stop) == (sampling, 50, ("END",))
 
 
 @pytest.mark.parametrize(

@@ -232,25 +232,6 @@ def test_a_growing_reply_is_on_disk_while_it_grows(path: Path) -> None:
     asyncio.run(run())
 
 
-def test_deleting_a_chat_ends_its_reply_and_leaves_nothing_behind(path: Path) -> None:
-    async def run() -> None:
-        async with open_chats(path) as rig:
-            chat, reply, request_id = await rig.ask("secret")
-            removed: list[object] = []
-            rig.chats.chat_removed.connect(removed.append)
-            rig.engine.start(request_id)
-            rig.engine.say(request_id, "answer")
-            await until(lambda: reply.text)
-            await rig.chats.delete(chat)
-            assert (rig.chats.chats, removed) == ([], [chat])
-            await until(lambda: request_id in rig.engine.aborted)
-            rig.chats.set_draft(chat, "late")
-        assert read_rows(path, "SELECT * FROM chats") == []
-        assert read_rows(path, "SELECT * FROM messages") == []
-
-    asyncio.run(run())
-
-
 def test_closing_keeps_running_replies_as_interrupted(path: Path) -> None:
     async def run() -> None:
         async with open_chats(path) as rig:
@@ -308,7 +289,7 @@ def test_a_full_disk_refuses_the_prompt_and_keeps_the_composers_text(path: Path)
     async def run() -> None:
         async with open_chats(path) as rig:
             chat = await rig.chats.new_chat()
-            limit = await rig.store._do(
+            limit = await rig.store.file.do(
                 lambda database: database.execute("PRAGMA max_page_count = 1").fetchone()
             )
             assert not await rig.chats.send(chat, "x" * 100_000)
@@ -323,14 +304,14 @@ def test_a_reply_that_could_not_be_saved_is_saved_when_there_is_room_again(path:
     async def run() -> None:
         async with open_chats(path) as rig:
             _, reply, request_id = await rig.ask("stream")
-            await rig.store._do(
+            await rig.store.file.do(
                 lambda database: database.execute("PRAGMA max_page_count = 1").fetchone()
             )
             rig.engine.start(request_id)
             rig.engine.say(request_id, "y" * 100_000)
             await until(lambda: rig.notice_codes == ["store_full"])
             assert len(reply.text) == 100_000
-            await rig.store._do(
+            await rig.store.file.do(
                 lambda database: database.execute("PRAGMA max_page_count = 100000").fetchone()
             )
             await until(

@@ -50,6 +50,7 @@ def test_every_setting_can_be_given_by_its_variable(path: Path) -> None:
     texts |= {"LAYBY_PREEMPT_ASYNC": "off", "LAYBY_TEST_PREEMPT_PLANNER": "off"}
     texts |= {"LAYBY_TEST_PREEMPT_RESUME": "pass", "LAYBY_TEST_PREEMPT_COPY": "on"}
     texts |= {"LAYBY_TEST_PREEMPT_GRANULARITY": "64", "LAYBY_CPU_VARIANT": "native"}
+    texts |= {"LAYBY_KV_TYPE": "q8_0", "LAYBY_LANGUAGE": "de", "LAYBY_TRAY": "on"}
     variables = {entry.info.env: texts.get(entry.info.env, "20") for entry in all_settings()}
     service = a_service(path, environment=variables)
     for entry in all_settings():

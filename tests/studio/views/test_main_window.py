@@ -10,7 +10,7 @@ from typing import Any
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QPalette
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QMessageBox, QPlainTextEdit, QPushButton, QTextBrowser
+from PySide6.QtWidgets import QApplication, QPlainTextEdit, QPushButton, QTextBrowser
 
 from engine.api import EngineState, FinishReason
 from fakes.fake_window import Stage, open_stage, until
@@ -207,20 +207,18 @@ def test_next_chat_skips_what_stands_in_another_pane(play: Play, tmp_path: Path)
     play(story())
 
 
-def test_deleting_asks_first_and_then_shows_another_chat(play: Play, tmp_path: Path) -> None:
+def test_deleting_shows_another_chat_and_the_menu_takes_it_back(play: Play, tmp_path: Path) -> None:
     async def story() -> None:
         async with open_stage(tmp_path, titles=("A", "B")) as stage:
             doomed, other = stage.chats.chats
+            undo = stage.window.commands[CommandId.UNDO]
+            assert not undo.isEnabled()
             stage.window.commands[CommandId.DELETE_CHAT].trigger()
-            box = stage.window.findChild(QMessageBox)
-            assert doomed in stage.chats.chats
-            box.reject()
-            assert doomed in stage.chats.chats
-            stage.window.commands[CommandId.DELETE_CHAT].trigger()
-            box = stage.window.findChildren(QMessageBox)[-1]
-            next(b for b in box.buttons() if b.text() == "Delete").click()
             await until(lambda: stage.window.panes.active.chat is other)
             assert doomed not in stage.chats.chats
+            await until(undo.isEnabled)
+            undo.trigger()
+            await until(lambda: doomed in stage.chats.chats)
 
     play(story())
 

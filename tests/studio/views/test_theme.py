@@ -12,7 +12,7 @@ from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QApplication
 
 from studio.models.settings import Theme as ThemeChoice
-from studio.views.theme import NUM_HUES, Colors, Theme, load_colors, load_hues
+from studio.views.theme import NUM_HUES, Colors, Theme, load_colors, load_hues, with_high_contrast
 
 BOTH = pytest.mark.parametrize("choice", [ThemeChoice.LIGHT, ThemeChoice.DARK])
 
@@ -45,6 +45,16 @@ def lab(color: QColor, eye: tuple[tuple[float, ...], ...]) -> tuple[float, float
     z = (0.0193 * seen[0] + 0.1192 * seen[1] + 0.9505 * seen[2]) / 1.0888
     fx, fy, fz = (t ** (1 / 3) if t > 0.008856 else 7.787 * t + 16 / 116 for t in (x, y, z))
     return 116 * fy - 16, 500 * (fx - fy), 200 * (fy - fz)
+
+
+@BOTH
+def test_high_contrast_makes_every_word_and_edge_stand_out(choice: ThemeChoice) -> None:
+    colors = with_high_contrast(load_colors(choice))
+    for ground in (colors.window, colors.sidebar, colors.raised, colors.selected, colors.hover):
+        assert contrast(colors.text, ground) >= 7
+        assert contrast(colors.secondary, ground) >= 7
+        assert contrast(colors.border, ground) >= 3
+        assert contrast(colors.disabled, ground) >= 4.4
 
 
 @BOTH

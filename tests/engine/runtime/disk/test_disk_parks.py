@@ -12,6 +12,7 @@ from engine.api import (
     Failed,
     Finished,
     FinishReason,
+    KvType,
     Parked,
     Restored,
     Resumed,
@@ -55,6 +56,7 @@ WAYS: dict[str, dict[str, object]] = {
     "in place": {},
     "copied": {"test_preempt_copy": True},
     "copied within the step": {"test_preempt_copy": True, "preempt_async": False},
+    "as bytes": {"kv_type": KvType.Q8_0},
 }
 SAMPLINGS = {
     "greedy": SamplingParams(temperature=0.0),

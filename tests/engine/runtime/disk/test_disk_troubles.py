@@ -13,6 +13,7 @@ from engine.api import (
     DiskTrouble,
     Failed,
     Finished,
+    KvType,
     Parked,
     Restored,
     SamplingParams,
@@ -29,6 +30,7 @@ from fakes.disk_rig import (
     ID,
     LONG,
     PARKED_AT,
+    REPLY_TOKENS,
     comeback,
     durable,
     files,
@@ -87,6 +89,24 @@ def test_pages_of_another_back_end_are_not_used_and_the_tokens_are_the_same(
     (event,) = (one for one in back.events if isinstance(one, Restored))
     assert event.recomputed_tokens > PARKED_AT
     assert [*resumed(back).token_ids, *back.tokens(ID)] == alone
+
+
+@pytest.mark.parametrize("variant", ["native", "torch"])
+def test_keys_and_values_stored_in_another_way_are_computed_again_and_the_text_is_kept(
+    engine: Engine, tmp_path: Path, model_path: Path, variant: str
+) -> None:
+    options = {"pool_tokens": LONG, "preempt_disk": tmp_path, "cpu_variant": variant}
+    load(engine, model_path, **options)
+    before = park(engine, durable())
+    wait_on_disk(engine, tmp_path)
+    load(engine, model_path, kv_type=KvType.Q8_0, **options)
+    back = run_all(engine, [comeback()])
+    (event,) = (one for one in back.events if isinstance(one, Restored))
+    assert event.recomputed_tokens > PARKED_AT
+    assert list(resumed(back).token_ids) == before.tokens(ID)
+    end = back.wait_end(ID)
+    assert isinstance(end, Finished), end
+    assert end.usage.completion_tokens == REPLY_TOKENS
 
 
 def test_a_state_that_comes_back_before_it_is_written_is_dropped(

@@ -75,7 +75,7 @@ def test_all_chats_together_wait_ten_seconds_for_the_hash_and_are_told(
 
 
 def worker_of(folder: Path, outcomes: list[StateWritten | StateRead]) -> DiskWorker:
-    model = ModelFiles("tiny", "float16", 96, (folder / "weights",))
+    model = ModelFiles("tiny", "float16", 96, lambda page: True, (folder / "weights",))
     return DiskWorker(StateFolder.open(folder), model, outcomes.append)
 
 

@@ -23,11 +23,13 @@ from PySide6.QtWidgets import (
 from fakes.fake_window import open_stage, until
 from studio.models.notices import NoticeAction
 from studio.models.park_settings import ParkPolicy
+from studio.models.settings import Theme as ThemeChoice
 from studio.models.settings import all_settings
 from studio.services.notice_service import NoticeService
 from studio.services.settings_service import SettingsService
 from studio.views.actions import CommandId
 from studio.views.settings.dialog import SettingsDialog
+from studio.views.theme import Theme
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
 MakeDialog = Callable[..., tuple[SettingsDialog, SettingsService]]
@@ -134,6 +136,19 @@ def test_numbers_have_room_to_be_read(make_dialog: MakeDialog) -> None:
     field = number.findChild(QLineEdit)
     assert field.width() > field.fontMetrics().horizontalAdvance("1,073,741,824 MiB") + 16
     assert number.text() == "8,192 MiB"
+
+
+@pytest.mark.parametrize("text_px", [14, 28])
+def test_no_page_is_wider_than_the_dialog(
+    make_dialog: MakeDialog, theme: Theme, text_px: int
+) -> None:
+    theme.apply(ThemeChoice.LIGHT, text_px)
+    dialog, _ = make_dialog()
+    for place in range(dialog.pages.count()):
+        dialog.pages.setCurrentRow(place)
+        for area in dialog.findChildren(QScrollArea):
+            if area.isVisible():
+                assert area.widget().minimumSizeHint().width() <= area.viewport().width()
 
 
 def test_everything_has_a_name(make_dialog: MakeDialog) -> None:

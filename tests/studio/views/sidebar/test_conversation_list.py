@@ -6,10 +6,10 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QAbstractItemModel, Qt
+from PySide6.QtCore import QAbstractItemModel, QModelIndex, Qt
 from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtTest import QAbstractItemModelTester, QTest
-from PySide6.QtWidgets import QApplication, QLineEdit, QListView, QMessageBox
+from PySide6.QtWidgets import QApplication, QLineEdit, QListView
 
 from engine.api import PromptProgress
 from engine.errors import DeviceFailure
@@ -17,9 +17,11 @@ from engine.runs import RunState
 from fakes.fake_window import Stage, open_stage, until
 from fakes.runs import make_run, make_wait
 from studio.views.actions import CommandId
+from studio.views.sidebar.chat_list_model import ChatListModel, RowRole
 from studio.views.sidebar.chat_menu import ChatMenu
 from studio.views.sidebar.conversation_list import Sidebar
-from studio.views.sidebar.conversation_model import ConversationModel
+from studio.views.sidebar.list_rows import HeaderRow
+from studio.views.undo_bar import UndoBar
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
 
@@ -29,10 +31,18 @@ def list_of(stage: Stage) -> QListView:
 
 
 def said(stage: Stage) -> list[str]:
-    """What a screen reader says for each row."""
+    """What a screen reader says for each row that is no heading."""
     model: QAbstractItemModel = list_of(stage).model()
-    role = Qt.ItemDataRole.AccessibleTextRole
-    return [model.index(row, 0).data(role) for row in range(model.rowCount())]
+    indexes = [model.index(row, 0) for row in range(model.rowCount())]
+    shown = [one for one in indexes if not isinstance(one.data(RowRole.ROW), HeaderRow)]
+    return [index.data(Qt.ItemDataRole.AccessibleTextRole) for index in shown]
+
+
+def row_named(stage: Stage, title: str) -> QModelIndex:
+    """The row of a title."""
+    model: QAbstractItemModel = list_of(stage).model()
+    indexes = (model.index(row, 0) for row in range(model.rowCount()))
+    return next(index for index in indexes if index.data() == title)
 
 
 def titles(stage: Stage) -> list[str]:
@@ -94,7 +104,7 @@ def test_chats_that_are_not_opened_yet_tell_what_ended_badly(play: Play, tmp_pat
 def test_the_chat_used_last_stands_first(play: Play, tmp_path: Path) -> None:
     async def story() -> None:
         async with open_stage(tmp_path, titles=("A", "B", "C")) as stage:
-            model = stage.window.findChild(ConversationModel)
+            model = stage.window.findChild(ChatListModel)
             QAbstractItemModelTester(
                 model, QAbstractItemModelTester.FailureReportingMode.Warning, stage.window
             )
@@ -130,7 +140,7 @@ def test_a_click_and_enter_pick_a_chat(play: Play, tmp_path: Path) -> None:
         async with open_stage(tmp_path, titles=("A", "B", "C")) as stage:
             rows = list_of(stage)
             middle = stage.chats.chats[1]
-            spot = rows.visualRect(rows.model().index(1, 0)).center()
+            spot = rows.visualRect(row_named(stage, middle.title)).center()
             QTest.mouseClick(rows.viewport(), Qt.MouseButton.LeftButton, pos=spot)
             await until(lambda: stage.window.panes.active.chat is middle)
             rows.setFocus()
@@ -156,7 +166,7 @@ def test_from_the_search_down_leads_into_the_list_and_enter_opens_the_first_hit(
             field.setFocus()
             QTest.keyClick(field, Qt.Key.Key_Down)
             await until(rows.hasFocus)
-            assert rows.currentIndex().row() == 0
+            assert rows.currentIndex().data() == "Mail"
 
     play(story())
 
@@ -184,23 +194,25 @@ def test_a_right_click_opens_the_menu_of_a_chat(play: Play, tmp_path: Path) -> N
     async def story() -> None:
         async with open_stage(tmp_path, titles=("A", "B", "C")) as stage:
             rows, middle = list_of(stage), stage.chats.chats[1]
-            spot = rows.visualRect(rows.model().index(1, 0)).center()
+            spot = rows.visualRect(row_named(stage, middle.title)).center()
             reason = QContextMenuEvent.Reason.Mouse
             event = QContextMenuEvent(reason, spot, rows.viewport().mapToGlobal(spot))
             QApplication.sendEvent(rows.viewport(), event)
-            actions = {a.text(): a for a in stage.window.findChild(ChatMenu).actions() if a.text()}
-            assert list(actions) == ["Rename", "Split", "Delete…"]
-            actions["Split"].trigger()
+            menu = stage.window.findChild(ChatMenu)
+            actions = {a.text(): a for a in menu.actions() if a.text()}
+            assert list(actions) == [
+                *("Rename", "Open beside", "Duplicate", "Pin", "Move to folder", "Archive"),
+                "Delete",
+            ]
+            actions["Open beside"].trigger()
             await until(lambda: stage.window.panes.pane_of(middle) is not None)
             assert len(stage.window.panes.panes) == 2
             actions["Rename"].trigger()
             editor = rows.viewport().findChild(QLineEdit)
             assert editor.text() == "B"
             QTest.keyClick(editor, Qt.Key.Key_Escape)
-            actions["Delete…"].trigger()
-            box = stage.window.findChild(QMessageBox)
-            assert "B" in box.text()
-            box.reject()
+            actions["Delete"].trigger()
+            await until(lambda: middle not in stage.chats.chats)
 
     play(story())
 
@@ -228,10 +240,10 @@ def test_a_running_reply_does_not_disturb_renaming_or_the_keyboard(
             chat, rows = stage.chats.chats[0], list_of(stage)
             request_id = await stage.ask(chat, "Hello?")
             stage.engine.start(request_id)
-            rows.setCurrentIndex(rows.model().index(2, 0))
+            rows.setCurrentIndex(row_named(stage, "A"))
             stage.engine.say(request_id, "x")
             await until(lambda: "C, Writing" in said(stage)[0])
-            assert rows.currentIndex().row() == 2
+            assert rows.currentIndex().data() == "A"
             stage.window.commands[CommandId.RENAME_CHAT].trigger()
             editor = rows.viewport().findChild(QLineEdit)
             editor.setText("half")
@@ -243,18 +255,26 @@ def test_a_running_reply_does_not_disturb_renaming_or_the_keyboard(
     play(story())
 
 
-def test_delete_in_the_list_asks(play: Play, tmp_path: Path) -> None:
+def test_delete_in_the_list_deletes_at_once_and_undo_brings_back(
+    play: Play, tmp_path: Path
+) -> None:
     async def story() -> None:
-        async with open_stage(tmp_path, titles=("A",)) as stage:
-            rows = list_of(stage)
+        async with open_stage(tmp_path, titles=("A", "B")) as stage:
+            rows, bar = list_of(stage), stage.window.findChild(UndoBar)
             rows.setFocus()
-            rows.setCurrentIndex(rows.model().index(0, 0))
+            rows.setCurrentIndex(row_named(stage, "A"))
             await until(rows.hasFocus)
+            QTest.keyClick(rows, Qt.Key.Key_Backspace)
+            assert titles(stage) == ["B", "A"]
             QTest.keyClick(rows, Qt.Key.Key_Delete)
-            box = stage.window.findChild(QMessageBox)
-            assert "A" in box.text()
-            box.reject()
-            assert len(stage.chats.chats) == 1
+            await until(lambda: titles(stage) == ["B"])
+            await until(bar.isVisible)
+            assert bar.accessibleName() == "“A” deleted"
+            rows.setFocus()
+            await until(rows.hasFocus)
+            QTest.keyClick(rows, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+            await until(lambda: titles(stage) == ["B", "A"])
+            assert not bar.isVisible()
 
     play(story())
 
@@ -265,7 +285,7 @@ def test_many_chats_are_listed_at_once(play: Play, tmp_path: Path) -> None:
             for number in range(60):
                 await stage.chats.rename(await stage.chats.new_chat(), f"Chat {number}")
             rows = list_of(stage)
-            assert rows.model().rowCount() == 61
+            assert len(said(stage)) == 61
             assert rows.verticalScrollBar().maximum() > 1000
             assert rows.grab().width() > 0
 

@@ -1,0 +1,85 @@
+"""All chats in memory, and the signals that tell of their changes: what the services of chats share.
+
+GUI thread, no Qt. Signals are emitted on the loop's thread, for every event; views coalesce.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from studio.models.chat import Conversation, Message
+from studio.models.signal import Signal
+from studio.models.undo import Undo
+
+
+class ChatBook:
+    """`chats` are all that are not deleted, archived ones too, the last used first."""
+
+    def __init__(self) -> None:
+        self.is_closing = False
+        self.chats: list[Conversation] = []
+        self.deleted: list[Conversation] = []
+        """Those that can still be brought back, the last deleted first."""
+        self.chat_added: Signal[[Conversation]] = Signal()
+        self.chat_removed: Signal[[Conversation]] = Signal()
+        self.chat_changed: Signal[[Conversation]] = Signal()
+        """Anything about it but its messages: title, place, marks, settings, queue, how its running reply stands."""
+        self.path_changed: Signal[[Conversation]] = Signal()
+        """`messages` is another version of the chat now: more has changed than a message added at its end."""
+        self.message_added: Signal[[Message]] = Signal()
+        """To the end of its chat's `messages`."""
+        self.message_changed: Signal[[Message]] = Signal()
+        """Text, status, note, progress or figures."""
+        self.deleted_changed: Signal[[]] = Signal()
+        self.undo_offered: Signal[[Undo]] = Signal()
+        """Something was done that can be taken back."""
+        self._changing: set[int] = set()
+        """Ids of chats whose messages are being changed."""
+
+    def find(self, chat_id: int) -> Conversation | None:
+        """The chat of this id that is not deleted."""
+        return next((chat for chat in self.chats if chat.chat_id == chat_id), None)
+
+    def add(self, chat: Conversation) -> None:
+        """Add a chat to the top."""
+        self.chats.insert(0, chat)
+        self.chat_added.emit(chat)
+
+    def put_back(self, chat: Conversation) -> None:
+        """Add a chat where it was by the time of its last use."""
+        later = sum(1 for one in self.chats if one.updated_s > chat.updated_s)
+        self.chats.insert(later, chat)
+        self.chat_added.emit(chat)
+
+    def remove(self, chat: Conversation) -> None:
+        """Take a chat out; one that is not there is fine."""
+        if chat in self.chats:
+            self.chats.remove(chat)
+            self.chat_removed.emit(chat)
+
+    def to_top(self, chat: Conversation) -> None:
+        """It has just been used; the caller tells that it changed."""
+        self.chats.remove(chat)
+        self.chats.insert(0, chat)
+
+    def is_changing(self, chat: Conversation) -> bool:
+        """Whether somebody changes the chat's messages right now, or nobody may any more."""
+        return self.is_closing or chat.chat_id in self._changing
+
+    @contextmanager
+    def changing(self, chat: Conversation) -> Iterator[bool]:
+        """Nobody else changes the messages of the chat meanwhile; False if somebody does."""
+        if self.is_changing(chat):
+            yield False
+            return
+        self._changing.add(chat.chat_id)
+        try:
+            yield True
+        finally:
+            self._changing.discard(chat.chat_id)
+
+    def tell_path(self, chat: Conversation) -> None:
+        """The chat shows other messages now."""
+        self.path_changed.emit(chat)
+        self.chat_changed.emit(chat)

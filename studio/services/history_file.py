@@ -1,0 +1,151 @@
+"""The history's file (SQLite, WAL): its one owner, its one worker thread, and what happens when it is damaged.
+
+Work is done in the order it was handed in. Only one process may have a history open. No Qt.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from engine.file_lock import FileLock
+from studio.models.errors import StoreBroken, StoreBusy, StoreError, StoreFull
+from studio.models.signal import Signal
+from studio.services.history_repair import DamageFound, check_integrity, is_damage, rebuild
+from studio.services.history_schema import open_database
+
+_T = TypeVar("_T")
+
+_STEPS_BETWEEN_LOOKS = 10_000
+"""SQLite's virtual machine steps between two looks whether the check shall end; some milliseconds."""
+
+
+class HistoryFile:
+    """`do` hands work to the worker; what it returns has been committed, what raises StoreError has changed nothing."""
+
+    def __init__(self, path: Path) -> None:
+        self.damaged: Signal[[StoreBroken]] = Signal()
+        """The file was found damaged, set aside, and replaced by what could be read of it."""
+        self.path = path
+        self._lock = FileLock(path.with_name(path.name + ".lock"))
+        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="layby-history")
+        self._connection: sqlite3.Connection | None = None
+        self._check_ended = threading.Event()
+        self._is_closed = False
+
+    async def take(self) -> None:
+        """Become the one owner. Raises StoreBusy if another process is."""
+        await self._in_worker(self._take_lock)
+
+    async def check(self) -> None:
+        """Let SQLite check the whole file; damage is repaired as far as possible and told by `damaged`."""
+        await self.do(self._check)
+
+    def end_check(self) -> None:
+        """Let a `check` that is running or still to come return at once, having found nothing."""
+        self._check_ended.set()
+
+    async def close(self) -> None:
+        """Close the file and end the worker thread, also after a failed `take`."""
+        self.end_check()
+        try:
+            await self._in_worker(self._close)
+        finally:
+            self._is_closed = True
+            self._worker.shutdown(wait=True)
+
+    async def do(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
+        """Let the worker do it, on a rebuilt file if the file turns out to be damaged. Raises StoreError."""
+        result, damage = await self._in_worker(lambda: self._attempt(work))
+        if damage is not None:
+            self.damaged.emit(damage)
+        return result
+
+    async def _in_worker(self, work: Callable[[], _T]) -> _T:
+        if self._is_closed:
+            raise StoreError(f"the chat history {self.path} is closed; start Layby again")
+        return await asyncio.get_running_loop().run_in_executor(self._worker, work)
+
+    # in the worker thread
+
+    def _attempt(self, work: Callable[[sqlite3.Connection], _T]) -> tuple[_T, StoreBroken | None]:
+        """Do the work, on a rebuilt file if the file turns out to be damaged."""
+        with _as_store_errors(self.path):
+            try:
+                if self._connection is None:
+                    self._connection = open_database(self.path)
+                return work(self._connection), None
+            except (sqlite3.Error, DamageFound) as error:
+                if not is_damage(error):
+                    raise
+            damaged, self._connection = self._connection, None
+            self._connection, damage = rebuild(self.path, damaged)
+            return work(self._connection), damage
+
+    def _check(self, database: sqlite3.Connection) -> None:
+        database.set_progress_handler(self._check_ended.is_set, _STEPS_BETWEEN_LOOKS)
+        try:
+            check_integrity(database)
+        except sqlite3.OperationalError:
+            if not self._check_ended.is_set():
+                raise
+        finally:
+            database.set_progress_handler(None, 0)
+
+    def _take_lock(self) -> None:
+        with _as_store_errors(self.path):
+            if not self._lock.acquire():
+                raise StoreBusy(
+                    f"the chat history {self.path} is open in another Layby; use that window, or close it first"
+                )
+
+    def _close(self) -> None:
+        with _as_store_errors(self.path):
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+            self._lock.release()
+
+
+def insert(database: sqlite3.Connection, statement: str, row: tuple[object, ...]) -> int:
+    """Insert one row, or put it; its id."""
+    new_id = database.execute(statement, row).lastrowid
+    assert new_id is not None
+    return new_id
+
+
+@contextmanager
+def transaction(database: sqlite3.Connection) -> Iterator[None]:
+    """All or nothing; nothing also when the commit itself fails, as on a full disk."""
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        database.execute("COMMIT")
+    finally:
+        if database.in_transaction:
+            database.execute("ROLLBACK")
+
+
+@contextmanager
+def _as_store_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(f"the chat history {path} cannot be used: {error.strerror}") from error
+    except sqlite3.Error as error:
+        code = (
+            error.sqlite_errorcode & 0xFF
+            if hasattr(error, "sqlite_errorcode")
+            else sqlite3.SQLITE_ERROR
+        )
+        if code == sqlite3.SQLITE_FULL:
+            raise StoreFull(
+                f"there is no room left for the chat history {path}; make room, Layby tries again by itself"
+            ) from error
+        raise StoreError(f"the chat history {path} cannot be used: {error}") from error

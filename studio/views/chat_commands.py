@@ -1,0 +1,91 @@
+"""What the window's commands on chats do, and the bar that takes them back. GUI thread.
+
+Each is for the chats selected in the list while that has the focus, else for the chat in the active pane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtWidgets import QWidget
+
+from studio.models.chat import Conversation
+from studio.views.actions import CommandId
+from studio.views.chat_navigation import ChatNavigation
+from studio.views.context import Context
+from studio.views.panes import PaneArea
+from studio.views.sidebar.conversation_list import Sidebar
+from studio.views.undo_bar import UndoBar
+
+
+class ChatCommands:
+    """Built by the main window, which adds `handlers` to its own."""
+
+    def __init__(
+        self,
+        context: Context,
+        sidebar: Sidebar,
+        panes: PaneArea,
+        *,
+        navigation: ChatNavigation,
+        window: QWidget,
+    ) -> None:
+        self._sidebar = sidebar
+        self._panes = panes
+        self._navigation = navigation
+        self._do = do = sidebar.actions_of_rows
+        self.undo_bar = UndoBar(context.services.chats.book, context.tasks, window)
+        sidebar.chosen.connect(navigation.show_message)
+        sidebar.new_wanted.connect(navigation.show_new)
+        sidebar.temporary_wanted.connect(navigation.show_temporary)
+        sidebar.undo_wanted.connect(self.undo_bar.take_back)
+        do.split_wanted.connect(navigation.show_beside)
+
+    def close(self) -> None:
+        """Listen no more."""
+        self.undo_bar.close_bar()
+        self._sidebar.close_sidebar()
+
+    def handlers(self) -> dict[CommandId, Callable[[], object]]:
+        """What each command does."""
+        return {
+            CommandId.NEW_CHAT: self._navigation.show_new,
+            CommandId.NEW_TEMPORARY: self._navigation.show_temporary,
+            CommandId.NEW_FOLDER: self._new_folder,
+            CommandId.RENAME_CHAT: self._rename,
+            CommandId.DUPLICATE_CHAT: self._duplicate,
+            CommandId.PIN_CHAT: self._pin,
+            CommandId.ARCHIVE_CHAT: self._archive,
+            CommandId.DELETE_CHAT: lambda: self._do.delete(self._meant()),
+            CommandId.UNDO: self.undo_bar.take_back,
+            CommandId.ARCHIVED: self._show_archive,
+        }
+
+    def _meant(self) -> list[Conversation]:
+        active = self._panes.active.chat
+        return self._sidebar.selected_chats() or ([active] if active is not None else [])
+
+    def _new_folder(self) -> None:
+        self._sidebar.show()
+        self._do.new_folder()
+
+    def _rename(self) -> None:
+        self._sidebar.show()
+        if not self._sidebar.edit_selected() and (chats := self._meant()):
+            self._sidebar.edit_title(chats[0])
+
+    def _duplicate(self) -> None:
+        if chats := self._meant():
+            self._do.duplicate(chats[0])
+
+    def _pin(self) -> None:
+        chats = self._meant()
+        self._do.pin(chats, is_pinned=not all(chat.is_pinned for chat in chats))
+
+    def _archive(self) -> None:
+        chats = self._meant()
+        self._do.archive(chats, is_archived=not all(chat.is_archived for chat in chats))
+
+    def _show_archive(self) -> None:
+        self._sidebar.show()
+        self._sidebar.toggle_archive()

@@ -1,0 +1,128 @@
+"""Says what has just been done and offers to take it back: a bar over the lower end of the side bar. GUI thread.
+
+It stays for some seconds, and for as long as the pointer or the focus is on it. What was done can be taken back from
+the menu afterwards too, until something else is done.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QObject, QTimer
+from PySide6.QtGui import QAccessible, QAccessibleEvent, QColor
+from PySide6.QtWidgets import (
+    QApplication,
+    QFrame,
+    QGraphicsDropShadowEffect,
+    QHBoxLayout,
+    QPushButton,
+    QWidget,
+)
+
+from studio.models.undo import Undo, UndoKind
+from studio.services.chat_book import ChatBook
+from studio.views.elided_label import ElidedLabel
+from studio.views.icon_button import IconButton
+from studio.views.tasks import Tasks
+from studio.views.words import count, shortened, tr
+
+STAY_MS = 10_000
+_WIDTH_PX = 264
+_EDGE_PX = 8
+_BOTTOM_PX = 36
+"""Above the status line."""
+_NAME_CHARS = 40
+
+
+class UndoBar(QFrame):
+    """Hidden until something was done that can be taken back."""
+
+    def __init__(self, book: ChatBook, tasks: Tasks, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("undoBar")
+        self._tasks = tasks
+        self._window = parent
+        shadow = QGraphicsDropShadowEffect(self)
+        shadow.setBlurRadius(24)
+        shadow.setOffset(0, 4)
+        shadow.setColor(QColor(0, 0, 0, 60))
+        self.setGraphicsEffect(shadow)
+        self.undo: Undo | None = None
+        """What `take_back` takes back."""
+        self._text = ElidedLabel(self)
+        self._button = QPushButton(tr("Undo"), self)
+        self._button.setObjectName("link")
+        self._button.clicked.connect(self.take_back)
+        close = IconButton("close", tr("Close this message"), self)
+        close.setObjectName("small")
+        close.clicked.connect(self.hide)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 6, 6, 6)
+        row.setSpacing(4)
+        row.addWidget(self._text, 1)
+        row.addWidget(self._button)
+        row.addWidget(close)
+        self._timer = QTimer(self)
+        self._timer.setInterval(STAY_MS)
+        self._timer.timeout.connect(self._go)
+        self._disconnect = book.undo_offered.connect(self.offer)
+        parent.installEventFilter(self)
+        self.hide()
+
+    def close_bar(self) -> None:
+        """Listen no more."""
+        self._disconnect()
+        self._timer.stop()
+
+    def offer(self, undo: Undo) -> None:
+        """Say what was done."""
+        self.undo = undo
+        words = words_of(undo)
+        self._text.set_text(words)
+        self.setAccessibleName(words)
+        self._button.setAccessibleDescription(words)
+        self._place()
+        self.show()
+        self.raise_()
+        self._timer.start()
+        QAccessible.updateAccessibility(QAccessibleEvent(self, QAccessible.Event.Alert))
+
+    def take_back(self) -> None:
+        """Take back what was done last; nothing where nothing was."""
+        undo, self.undo = self.undo, None
+        self.hide()
+        if undo is not None:
+            self._tasks.start(undo.run())
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Resize:
+            self._place()
+        return False
+
+    def _go(self) -> None:
+        focused = QApplication.focusWidget()
+        is_used = self.underMouse() or (focused is not None and self.isAncestorOf(focused))
+        if not is_used:
+            self.hide()
+            self._timer.stop()
+
+    def _place(self) -> None:
+        height = self.sizeHint().height()
+        self.setGeometry(_EDGE_PX, self._window.height() - height - _BOTTOM_PX, _WIDTH_PX, height)
+
+
+def words_of(undo: Undo) -> str:
+    """What was done, in words."""
+    name, number = shortened(undo.name, _NAME_CHARS), count(undo.number)
+    match undo.kind:
+        case UndoKind.CHATS_DELETED:
+            text = tr("“{name}” deleted") if name else tr("{number} chats deleted")
+        case UndoKind.CHATS_ARCHIVED:
+            text = tr("“{name}” archived") if name else tr("{number} chats archived")
+        case UndoKind.CHATS_MOVED:
+            text = tr("“{name}” moved") if name else tr("{number} chats moved")
+        case UndoKind.FOLDER_DELETED:
+            text = tr("Folder “{name}” deleted, its chats are kept")
+        case UndoKind.MESSAGE_DELETED:
+            text = tr("Message deleted")
+        case UndoKind.PRESET_DELETED:
+            text = tr("Preset “{name}” deleted")
+    return text.format(name=name, number=number)

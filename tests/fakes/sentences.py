@@ -1,0 +1,161 @@
+"""Finds every sentence that the window may show, so that a test can hold the catalogues against them.
+
+Literals given to `tr` and `plural` are read from the sources; tables of words are imported; sentences that come with
+their figures in them (errors, reasons of waiting) become templates with numbered places. Run as a program, it prints
+what a catalogue lacks.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from studio.models.settings import all_settings
+from studio.services.notice_service import NOTICE_TABLE
+from studio.views.actions import COMMANDS, Menu
+from studio.views.settings.dialog import PAGES
+from studio.views.settings.setting_words import choice_words
+
+ROOT = Path(__file__).resolve().parents[2]
+ERROR_TREES = ("engine/errors.py", "studio/models/errors.py")
+IN_PLACES = (
+    "starts",
+    "Press shortcut",
+    "text",
+    "a whole number",
+    "true or false",
+    "a choice",
+    "a value",
+    " from {0} to {1}",
+    " from {0} to {1}, or 0",
+    " from {0} to {1}, a multiple of {2}",
+)
+"""What callers of composers give them to put into a place, and words of Qt's that are ours."""
+COMPOSERS = ("studio/models/run_words.py",)
+"""Files whose functions return whole sentences that are given to `tr` later."""
+RAISERS = ("studio/models", "studio/services", "studio/server/thread.py")
+"""Files and folders whose errors reach the window, with the error's text as their particulars."""
+
+
+def all_sentences() -> set[str]:
+    """Every sentence, as the key that it has in a catalogue."""
+    found = {*_of_tables(), *IN_PLACES}
+    for path in sorted((ROOT / "studio").rglob("*.py")):
+        found |= set(_of_calls(path))
+    for name in COMPOSERS:
+        found |= set(_of_composer(ROOT / name))
+    for path in _raisers():
+        found |= set(_of_errors(path))
+    return {one for one in found if re.sub(r"\{\w*\}", "", one).strip(" ,:")}
+
+
+def missing(table: dict[str, str]) -> list[str]:
+    """The sentences that a catalogue lacks."""
+    return sorted(all_sentences() - table.keys())
+
+
+def _of_tables() -> Iterator[str]:
+    for declared in all_settings():
+        if declared.info.is_hidden:
+            continue
+        yield from (declared.info.title, declared.info.help, declared.info.unit)
+        yield from (choice_words(choice) for choice in declared.choices or ())
+    yield from (command.text for command in COMMANDS)
+    yield from (menu.value for menu in Menu)
+    for page in PAGES:
+        yield from (page.title, *(heading for _, heading in page.groups))
+    yield from (text for _, text, _ in NOTICE_TABLE.values())
+
+
+def _of_calls(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.Call):
+            continue
+        match _name(node):
+            case "tr":
+                yield from _literals(node.args[0])
+            case "plural":
+                yield from (text for argument in node.args[1:] for text in _literals(argument))
+            case "OwnPage":
+                yield from _literals(node.args[0])
+
+
+def _of_composer(path: Path) -> Iterator[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.Assign):
+            yield from _whole(node.value)
+    for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+        if function.name == "_count":
+            continue
+        yield from (text for default in function.args.kw_defaults for text in _whole(default))
+        for statement in function.body[1:] if ast.get_docstring(function) else function.body:
+            yield from _whole(statement)
+
+
+def _whole(node: ast.AST | None) -> Iterator[str]:
+    """The sentences below a node; those in the places of another one too, but not the pieces around the places."""
+    match node:
+        case None | ast.Compare():
+            return
+        case ast.Call(args=[_, ast.Constant(value=str() as thing)]) if _name(node) == "_count":
+            yield from (f"1 {thing}", f"{{0}} {thing}s")
+        case ast.JoinedStr(values=parts):
+            yield from _literals(node)
+            for part in parts:
+                if isinstance(part, ast.FormattedValue):
+                    yield from _whole(part.value)
+        case ast.Constant():
+            yield from _literals(node)
+        case _:
+            for child in ast.iter_child_nodes(node):
+                yield from _whole(child)
+
+
+def _of_errors(path: Path) -> Iterator[str]:
+    classes = {
+        node.name
+        for tree in ERROR_TREES
+        for node in ast.walk(ast.parse((ROOT / tree).read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    }
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and _name(node) in classes and node.args:
+            yield from _literals(node.args[0])
+
+
+def _raisers() -> Iterator[Path]:
+    for name in RAISERS:
+        path = ROOT / name
+        yield from sorted(path.rglob("*.py")) if path.is_dir() else (path,)
+
+
+def _literals(node: ast.expr) -> Iterator[str]:
+    match node:
+        case ast.Constant(value=str() as text):
+            yield text
+        case ast.JoinedStr(values=parts):
+            places = iter(range(len(parts)))
+            yield "".join(
+                str(part.value) if isinstance(part, ast.Constant) else f"{{{next(places)}}}"
+                for part in parts
+            )
+        case ast.IfExp(body=first, orelse=second):
+            yield from _literals(first)
+            yield from _literals(second)
+
+
+def _name(call: ast.Call) -> str:
+    match call.func:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+    return ""
+
+
+if __name__ == "__main__":
+    known = json.loads((ROOT / "resources/i18n/de.json").read_text(encoding="utf-8"))
+    sys.stdout.write(json.dumps(missing(known), indent=0, ensure_ascii=False) + "\n")

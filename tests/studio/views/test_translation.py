@@ -1,0 +1,111 @@
+"""The second language: catalogues that fit the sources' sentences, figures by locale, and a choice that is followed."""
+
+from __future__ import annotations
+
+import string
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime
+
+import pytest
+from PySide6.QtCore import QCoreApplication, QLocale
+from PySide6.QtWidgets import QApplication
+
+from engine.runs import ParkCause, ParkReason, WaitKind, WaitReason
+from fakes.sentences import all_sentences
+from studio.models.run_words import expected_wait_words, reason_words
+from studio.models.window_settings import Language
+from studio.views import words
+from studio.views.translation import Catalogue, locale_of, read_catalogue, spoken_language
+
+GERMAN = read_catalogue(Language.GERMAN)
+
+
+@pytest.fixture
+def german(qapp: QApplication) -> Iterator[Catalogue]:
+    """The program speaks German."""
+    before = QLocale()
+    catalogue = Catalogue(GERMAN, qapp)
+    QLocale.setDefault(QLocale(QLocale.Language.German, QLocale.Country.Germany))
+    qapp.installTranslator(catalogue)
+    yield catalogue
+    qapp.removeTranslator(catalogue)
+    QLocale.setDefault(before)
+
+
+def places(sentence: str) -> Counter[str]:
+    return Counter(name for _, name, _, _ in string.Formatter().parse(sentence) if name is not None)
+
+
+def test_every_sentence_of_the_catalogue_is_still_in_the_sources() -> None:
+    assert sorted(GERMAN.keys() - all_sentences()) == []
+
+
+@pytest.mark.parametrize("source", sorted(GERMAN), ids=lambda text: text[:40])
+def test_a_translation_has_the_same_places_and_the_same_ends(source: str) -> None:
+    target = GERMAN[source]
+    assert target.strip()
+    one_figure = {"1 token", "1 page", "1 other request"}
+    assert places(target) == places(source) or source in one_figure
+    for end in ("…", "\n", ":"):
+        assert target.endswith(end) == source.endswith(end)
+    if source != "P&revious chat":
+        assert ("&" in target) == ("&" in source)
+
+
+def test_figures_and_plurals_in_german(german: Catalogue) -> None:
+    assert (words.tokens(1), words.tokens(1420)) == ("1 Token", "1.420 Token")
+    assert [words.ordinal(place) for place in (1, 2, 3, 4, 11, 21)] == [
+        "1.", "2.", "3.", "4.", "11.", "21.",
+    ]  # fmt: skip
+    assert words.seconds(0.93) == "0,9 s"
+    assert words.percent(0.42) == "42 %"
+    assert words.memory(3 << 29) == "1,5 GB"
+    now = datetime(2026, 11, 29, 12, 0).timestamp()
+    moments = [datetime(2026, 11, 29, 9, 5), datetime(2026, 3, 1), datetime(2025, 12, 31)]
+    said = [words.when(moment.timestamp(), now) for moment in moments]
+    assert said == ["09:05", "1. März", "31.12.2025"]
+
+
+def test_sentences_that_come_with_their_figures_are_translated_too(german: Catalogue) -> None:
+    wait = WaitReason(kind=WaitKind.NO_ROOM, place=1, pages_needed=3, pages_spare=1)
+    park = ParkReason(cause=ParkCause.PAGES_SHORT, for_ids=("a", "b"))
+    assert words.tr(reason_words(wait)) == "Wartet auf Platz: es braucht 3 Seiten, frei sind 1"
+    assert words.tr(reason_words(park)) == "Geparkt, um Platz zu machen für 2 andere Anfragen"
+    assert words.tr(expected_wait_words((6, 10))) == "zurück in 6 bis 10 s"
+    assert words.tr(expected_wait_words((20, 20), what="starts")) == "beginnt in etwa 20 s"
+
+
+def test_what_no_catalogue_has_stays_english(german: Catalogue) -> None:
+    assert words.tr("nobody said this") == "nobody said this"
+    assert words.tr("") == ""
+    assert german.translate("QMessageBox", "Cancel") is None
+
+
+def test_braces_in_what_is_taken_over_do_no_harm(german: Catalogue) -> None:
+    said = german.find("the chat history /tmp/{0}{x} is closed; start Layby again")
+    assert said == "der Chatverlauf /tmp/{0}{x} ist geschlossen; starte Layby neu"
+
+
+def test_many_different_sentences_are_not_all_remembered(german: Catalogue) -> None:
+    for number in range(2000):
+        assert german.find(f"no such sentence {number}") is None
+    assert len(german._found) <= 512
+
+
+def test_the_desktops_language_is_followed_where_it_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    system = QLocale(QLocale.Language.German, QLocale.Country.Switzerland)
+    monkeypatch.setattr(QLocale, "system", lambda: system)
+    assert spoken_language(Language.SYSTEM) is Language.GERMAN
+    assert spoken_language(Language.ENGLISH) is Language.ENGLISH
+    assert locale_of(Language.GERMAN) == system
+    assert locale_of(Language.ENGLISH).language() is QLocale.Language.English
+    monkeypatch.setattr(QLocale, "system", lambda: QLocale(QLocale.Language.French))
+    assert spoken_language(Language.SYSTEM) is Language.ENGLISH
+
+
+def test_without_a_catalogue_everything_is_as_in_the_sources(qapp: QApplication) -> None:
+    assert read_catalogue(Language.ENGLISH) == {}
+    assert QCoreApplication.translate("layby", "New chat") == "New chat"
