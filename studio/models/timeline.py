@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
+from studio.models.chat import ids_of_request
+
 
 class Stretch(Enum):
     """What a request did for a while."""
@@ -104,3 +106,9 @@ def saving_of(shortages: list[Shortage], extra_pages: int) -> Saving:
     waited_s = sum(one.seconds * one.num_waiting for one in shortages)
     saved_s = sum(one.seconds * one.num_waiting for one in shortages if one.pages <= extra_pages)
     return Saving(waited_s, saved_s)
+
+
+def lane_key(request_id: str) -> str:
+    """A chat's replies share a lane and a hue; a program's request has its own."""
+    ids = ids_of_request(request_id)
+    return f"chat-{ids[0]}" if ids else request_id

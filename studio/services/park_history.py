@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from engine.api import EngineSnapshot, Failed, Finished, Parked, Restored, Started
 from engine.client import EngineClient, Move
 from engine.runs import ParkCause, Run, RunState, WaitKind
-from studio.models.chat import ids_of_request
 from studio.models.signal import Signal
 from studio.models.timeline import (
     Lane,
@@ -24,6 +23,7 @@ from studio.models.timeline import (
     Span,
     Stretch,
     Tally,
+    lane_key,
     saving_of,
 )
 from studio.services.run_service import RunService
@@ -145,7 +145,7 @@ class ParkHistory:
                 self._begin(request_id, stretch, now_s)
             case Finished() | Failed():
                 self._now.told.pop(request_id, None)
-                self._close(self._lanes.get(_key(request_id)), now_s)
+                self._close(self._lanes.get(lane_key(request_id)), now_s)
         self.look()
         self._num_moves += 1
         if self._num_moves % _TIDY_MOVES == 0:
@@ -235,7 +235,7 @@ class ParkHistory:
     # --- lanes
 
     def _lane(self, request_id: str) -> Lane:
-        key = _key(request_id)
+        key = lane_key(request_id)
         lane = self._lanes.get(key)
         if lane is None:
             lane = self._lanes[key] = Lane(key, self._runs.name(request_id))
@@ -268,12 +268,6 @@ class ParkHistory:
             lane.spans = [one for one in lane.spans if one.end_s is None or one.end_s > since_s]
             if not lane.spans:
                 del self._lanes[key]
-
-
-def _key(request_id: str) -> str:
-    """A chat's replies share a lane."""
-    ids = ids_of_request(request_id)
-    return f"chat-{ids[0]}" if ids else request_id
 
 
 def _end_of(lane: Lane) -> float:
