@@ -34,6 +34,7 @@ from studio.views.icons import app_icon
 from studio.views.model_actions import ModelActions
 from studio.views.models.models_window import ModelsPage, ModelsWindow
 from studio.views.monitor.pool_panel import PoolPanel
+from studio.views.monitor.pool_place import PoolPlace
 from studio.views.monitor.status_line import StatusLine
 from studio.views.notices.notice_bar import NoticeBar
 from studio.views.paged_dialog import DialogOpener
@@ -169,6 +170,7 @@ class MainWindow(QMainWindow):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self._pool_place.choose()
         self._update_commands()
 
     def _lay_out(self) -> None:
@@ -177,11 +179,12 @@ class MainWindow(QMainWindow):
         centre.addWidget(self._top)
         centre.addWidget(self.notice_bar)
         centre.addWidget(self.panes, 1)
+        self._pool_place = PoolPlace(self.pool_panel, self.panes, centre)
         upper = QHBoxLayout()
         upper.setSpacing(0)
         upper.addWidget(self._sidebar)
         upper.addLayout(centre, 1)
-        upper.addWidget(self.pool_panel)
+        upper.addLayout(self._pool_place.beside)
         page = QWidget(self)
         layout = QVBoxLayout(page)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -196,6 +199,8 @@ class MainWindow(QMainWindow):
         self._top.split_wanted.connect(self._navigation.split)
         self.notice_bar.action_wanted.connect(self._do_notice_action)
         self.panes.changed.connect(self._update_commands)
+        self.panes.changed.connect(self._pool_place.choose)
+        self.pool_panel.chosen.connect(self._show_chat_of)
         self.context.watch.ticked.connect(self._update_commands)
         self._status.pool_wanted.connect(self._toggle_pool)
         self._status.server_wanted.connect(self.server_window.open)
@@ -300,8 +305,13 @@ class MainWindow(QMainWindow):
         self._update_commands()
 
     def _toggle_pool(self) -> None:
+        self._pool_place.choose()
         self.pool_panel.setVisible(self.pool_panel.isHidden())
         self._update_commands()
+
+    def _show_chat_of(self, request_id: str) -> None:
+        if (chat := self._services.runs.chat_of(request_id)) is not None:
+            self._navigation.show(chat)
 
     def _on_chat_removed(self, chat: Conversation) -> None:
         pane = self.panes.pane_of(chat)
