@@ -18,6 +18,7 @@ from studio.services.chat_book import ChatBook
 from studio.services.chat_records import ChatRecords
 from studio.services.chat_saver import SAVE_INTERVAL_S, ChatSaver
 from studio.services.draft_service import DraftService
+from studio.services.exchange.exchange_service import ExchangeService
 from studio.services.folder_service import FolderService
 from studio.services.history_store import HistoryStore
 from studio.services.notice_service import NoticeService
@@ -34,7 +35,7 @@ class ChatService:
 
     turns: ask, edit, ask again, go on. versions: choose, write otherwise, delete one message, branch, duplicate.
     drafts: unsent text and files, the queued prompt. shelf: pin, archive, move, delete, restore. folders. presets:
-    a chat's settings and named ones. search.
+    a chat's settings and named ones. search. exchange: export and import.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class ChatService:
         self.folders = FolderService(book, records, store.lists)
         self.presets = PresetService(book, records, store.lists)
         self.search = SearchService(book, store.search)
+        self.exchange = ExchangeService(book, records, self.folders, clock=clock)
         self._checking: asyncio.Task[None] | None = None
 
     @property

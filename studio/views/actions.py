@@ -29,6 +29,7 @@ class CommandId(Enum):
     ARCHIVE_CHAT = "archive_chat"
     UNDO = "undo"
     ARCHIVED = "archived"
+    INSPECTOR = "inspector"
     RENAME_CHAT = "rename_chat"
     DELETE_CHAT = "delete_chat"
     STOP = "stop"
@@ -54,6 +55,9 @@ class CommandId(Enum):
     UNLOAD = "unload"
     PALETTE = "palette"
     SHORTCUTS = "shortcuts"
+    EXPORT_CHAT = "export_chat"
+    EXPORT_ALL = "export_all"
+    IMPORT = "import"
 
 
 class Menu(Enum):
@@ -85,6 +89,7 @@ class WindowState:
     has_model: bool = False
     has_sidebar: bool = True
     has_pool_panel: bool = False
+    has_inspector: bool = False
     theme: Theme = Theme.SYSTEM
 
 
@@ -131,13 +136,13 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         id=CommandId.PIN_CHAT,
         menu=Menu.CHAT,
-        text="P&in chat to the top",
+        text="Pin chat to the t&op",
         is_enabled=lambda state: state.has_chat,
     ),
     Command(
         id=CommandId.ARCHIVE_CHAT,
         menu=Menu.CHAT,
-        text="&Archive chat",
+        text="Arc&hive chat",
         is_enabled=lambda state: state.has_chat,
     ),
     Command(
@@ -152,6 +157,16 @@ COMMANDS: tuple[Command, ...] = (
         text="Ta&ke back what was done last",
         is_enabled=lambda state: state.can_undo,
     ),
+    Command(
+        id=CommandId.EXPORT_CHAT,
+        menu=Menu.CHAT,
+        text="E&xport this chat…",
+        keys=("Ctrl+Shift+E",),
+        is_enabled=lambda state: state.has_chat,
+        starts_group=True,
+    ),
+    Command(id=CommandId.EXPORT_ALL, menu=Menu.CHAT, text="Export &all chats…"),
+    Command(id=CommandId.IMPORT, menu=Menu.CHAT, text="&Import chats…"),
     Command(
         id=CommandId.STOP,
         menu=Menu.CHAT,
@@ -196,6 +211,13 @@ COMMANDS: tuple[Command, ...] = (
         is_checked=lambda state: state.has_sidebar,
     ),
     Command(id=CommandId.ARCHIVED, menu=Menu.VIEW, text="&Archive"),
+    Command(
+        id=CommandId.INSPECTOR,
+        menu=Menu.VIEW,
+        text="Chat se&ttings",
+        keys=("Ctrl+Shift+I",),
+        is_checked=lambda state: state.has_inspector,
+    ),
     Command(
         id=CommandId.POOL,
         menu=Menu.VIEW,

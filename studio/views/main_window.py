@@ -11,7 +11,14 @@ from typing import cast
 
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QCloseEvent, QHideEvent, QKeyEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QApplication, QHBoxLayout, QMainWindow, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QHBoxLayout,
+    QMainWindow,
+    QSplitter,
+    QVBoxLayout,
+    QWidget,
+)
 
 from engine.api import EngineState
 from studio.models.chat import Conversation
@@ -78,12 +85,18 @@ class MainWindow(QMainWindow):
         self.pool_panel = PoolPanel(self.context, self)
         self.settings_window = SettingsWindow(services.settings, services.notices, self)
         self._status = StatusLine(self.context, self)
-        self._lay_out()
         self.chat_commands = ChatCommands(
             self.context, self._sidebar, self.panes, navigation=self._navigation, window=self
         )
-        self.app = AppCommands(self.context, self.settings_window, self._navigation, self)
-        handlers = self._handlers() | self.chat_commands.handlers() | self.app.handlers()
+        self._lay_out()
+        self.app = AppCommands(
+            self.context,
+            self.settings_window,
+            self._navigation,
+            self,
+            meant_chats=self.chat_commands.meant_chats,
+        )
+        handlers = self._handlers() | self.app.handlers() | self.chat_commands.handlers()
         self.commands = Actions(self.menuBar(), handlers, self)
         self.app.attach(self.commands)
         self._connect()
@@ -162,7 +175,11 @@ class MainWindow(QMainWindow):
         upper.setSpacing(0)
         upper.addWidget(self._sidebar)
         upper.addLayout(centre, 1)
-        upper.addWidget(self.pool_panel)
+        side = QSplitter(Qt.Orientation.Vertical, self)
+        side.setHandleWidth(1)
+        side.addWidget(self.chat_commands.inspector)
+        side.addWidget(self.pool_panel)
+        upper.addWidget(side)
         page = QWidget(self)
         layout = QVBoxLayout(page)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -175,6 +192,8 @@ class MainWindow(QMainWindow):
         self._sidebar.pool_wanted.connect(self._toggle_pool)
         self._top.sidebar_wanted.connect(self._toggle_sidebar)
         self._top.split_wanted.connect(self._navigation.split)
+        self._top.inspector_wanted.connect(self._toggle_inspector)
+        self.chat_commands.inspector.close_wanted.connect(self._toggle_inspector)
         self.notice_bar.action_wanted.connect(self._do_notice_action)
         self.panes.changed.connect(self._update_commands)
         self.context.watch.ticked.connect(self._update_commands)
@@ -200,6 +219,7 @@ class MainWindow(QMainWindow):
             CommandId.QUIT: self.quit,
             CommandId.SIDEBAR: self._toggle_sidebar,
             CommandId.POOL: self._toggle_pool,
+            CommandId.INSPECTOR: self._toggle_inspector,
             CommandId.SPLIT: self._navigation.split,
             CommandId.CLOSE_PANE: lambda: self.panes.close_pane(self.panes.active),
             CommandId.NEXT_PANE: self.panes.activate_next,
@@ -233,6 +253,7 @@ class MainWindow(QMainWindow):
                 has_model=self._services.models.state is EngineState.READY,
                 has_sidebar=not self._sidebar.isHidden(),
                 has_pool_panel=not self.pool_panel.isHidden(),
+                has_inspector=not self.chat_commands.inspector.isHidden(),
                 theme=self._services.settings.settings.appearance.theme,
             )
         )
@@ -240,6 +261,7 @@ class MainWindow(QMainWindow):
         self._top.set_title(chat.title if chat is not None and is_single else "")
         self._top.set_can_split(can_split=self.panes.can_split)
         self._sidebar.set_open(chat, can_split=self.panes.can_split)
+        self.chat_commands.inspector.show_chat(chat)
 
     def _rest_while_unseen(self) -> None:
         is_unseen = self.isMinimized() or not self.isVisible()
@@ -271,6 +293,10 @@ class MainWindow(QMainWindow):
 
     def _toggle_pool(self) -> None:
         self.pool_panel.setVisible(self.pool_panel.isHidden())
+        self._update_commands()
+
+    def _toggle_inspector(self) -> None:
+        self.chat_commands.toggle_inspector()
         self._update_commands()
 
     def _on_chat_removed(self, chat: Conversation) -> None:

@@ -42,6 +42,7 @@ class Page:
 PAGES = (
     Page("Engine", (("park", "When the pool is full"), ("engine", "Model and pool"))),
     Page("Server", (("server", ""),)),
+    Page("Downloads", (("sources", "Where models may come from"),)),
     Page("Appearance", (("appearance", ""), ("window", "Window"), ("log", "Log"))),
 )
 

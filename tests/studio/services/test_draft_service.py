@@ -97,7 +97,7 @@ def test_a_queued_prompt_is_sent_when_the_reply_has_ended_and_the_draft_stays(pa
             assert texts(chat) == ["first", "answer", "second", ""]
             assert (chat.queued, chat.draft) == (None, "third")
             assert last_prompt(rig) == "note.txt:\n\nLeeks, three.\n\nsecond"
-            assert rig.rows("SELECT queued, draft FROM chats") == [(None, "third")]
+            await until(lambda: rig.rows("SELECT queued, draft FROM chats") == [(None, "third")])
 
     asyncio.run(run())
 
