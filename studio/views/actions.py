@@ -30,6 +30,7 @@ class CommandId(Enum):
     UNDO = "undo"
     ARCHIVED = "archived"
     INSPECTOR = "inspector"
+    OWN_WINDOW = "own_window"
     RENAME_CHAT = "rename_chat"
     DELETE_CHAT = "delete_chat"
     STOP = "stop"
@@ -241,6 +242,13 @@ COMMANDS: tuple[Command, ...] = (
         text="&Split",
         keys=("Ctrl+\\",),
         is_enabled=lambda state: state.can_split,
+    ),
+    Command(
+        id=CommandId.OWN_WINDOW,
+        menu=Menu.VIEW,
+        text="Chat in its own &window",
+        keys=("Ctrl+Shift+W",),
+        is_enabled=lambda state: state.has_chat,
     ),
     Command(
         id=CommandId.CLOSE_PANE,

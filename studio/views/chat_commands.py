@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QWidget
 from studio.models.chat import Conversation
 from studio.views.actions import CommandId
 from studio.views.chat_navigation import ChatNavigation
+from studio.views.chat_windows import ChatWindows
 from studio.views.context import Context
 from studio.views.inspector.inspector import Inspector
 from studio.views.panes import PaneArea
@@ -43,9 +44,16 @@ class ChatCommands:
         sidebar.temporary_wanted.connect(navigation.show_temporary)
         sidebar.undo_wanted.connect(self.undo_bar.take_back)
         do.split_wanted.connect(navigation.show_beside)
+        do.window_wanted.connect(navigation.show_in_window)
+
+    @property
+    def windows(self) -> ChatWindows:
+        """The chats in windows of their own."""
+        return self._navigation.windows
 
     def close(self) -> None:
         """Listen no more."""
+        self.windows.close()
         self.undo_bar.close_bar()
         self.inspector.close_inspector()
         self._sidebar.close_sidebar()
@@ -70,6 +78,7 @@ class ChatCommands:
             CommandId.DELETE_CHAT: lambda: self._do.delete(self.meant_chats()),
             CommandId.UNDO: self.undo_bar.take_back,
             CommandId.ARCHIVED: self._show_archive,
+            CommandId.OWN_WINDOW: self._show_in_window,
         }
 
     def meant_chats(self) -> list[Conversation]:
@@ -97,6 +106,10 @@ class ChatCommands:
     def _archive(self) -> None:
         chats = self.meant_chats()
         self._do.archive(chats, is_archived=not all(chat.is_archived for chat in chats))
+
+    def _show_in_window(self) -> None:
+        for chat in self.meant_chats():
+            self._navigation.show_in_window(chat)
 
     def _show_archive(self) -> None:
         self._sidebar.show()

@@ -291,7 +291,8 @@ class MainWindow(QMainWindow):
         self.chat_commands.inspector.show_chat(chat)
 
     def _rest_while_unseen(self) -> None:
-        is_unseen = self.isMinimized() or not self.isVisible()
+        has_windows = bool(self.chat_commands.windows.windows)
+        is_unseen = (self.isMinimized() or not self.isVisible()) and not has_windows
         self.context.frames.set_paused(is_paused=is_unseen)
         self.context.figures.set_paused(is_paused=is_unseen)
         self.context.watch.set_paused(is_paused=is_unseen)
