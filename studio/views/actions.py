@@ -29,6 +29,8 @@ class CommandId(Enum):
     ARCHIVE_CHAT = "archive_chat"
     UNDO = "undo"
     ARCHIVED = "archived"
+    INSPECTOR = "inspector"
+    OWN_WINDOW = "own_window"
     RENAME_CHAT = "rename_chat"
     DELETE_CHAT = "delete_chat"
     STOP = "stop"
@@ -91,6 +93,7 @@ class WindowState:
     has_model: bool = False
     has_sidebar: bool = True
     has_pool_panel: bool = False
+    has_inspector: bool = False
     theme: Theme = Theme.SYSTEM
 
 
@@ -137,13 +140,13 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         id=CommandId.PIN_CHAT,
         menu=Menu.CHAT,
-        text="P&in chat to the top",
+        text="Pin chat to the t&op",
         is_enabled=lambda state: state.has_chat,
     ),
     Command(
         id=CommandId.ARCHIVE_CHAT,
         menu=Menu.CHAT,
-        text="&Archive chat",
+        text="Arc&hive chat",
         is_enabled=lambda state: state.has_chat,
     ),
     Command(
@@ -220,6 +223,13 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(id=CommandId.ARCHIVED, menu=Menu.VIEW, text="&Archive"),
     Command(
+        id=CommandId.INSPECTOR,
+        menu=Menu.VIEW,
+        text="Chat se&ttings",
+        keys=("Ctrl+Shift+I",),
+        is_checked=lambda state: state.has_inspector,
+    ),
+    Command(
         id=CommandId.POOL,
         menu=Menu.VIEW,
         text="&Pool",
@@ -232,6 +242,13 @@ COMMANDS: tuple[Command, ...] = (
         text="&Split",
         keys=("Ctrl+\\",),
         is_enabled=lambda state: state.can_split,
+    ),
+    Command(
+        id=CommandId.OWN_WINDOW,
+        menu=Menu.VIEW,
+        text="Chat in its own &window",
+        keys=("Ctrl+Shift+W",),
+        is_enabled=lambda state: state.has_chat,
     ),
     Command(
         id=CommandId.CLOSE_PANE,
