@@ -20,6 +20,7 @@ from studio.models.notices import Notice, NoticeLevel
 from studio.services.run_service import Steer
 from studio.views.chat.chat_view import SIDE_PX, ChatView, column_of
 from studio.views.chat.composer import Composer
+from studio.views.chat.message_actions import MessageActions
 from studio.views.chat.status_strip import StatusStrip
 from studio.views.context import Context
 from studio.views.elided_label import ElidedLabel
@@ -47,6 +48,7 @@ class ChatPane(QWidget):
         self._models = context.services.models
         self.chat: Conversation | None = None
         self.transcript: ChatView | None = None
+        self._actions: MessageActions | None = None
         self._header = _PaneHeader(self)
         self._header.close_button.clicked.connect(self.close_wanted)
         self.start_view = StartView(self._models, context.model_actions, self)
@@ -75,6 +77,7 @@ class ChatPane(QWidget):
         self._disconnects = (
             self._chats.chat_changed.connect(self._on_chat_changed),
             self._chats.message_added.connect(self._on_message_added),
+            self._chats.path_changed.connect(self._on_path_changed),
             self._chats.message_changed.connect(self._on_message_changed),
             self._models.changed.connect(self._on_models_changed),
             self._models.library_changed.connect(self._on_models_changed),
@@ -158,11 +161,18 @@ class ChatPane(QWidget):
             self._stack.setCurrentWidget(self.start_view)
             return
         self.transcript = ChatView(chat, self._context.kit, self._context.frames, self)
+        self._actions = MessageActions(
+            chat,
+            self.transcript,
+            self._context,
+            show_chat=lambda made: self._context.tasks.start(self.show_chat(made)),
+            may_ask=self._may_ask,
+        )
         self._stack.addWidget(self.transcript)
         self._stack.setCurrentWidget(self.transcript)
 
     def _drop_transcript(self) -> None:
-        old, self.transcript = self.transcript, None
+        old, self.transcript, self._actions = self.transcript, None, None
         self._stack.setCurrentWidget(self._blank)
         if old is not None:
             old.close_view()
@@ -179,6 +189,8 @@ class ChatPane(QWidget):
             )
             self.composer.set_running(is_running=chat.running_message is not None)
             self._show_strip()
+            if self._actions is not None:
+                self._actions.refresh()
 
     def _show_strip(self) -> None:
         chat = self.chat
@@ -197,6 +209,18 @@ class ChatPane(QWidget):
             self.transcript.sync()
         if message.role is Role.USER and self.transcript is not None:
             self.transcript.scroll_to_end()
+
+    def _on_path_changed(self, chat: Conversation) -> None:
+        """Another version is shown, or a message less."""
+        if chat is not self.chat:
+            return
+        if self.transcript is None or not chat.messages:
+            self._drop_transcript()
+            self._show_messages()
+        else:
+            self.transcript.sync()
+        if self._actions is not None:
+            self._actions.refresh()
 
     def _on_message_changed(self, message: Message) -> None:
         is_ours = self.chat is not None and message.chat_id == self.chat.chat_id
@@ -217,12 +241,18 @@ class ChatPane(QWidget):
 
     async def _send(self, chat: Conversation, text: str) -> None:
         """Send, and empty the field only once that has worked and if nobody typed on meanwhile."""
-        if self._models.state is not EngineState.READY:
-            self._say_why_not()
+        if not self._may_ask():
             return
         is_sent = await self._chats.send(chat, text)
         if is_sent and chat is self.chat and self.composer.text() == text:
             self.composer.clear()
+
+    def _may_ask(self) -> bool:
+        """Whether a model is ready; if not, why not is said."""
+        if self._models.state is not EngineState.READY:
+            self._say_why_not()
+            return False
+        return True
 
     def _say_why_not(self) -> None:
         notices = self._context.services.notices
