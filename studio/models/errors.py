@@ -81,6 +81,12 @@ class LibraryError(StudioError):
     code = "library_refused"
 
 
+class AttachmentError(StudioError):
+    """A file cannot be attached; the message names it and says why."""
+
+    code = "attachment_refused"
+
+
 class ExchangeError(StudioError):
     """A file of chats cannot be read or written; the message names it."""
 

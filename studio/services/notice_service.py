@@ -77,6 +77,11 @@ NOTICE_TABLE: dict[str, _Row] = {
     "store_full": (NoticeLevel.ERROR, "The disk is full: chats are not saved", NoticeAction.NONE),
     "store_broken": (NoticeLevel.ERROR, "The chat history was damaged", NoticeAction.NONE),
     "library_refused": (NoticeLevel.WARNING, "The library was not changed", NoticeAction.NONE),
+    "attachment_refused": (
+        NoticeLevel.WARNING,
+        "A file was not attached",
+        NoticeAction.NONE,
+    ),
     "exchange_failed": (
         NoticeLevel.WARNING,
         "Chats were not exported or imported",

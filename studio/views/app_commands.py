@@ -5,7 +5,7 @@ GUI thread. The window makes one of these and gives its commands to it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -59,6 +59,7 @@ class AppCommands:
         window: QWidget,
         *,
         meant_chats: Callable[[], list[Conversation]],
+        attach: Callable[[Sequence[Path]], object],
     ) -> None:
         self._context = context
         self._settings = context.services.settings
@@ -66,6 +67,7 @@ class AppCommands:
         self._chats = chats
         self._window = window
         self._meant_chats = meant_chats
+        self._attach = attach
         self._actions: Actions | None = None
         self._shown_keys = ""
         self.shortcuts = Shortcuts(self._settings)
@@ -134,8 +136,10 @@ class AppCommands:
     def _open(self, path: Path) -> None:
         if path.suffix.lower() in (".json", ".zip"):
             self.exchange.import_file(path)
-        else:
+        elif path.is_dir() or path.suffix.lower() in (".gguf", ".safetensors"):
             self._context.model_actions.use(path)
+        else:
+            self._attach([path])
 
     def _export_chat(self) -> None:
         if chats := self._meant_chats():

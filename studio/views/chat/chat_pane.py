@@ -18,6 +18,7 @@ from engine.runs import Run
 from studio.models.chat import NEW_CHAT_TITLE, Conversation, Message, Role
 from studio.models.notices import Notice, NoticeLevel
 from studio.services.run_service import Steer
+from studio.views.chat.attaching import Attaching
 from studio.views.chat.chat_view import SIDE_PX, ChatView, column_of
 from studio.views.chat.composer import Composer
 from studio.views.chat.message_actions import MessageActions
@@ -60,6 +61,7 @@ class ChatPane(QWidget):
         self.composer.edited.connect(self._on_edited)
         self.composer.submitted.connect(self._on_submitted)
         self.composer.stopped.connect(self.stop)
+        self.attaching = Attaching(context, self.composer, self)
         self.strip = StatusStrip(context.theme, self)
         self.strip.steer_wanted.connect(self.steer)
         self._composer_frame = QVBoxLayout()
@@ -95,9 +97,12 @@ class ChatPane(QWidget):
         self.chat = chat
         self._chats.set_visible(chat, is_visible=True)
         self.composer.set_text(chat.draft)
+        self.attaching.show_chat(chat)
         self._on_chat_changed(chat)
         self._drop_transcript()
         await self._chats.open_chat(chat.chat_id)
+        if self.chat is chat:
+            self.attaching.show_chat(chat)  # its files are there now
         if self.chat is chat and self.transcript is None:
             self._show_messages()
 
@@ -106,6 +111,7 @@ class ChatPane(QWidget):
         for disconnect in self._disconnects:
             disconnect()
         self._context.watch.ticked.disconnect(self._show_strip)
+        self.attaching.close()
         if self.chat is not None:
             self._chats.set_visible(self.chat, is_visible=False)
             self.chat = None
