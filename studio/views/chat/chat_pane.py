@@ -19,6 +19,7 @@ from studio.views.chat.attaching import Attaching
 from studio.views.chat.chat_view import SIDE_PX, ChatView, column_of
 from studio.views.chat.composer import Composer
 from studio.views.chat.context_meter import ContextWatch
+from studio.views.chat.find_bar import FindBar
 from studio.views.chat.message_actions import MessageActions
 from studio.views.chat.sending import Sending
 from studio.views.chat.status_strip import StatusStrip
@@ -52,6 +53,8 @@ class ChatPane(QWidget):
         self._header = _PaneHeader(self)
         self._header.close_button.clicked.connect(self.close_wanted)
         self.start_view = StartView(self._models, context.model_actions, self)
+        self.find_bar = FindBar(context.theme, self)
+        self.find_bar.closed.connect(self._on_find_closed)
         self._blank = QWidget(self)
         self._stack = QStackedWidget(self)
         self._stack.addWidget(self._blank)
@@ -74,6 +77,7 @@ class ChatPane(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(self._header)
+        layout.addWidget(self.find_bar)
         layout.addWidget(self._stack, 1)
         layout.addLayout(self._composer_frame)
         self.setFocusProxy(self.composer)
@@ -131,6 +135,11 @@ class ChatPane(QWidget):
         if self.chat is not None:
             self._chats.stop(self.chat)
 
+    def open_find(self) -> None:
+        """Open the bar that finds words in this pane's chat."""
+        if self.chat is not None and self.transcript is not None:
+            self.find_bar.open_for(self.chat, self.transcript)
+
     def steer(self, steer: Steer) -> None:
         """Do something about the reply of this pane's chat."""
         if self.chat is not None:
@@ -187,9 +196,13 @@ class ChatPane(QWidget):
         old, self.transcript, self._actions = self.transcript, None, None
         self._stack.setCurrentWidget(self._blank)
         if old is not None:
+            self.find_bar.show_in(None, None)
             old.close_view()
             self._stack.removeWidget(old)
             old.deleteLater()
+
+    def _on_find_closed(self) -> None:
+        self.composer.setFocus()
 
     def _on_chat_changed(self, chat: Conversation) -> None:
         if chat is self.chat:
@@ -233,6 +246,7 @@ class ChatPane(QWidget):
             self._show_messages()
         else:
             self.transcript.sync()
+            self.find_bar.search()
         if self._actions is not None:
             self._actions.refresh()
 

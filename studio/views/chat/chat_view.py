@@ -114,6 +114,13 @@ class ChatView(QScrollArea):
         """Whether the view follows the newest text."""
         return self._sticks
 
+    @property
+    def first_seen_index(self) -> int:
+        """The index of the first message that is seen."""
+        top = self.verticalScrollBar().value()
+        seen = next(self.rows.rows_between(top, top + self.viewport().height()), None)
+        return seen[0].index if seen is not None else 0
+
     def sync(self) -> None:
         """The chat has other messages than before: show these, and keep what is still there."""
         with self._place_kept():

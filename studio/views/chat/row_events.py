@@ -38,6 +38,9 @@ class RowEvents(QObject):
     foot_made = Signal(object)
     """A FootView that wants to be told its actions."""
 
+    row_made = Signal(object)
+    """A Row that has a view now."""
+
     selection: Selection
 
     def __init__(self, view: ChatView) -> None:
@@ -62,6 +65,7 @@ class RowEvents(QObject):
         assert view is not None, "it was just made"
         view.installEventFilter(self)
         self.selection.watch(section, row)
+        self.row_made.emit(row)
         match view:
             case FootView():
                 view.wanted.connect(lambda action: self._do(section, action))
