@@ -40,6 +40,7 @@ class CommandId(Enum):
     SETTINGS = "settings"
     QUIT = "quit"
     SEARCH = "search"
+    FIND = "find"
     NEXT_CHAT = "next_chat"
     PREVIOUS_CHAT = "previous_chat"
     SIDEBAR = "sidebar"
@@ -123,6 +124,13 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(id=CommandId.NEW_FOLDER, menu=Menu.CHAT, text="New &folder", keys=("Ctrl+Shift+N",)),
     Command(id=CommandId.SEARCH, menu=Menu.CHAT, text="&Search chats", keys=("Ctrl+K",)),
+    Command(
+        id=CommandId.FIND,
+        menu=Menu.CHAT,
+        text="Find in t&his chat",
+        keys=("Ctrl+F",),
+        is_enabled=lambda state: state.has_chat,
+    ),
     Command(
         id=CommandId.RENAME_CHAT,
         menu=Menu.CHAT,

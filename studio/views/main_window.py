@@ -237,6 +237,7 @@ class MainWindow(QMainWindow):
     def _handlers(self) -> dict[CommandId, Callable[[], object]]:
         return {
             CommandId.SEARCH: self._search,
+            CommandId.FIND: lambda: self.panes.active.open_find(),
             CommandId.STOP: lambda: self.panes.active.stop(),
             CommandId.GO_FIRST: lambda: self.panes.active.steer(Steer.GO_FIRST),
             CommandId.PARK: lambda: self.panes.active.steer(Steer.PARK),
