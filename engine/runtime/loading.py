@@ -16,9 +16,11 @@ class LoadCancelled(Exception):
 
 
 def check_still_wanted(pending: Iterable[Message]) -> None:
-    """Raises LoadCancelled if a message that waits would end the load."""
-    if any(isinstance(one, UnloadModel | LoadModel | Shutdown) for one in pending):
-        raise LoadCancelled
+    """Raises LoadCancelled if a message that waits would end the load; one for an idle engine waits for its end."""
+    for one in pending:
+        is_wanted = isinstance(one, UnloadModel | LoadModel) and not one.only_if_idle
+        if is_wanted or isinstance(one, Shutdown):
+            raise LoadCancelled
 
 
 def aborted_before_start(
