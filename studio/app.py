@@ -39,7 +39,7 @@ from studio.services.comeback_service import ComebackService
 from studio.services.download_service import DownloadService
 from studio.services.history_store import HistoryStore
 from studio.services.hub_search import HubSearch
-from studio.services.idle_unloader import IdleUnloader
+from studio.services.idle_unloader import IdleUnloader, WakingEngine
 from studio.services.key_store import KeyStore
 from studio.services.load_settings_store import LoadSettingsStore
 from studio.services.model_catalog import read_catalog
@@ -236,44 +236,22 @@ async def open_services(
     settings: SettingsService, paths: Paths, *, engine: EnginePort | None = None
 ) -> AsyncIterator[WindowServices]:
     """Everything below the window, running. Raises StoreBusy when another Layby has the chats open."""
-    loop = asyncio.get_running_loop()
     engine = engine or create_engine()
-    client = EngineClient(engine, loop)
+    idle = IdleUnloader(engine, lambda: settings.settings.engine.idle_unload_min)
+    client = EngineClient(WakingEngine(engine, idle), asyncio.get_running_loop())
     notices = NoticeService()
-    store = HistoryStore(paths.history_file)
-    chats = ChatService(client, store, notices, clock=time.time)
+    chats = ChatService(client, HistoryStore(paths.history_file), notices, clock=time.time)
     library = _library(paths)
-    load_settings = LoadSettingsStore(paths.load_settings_file, settings)
-    models = ModelService(
-        client,
-        library,
-        ModelFetcher(library, pip=default_pip()),
-        settings=settings,
-        load_settings=load_settings,
-        facts=ModelFactsReader(inspect_model, paths.facts_file),
-        caches=find_model_caches(),
-        notices=notices,
-        inspect=inspect_model,
-    )
+    models = _models(client, library, settings, paths, notices=notices)
     downloads = DownloadService(library)
     runs = RunService(client, chats)
     history = ParkHistory(client, runs)
     reloads = ReloadService(client, chats, runs, models=models, settings=settings)
     parking = ParkService(client, settings, notices)
     comebacks = ComebackService(client, chats, notices)
-    server_engine = engine
     keys = KeyStore(paths.keys_file)
-    parts = _server_parts(settings, library, keys, load_settings.options_for)
-    server = ServerService(
-        lambda: ServerThread(
-            server_engine, settings.settings.server.server_settings(), parts=parts
-        ),
-        notices,
-        settings=settings,
-        keys=keys,
-        log=parts.log,
-    )
-    idle = IdleUnloader(engine, lambda: settings.settings.engine.idle_unload_min)
+    parts = _server_parts(settings, library, keys, models.load_settings.options_for)
+    server = _server(engine, settings, parts, keys, notices=notices)
     for problem in (settings.problem, keys.problem):
         if problem is not None:
             notices.report(problem)
@@ -305,6 +283,41 @@ async def open_services(
         parking.close()
         client.close()
         await asyncio.to_thread(engine.shutdown)
+
+
+def _models(
+    client: EngineClient,
+    library: ModelLibraryService,
+    settings: SettingsService,
+    paths: Paths,
+    *,
+    notices: NoticeService,
+) -> ModelService:
+    return ModelService(
+        client,
+        library,
+        ModelFetcher(library, pip=default_pip()),
+        settings=settings,
+        load_settings=LoadSettingsStore(paths.load_settings_file, settings),
+        facts=ModelFactsReader(inspect_model, paths.facts_file),
+        caches=find_model_caches(),
+        notices=notices,
+        inspect=inspect_model,
+    )
+
+
+def _server(
+    engine: EnginePort,
+    settings: SettingsService,
+    parts: ServerParts,
+    keys: KeyStore,
+    *,
+    notices: NoticeService,
+) -> ServerService:
+    def make() -> ServerThread:
+        return ServerThread(engine, settings.settings.server.server_settings(), parts=parts)
+
+    return ServerService(make, notices, settings=settings, keys=keys, log=parts.log)
 
 
 def inspect_for_command_line(path: Path, name: str) -> ModelInfo:
