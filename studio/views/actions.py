@@ -58,6 +58,8 @@ class CommandId(Enum):
     EXPORT_ALL = "export_all"
     IMPORT = "import"
     ATTACH = "attach"
+    LOG_BUNDLE = "log_bundle"
+    PRIVACY = "privacy"
 
 
 class Menu(Enum):
@@ -291,6 +293,8 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(id=CommandId.PALETTE, menu=Menu.HELP, text="&All commands…", keys=("Ctrl+Shift+P",)),
     Command(id=CommandId.SHORTCUTS, menu=Menu.HELP, text="&Shortcuts", keys=("F1", "Ctrl+/")),
+    Command(id=CommandId.PRIVACY, menu=Menu.HELP, text="&Privacy…", starts_group=True),
+    Command(id=CommandId.LOG_BUNDLE, menu=Menu.HELP, text="Create &log bundle…"),
 )
 
 

@@ -12,6 +12,7 @@ from studio.services.notice_service import NoticeService
 from studio.services.run_service import RunService
 from studio.services.server_service import ServerService
 from studio.services.settings_service import SettingsService
+from studio.services.support_service import SupportService
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,3 +27,4 @@ class WindowServices:
     runs: RunService
     downloads: DownloadService
     hub: HubSearch
+    support: SupportService

@@ -18,6 +18,7 @@ from studio.models.errors import ServerStartError
 from studio.models.model_library import FoundModel, ModelEntry, ModelFacts, ModelSource
 from studio.models.request_log import RequestLog
 from studio.models.signal import Signal
+from studio.paths import Paths
 from studio.services.chat_service import ChatService
 from studio.services.download_service import DownloadService
 from studio.services.history_store import HistoryStore
@@ -30,6 +31,7 @@ from studio.services.notice_service import NoticeService
 from studio.services.run_service import RunService
 from studio.services.server_service import ServerService
 from studio.services.settings_service import SettingsService
+from studio.services.support_service import SupportService
 from studio.views.main_window import MainWindow
 from studio.views.ports import WindowServices
 
@@ -218,6 +220,16 @@ async def open_stage(
         runs=RunService(client, chats),
         downloads=downloads,
         hub=HubSearch("http://127.0.0.1:9"),
+        support=SupportService(
+            Paths(
+                data=folder / "data",
+                cache=folder / "cache",
+                config=folder / "config",
+                logs=folder / "logs",
+            ),
+            settings,
+            doctor=lambda: "ok    layby\n",
+        ),
     )
     window = MainWindow(services)
     window.resize(1280, 800)  # whatever the screen of the test run

@@ -107,4 +107,6 @@ def action_words(action: NoticeAction) -> str:
             return tr("New chat")
         case NoticeAction.OPEN_SETTINGS:
             return tr("Open settings")
+        case NoticeAction.LOG_BUNDLE:
+            return tr("Create log bundle…")
     return ""
