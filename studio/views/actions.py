@@ -49,6 +49,8 @@ class CommandId(Enum):
     THEME_LIGHT = "theme_light"
     THEME_DARK = "theme_dark"
     CHOOSE_MODEL = "choose_model"
+    MODELS = "models"
+    SERVER = "server"
     USE_FILE = "use_file"
     USE_FOLDER = "use_folder"
     UNLOAD = "unload"
@@ -283,8 +285,18 @@ COMMANDS: tuple[Command, ...] = (
         is_checked=lambda state: state.theme is Theme.DARK,
     ),
     Command(id=CommandId.CHOOSE_MODEL, menu=Menu.MODEL, text="&Choose a model", keys=("Ctrl+L",)),
+    Command(
+        id=CommandId.MODELS, menu=Menu.MODEL, text="&Models and downloads…", keys=("Ctrl+Shift+M",)
+    ),
     Command(id=CommandId.USE_FILE, menu=Menu.MODEL, text="Use a model &file…", keys=("Ctrl+O",)),
     Command(id=CommandId.USE_FOLDER, menu=Menu.MODEL, text="Use a model f&older…"),
+    Command(
+        id=CommandId.SERVER,
+        menu=Menu.MODEL,
+        text="Local &server…",
+        keys=("Ctrl+Shift+L",),
+        starts_group=True,
+    ),
     Command(
         id=CommandId.UNLOAD,
         menu=Menu.MODEL,

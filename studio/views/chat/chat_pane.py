@@ -163,7 +163,7 @@ class ChatPane(QWidget):
             self.start_view.refresh()
             self._stack.setCurrentWidget(self.start_view)
             return
-        self.transcript = ChatView(chat, self._context.theme, self._context.frames, self)
+        self.transcript = ChatView(chat, self._context.kit, self._context.frames, self)
         self._stack.addWidget(self.transcript)
         self._stack.setCurrentWidget(self.transcript)
 
@@ -200,7 +200,7 @@ class ChatPane(QWidget):
         if self.transcript is None:
             self._show_messages()
         else:
-            self.transcript.add_message(message)
+            self.transcript.sync()
         if message.role is Role.USER and self.transcript is not None:
             self.transcript.scroll_to_end()
 

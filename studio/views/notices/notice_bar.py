@@ -109,4 +109,8 @@ def action_words(action: NoticeAction) -> str:
             return tr("Open settings")
         case NoticeAction.LOG_BUNDLE:
             return tr("Create log bundle…")
+        case NoticeAction.OPEN_SERVER:
+            return tr("Open the server's page")
+        case NoticeAction.OPEN_MODELS:
+            return tr("Open the models' page")
     return ""
