@@ -352,6 +352,8 @@ class MainWindow(QMainWindow):
                 self.context.model_actions.get_starter()
             case NoticeAction.NEW_CHAT:
                 self._navigation.show_new()
+            case NoticeAction.LOG_BUNDLE:
+                self.app.support.create_bundle()
             case NoticeAction.OPEN_SETTINGS:
                 self.settings_window.open()
             case NoticeAction.OPEN_SERVER:
