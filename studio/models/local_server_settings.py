@@ -17,7 +17,7 @@ class LocalServerSettings:
         default=False,
         metadata=about(
             SettingInfo(
-                title="Local server",
+                title="Start with the window",
                 help="start the server together with the window",
                 env="LAYBY_SERVER",
             )

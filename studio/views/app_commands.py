@@ -5,7 +5,7 @@ GUI thread. The window makes one of these and gives its commands to it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -33,6 +33,7 @@ from studio.views.settings.dialog import OwnPage
 from studio.views.settings.settings_window import SettingsWindow
 from studio.views.settings.shortcut_page import ShortcutPage
 from studio.views.shortcuts import Shortcuts
+from studio.views.support_actions import SupportActions
 from studio.views.tray import Tray
 
 _RECENT = "window.recent_commands"
@@ -59,6 +60,7 @@ class AppCommands:
         window: QWidget,
         *,
         meant_chats: Callable[[], list[Conversation]],
+        attach: Callable[[Sequence[Path]], object],
     ) -> None:
         self._context = context
         self._settings = context.services.settings
@@ -66,11 +68,15 @@ class AppCommands:
         self._chats = chats
         self._window = window
         self._meant_chats = meant_chats
+        self._attach = attach
         self._actions: Actions | None = None
         self._shown_keys = ""
         self.shortcuts = Shortcuts(self._settings)
         self.palette = Palette(context.theme, window)
         self.exchange = ExchangeActions(context, window)
+        self.support = SupportActions(
+            context, window, quit_program=lambda: self._do(CommandId.QUIT)
+        )
         self.palette.chosen.connect(self._on_chosen)
         services = context.services
         self.tray = Tray(
@@ -83,6 +89,7 @@ class AppCommands:
         )
         settings_window.own_pages = (
             OwnPage("Shortcuts", lambda parent: ShortcutPage(self.shortcuts, parent)),
+            OwnPage("Privacy", self.support.make_page),
         )
         self._disconnect = self._settings.changed.connect(self._on_settings_changed)
 
@@ -91,6 +98,8 @@ class AppCommands:
         return {
             CommandId.PALETTE: self.open_palette,
             CommandId.SHORTCUTS: self.list_shortcuts,
+            CommandId.LOG_BUNDLE: self.support.create_bundle,
+            CommandId.PRIVACY: lambda: self._settings_window.open(page="Privacy"),
             CommandId.EXPORT_CHAT: self._export_chat,
             CommandId.EXPORT_ALL: self.exchange.export_all,
             CommandId.IMPORT: self.exchange.import_chats,
@@ -134,8 +143,10 @@ class AppCommands:
     def _open(self, path: Path) -> None:
         if path.suffix.lower() in (".json", ".zip"):
             self.exchange.import_file(path)
-        else:
+        elif path.is_dir() or path.suffix.lower() in (".gguf", ".safetensors"):
             self._context.model_actions.use(path)
+        else:
+            self._attach([path])
 
     def _export_chat(self) -> None:
         if chats := self._meant_chats():

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
 
+from studio.models.downloads import Offer
+from studio.models.model_library import FoundModel
+from studio.services.download_service import DownloadService
 from studio.services.model_service import ModelService
 from studio.views.tasks import Tasks
 from studio.views.words import tr
@@ -18,9 +21,16 @@ from studio.views.words import tr
 class ModelActions(QObject):
     """Returns at once; what comes of it shows in `ModelService`."""
 
-    def __init__(self, models: ModelService, tasks: Tasks, window: QWidget) -> None:
+    download_wanted = Signal()
+    """A download has been put into the queue: somebody may want to see it."""
+    library_wanted = Signal()
+
+    def __init__(
+        self, models: ModelService, downloads: DownloadService, tasks: Tasks, window: QWidget
+    ) -> None:
         super().__init__(window)
         self._models = models
+        self._downloads = downloads
         self._tasks = tasks
         self._window = window
 
@@ -48,18 +58,53 @@ class ModelActions(QObject):
         else:
             self.unload()
 
+    def look_around(self) -> None:
+        """Look for models that other programs keep on this computer."""
+        self._tasks.start(self._models.look_around())
+
+    def download(self, offer: Offer) -> None:
+        """Put a model into the queue of downloads."""
+        self._tasks.start(self._download(offer))
+
+    def use_found(self, found: FoundModel) -> None:
+        """Link a model of another program, and load it."""
+        self._tasks.start(self._use_found(found))
+
+    def add_file(self) -> None:
+        """Ask for a model file and remember it."""
+        dialog = self._file_dialog(tr("Add a model file"))
+        dialog.fileSelected.connect(
+            lambda chosen: self._tasks.start(self._models.add(Path(chosen)))
+        )
+        dialog.open()
+
+    def add_folder(self) -> None:
+        """Ask for a folder and remember every model in it."""
+        dialog = QFileDialog(self._window, tr("Add a folder of models"))
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.fileSelected.connect(
+            lambda chosen: self._tasks.start(self._models.add_folder(Path(chosen)))
+        )
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
     def choose_file(self) -> None:
         """Ask for a model file, remember it and load it."""
-        dialog = QFileDialog(self._window, tr("Use a model file"))
-        dialog.setNameFilters([tr("Model files (*.gguf)"), tr("All files (*)")])
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        self._ask(dialog)
+        self._ask(self._file_dialog(tr("Use a model file")))
 
     def choose_folder(self) -> None:
         """Ask for a folder in Hugging Face's layout, remember it and load it."""
         dialog = QFileDialog(self._window, tr("Use a model folder"))
         dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.finished.connect(dialog.deleteLater)
         self._ask(dialog)
+
+    def _file_dialog(self, title: str) -> QFileDialog:
+        dialog = QFileDialog(self._window, title)
+        dialog.setNameFilters([tr("Model files (*.gguf)"), tr("All files (*)")])
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.finished.connect(dialog.deleteLater)
+        return dialog
 
     def use(self, path: Path) -> None:
         """Remember a model file or folder and load it."""
@@ -67,8 +112,16 @@ class ModelActions(QObject):
 
     def _ask(self, dialog: QFileDialog) -> None:
         dialog.fileSelected.connect(lambda chosen: self._tasks.start(self._use(Path(chosen))))
-        dialog.finished.connect(dialog.deleteLater)
         dialog.open()
+
+    async def _download(self, offer: Offer) -> None:
+        await self._downloads.add(offer)
+        self.download_wanted.emit()
+
+    async def _use_found(self, found: FoundModel) -> None:
+        entry = await self._models.add_found(found)
+        if entry is not None:
+            await self._models.load(entry.name)
 
     async def _get(self, name: str) -> None:
         entry = await self._models.fetch(name)

@@ -86,7 +86,7 @@ class _Number(Editor):
         self._field.setAccessibleName(tr(declared.info.title))
         low, high = declared.info.low or 0, declared.info.high or 0
         self._field.setRange(low, min(high, _INT_MAX))
-        self._field.setGroupSeparatorShown(True)
+        self._field.setGroupSeparatorShown(bool(declared.info.unit))
         self._field.setKeyboardTracking(False)
         if declared.info.unit:
             self._field.setSuffix(f" {tr(declared.info.unit)}")
