@@ -382,5 +382,12 @@ class EnginePort(Protocol):
     def snapshot(self) -> EngineSnapshot:
         """The last published state; never waits."""
 
+    def count_tokens(self, prompt: Prompt) -> int | None:
+        """How many tokens the loaded model makes of a prompt; None if no model is loaded.
+
+        The one method that takes its time, on the thread that calls it. Raises RequestError for a prompt that the
+        model's template does not take.
+        """
+
     def shutdown(self) -> None:
         """End every request (ModelUnavailable), free the model and stop the thread; returns when it has ended."""

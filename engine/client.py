@@ -21,6 +21,7 @@ from engine.api import (
     Finished,
     ModelChanged,
     Parked,
+    Prompt,
     Request,
     RequestEvent,
     Restored,
@@ -60,6 +61,10 @@ class EngineClient:
 
     def snapshot(self) -> EngineSnapshot:
         return self._port.snapshot()
+
+    async def count_tokens(self, prompt: Prompt) -> int | None:
+        """How many tokens the loaded model makes of a prompt; None if no model is loaded. Raises RequestError."""
+        return await asyncio.to_thread(self._port.count_tokens, prompt)
 
     def on_model_changed(self, listener: Callable[[ModelChanged], object]) -> Callable[[], None]:
         """Call `listener` on this loop for every ModelChanged; the returned function ends it."""

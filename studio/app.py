@@ -31,12 +31,20 @@ from engine.client import EngineClient
 from engine.factory import create_engine, inspect_model
 from studio.models.errand import Errand
 from studio.models.errors import StoreBusy, StoreError
-from studio.paths import Paths
-from studio.server.thread import ServerThread
+from studio.models.request_log import RequestLog
+from studio.paths import Paths, find_model_caches
+from studio.server.thread import ServerParts, ServerThread
 from studio.services.chat_service import ChatService
 from studio.services.comeback_service import ComebackService
+from studio.services.download_service import DownloadService
 from studio.services.history_store import HistoryStore
+from studio.services.hub_search import HubSearch
+from studio.services.idle_unloader import IdleUnloader
+from studio.services.key_store import KeyStore
+from studio.services.load_settings_store import LoadSettingsStore
 from studio.services.model_catalog import read_catalog
+from studio.services.model_demand import ModelDemand
+from studio.services.model_facts import ModelFactsReader
 from studio.services.model_fetcher import ModelFetcher, default_pip
 from studio.services.model_library_service import ModelLibraryService
 from studio.services.model_service import ModelService
@@ -62,11 +70,19 @@ def run_server(settings: SettingsService, paths: Paths) -> int:
     Listens first (so that a taken port is known at once, and /health answers while the model loads), then loads the
     model, then says where it listens. Raises EngineError or ServerStartError when it cannot serve.
     """
-    options = _options_of_server(settings)
+    _warn_of_park_folder(settings)
     library = _library(paths)
     path = library.resolve(settings.settings.engine.model)
+    load_settings = LoadSettingsStore(paths.load_settings_file, settings)
+
+    def options_for(model: Path) -> LoadOptions:
+        return replace(load_settings.options_for(model), preempt_disk=None)
+
+    options = options_for(path)
+    parts = _server_parts(settings, library, KeyStore(paths.keys_file), options_for)
     engine = create_engine()
-    server = ServerThread(engine, settings.settings.server.server_settings())
+    idle = IdleUnloader(engine, lambda: settings.settings.engine.idle_unload_min)
+    server = ServerThread(engine, settings.settings.server.server_settings(), parts=parts)
     try:
         server.start()
         news: queue.SimpleQueue[ModelChanged | None] = queue.SimpleQueue()
@@ -82,23 +98,40 @@ def run_server(settings: SettingsService, paths: Paths) -> int:
         return 0
     finally:
         server.stop()
+        idle.close()
         engine.shutdown()
 
 
-def _options_of_server(settings: SettingsService) -> LoadOptions:
-    """Programs' requests end with their connections: the folder is left to a window that may want it."""
-    options = settings.settings.load_options()
-    if options.preempt_disk is not None:
-        is_asked_for = (
-            settings.source("park.folder") is not SettingSource.FILE
-        )  # there it is the window's
-        _log.log(
-            logging.WARNING if is_asked_for else logging.INFO,
-            "nothing is kept in %s (--preempt-disk): requests to the server end with their connections, only the "
-            "window's chats are kept",
-            options.preempt_disk,
+def _server_parts(
+    settings: SettingsService,
+    library: ModelLibraryService,
+    keys: KeyStore,
+    options_for: Callable[[Path], LoadOptions],
+) -> ServerParts:
+    """What the server shares with the rest: keys, rows of requests, and how a model that is named gets loaded."""
+
+    def make_demand() -> ModelDemand:
+        return ModelDemand(
+            library,
+            options_for,
+            is_on=lambda: settings.settings.server.loads_models,
+            usual_model=lambda: settings.settings.engine.model,
         )
-    return replace(options, preempt_disk=None)
+
+    return ServerParts(keys=keys, log=RequestLog(), make_demand=make_demand)
+
+
+def _warn_of_park_folder(settings: SettingsService) -> None:
+    """Programs' requests end with their connections: the folder is left to a window that may want it."""
+    if not settings.settings.park.folder:
+        return
+    is_the_windows = settings.source("park.folder") is SettingSource.FILE
+    _log.log(
+        logging.INFO if is_the_windows else logging.WARNING,
+        "nothing is kept in %s (--preempt-disk): requests to the server end with their connections, only the "
+        "window's chats are kept",
+        settings.settings.load_options().preempt_disk,
+    )
 
 
 def _pass_on_model_events(
@@ -210,28 +243,44 @@ async def open_services(
     store = HistoryStore(paths.history_file)
     chats = ChatService(client, store, notices, clock=time.time)
     library = _library(paths)
+    load_settings = LoadSettingsStore(paths.load_settings_file, settings)
     models = ModelService(
         client,
         library,
         ModelFetcher(library, pip=default_pip()),
         settings=settings,
+        load_settings=load_settings,
+        facts=ModelFactsReader(inspect_model, paths.facts_file),
+        caches=find_model_caches(),
         notices=notices,
         inspect=inspect_model,
     )
     runs = RunService(client, chats)
     history = ParkHistory(client, runs)
     reloads = ReloadService(client, chats, runs, models=models, settings=settings)
+    downloads = DownloadService(library)
     parking = ParkService(client, settings, notices)
     comebacks = ComebackService(client, chats, notices)
     server_engine = engine
+    keys = KeyStore(paths.keys_file)
+    parts = _server_parts(settings, library, keys, load_settings.options_for)
     server = ServerService(
-        lambda: ServerThread(server_engine, settings.settings.server.server_settings()), notices
+        lambda: ServerThread(
+            server_engine, settings.settings.server.server_settings(), parts=parts
+        ),
+        notices,
+        settings=settings,
+        keys=keys,
+        log=parts.log,
     )
-    if settings.problem is not None:
-        notices.report(settings.problem)
+    idle = IdleUnloader(engine, lambda: settings.settings.engine.idle_unload_min)
+    for problem in (settings.problem, keys.problem):
+        if problem is not None:
+            notices.report(problem)
     try:
         await chats.start()
         await models.refresh()
+        await downloads.restore()
         yield WindowServices(
             chats=chats,
             models=models,
@@ -241,10 +290,14 @@ async def open_services(
             runs=runs,
             history=history,
             reloads=reloads,
+            downloads=downloads,
+            hub=HubSearch(),
         )
     finally:
         reloads.close()
         history.close()
+        idle.close()
+        await downloads.close()
         await server.stop()
         await comebacks.close()
         await chats.close()

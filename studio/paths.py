@@ -38,6 +38,18 @@ class Paths:
         return self.data / "calibrations.json"
 
     @property
+    def load_settings_file(self) -> Path:
+        return self.config / "load_settings.json"
+
+    @property
+    def keys_file(self) -> Path:
+        return self.config / "keys.json"
+
+    @property
+    def facts_file(self) -> Path:
+        return self.cache / "model_facts.json"
+
+    @property
     def settings_file(self) -> Path:
         return self.config / "settings.json"
 
@@ -59,6 +71,35 @@ def find_paths() -> Paths:
         cache=platformdirs.user_cache_path(_APP_NAME, appauthor=False),
         config=platformdirs.user_config_path(_APP_NAME, appauthor=False),
         logs=platformdirs.user_log_path(_APP_NAME, appauthor=False),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCaches:
+    """Folders in which other programs keep models, there or not."""
+
+    lm_studio: tuple[Path, ...] = ()
+    ollama: tuple[Path, ...] = ()
+    hugging_face: tuple[Path, ...] = ()
+
+
+def find_model_caches() -> ModelCaches:
+    """Where those programs say that they keep them."""
+    home = Path.home()
+    ollama = os.environ.get("OLLAMA_MODELS", "").strip()
+    hub = os.environ.get("HF_HUB_CACHE", "").strip()
+    hf_home = os.environ.get("HF_HOME", "").strip()
+    return ModelCaches(
+        lm_studio=(home / ".lmstudio" / "models", home / ".cache" / "lm-studio" / "models"),
+        ollama=(
+            Path(ollama) if ollama else home / ".ollama" / "models",
+            Path("/usr/share/ollama/.ollama/models"),
+        ),
+        hugging_face=(
+            Path(hub)
+            if hub
+            else (Path(hf_home) if hf_home else home / ".cache" / "huggingface") / "hub",
+        ),
     )
 
 

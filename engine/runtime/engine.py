@@ -68,6 +68,7 @@ from engine.runtime.messages import (
 from engine.runtime.rate_meter import RateMeter
 from engine.runtime.reception import LiveRequests, Reception
 from engine.runtime.snapshots import SnapshotMaker
+from engine.runtime.token_counter import TokenCounter
 
 if TYPE_CHECKING:
     from engine.runtime.disk.disk_keeper import DiskKeeper
@@ -80,7 +81,7 @@ _REFRESH_S = 1.0
 _LOG = logging.getLogger(__name__)
 
 
-class Engine:
+class Engine(TokenCounter):
     """Implements `engine.api.EnginePort`. Starts its thread at once, with no model."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

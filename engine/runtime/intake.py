@@ -74,12 +74,7 @@ class Intake:
 
 
 def _tokenize(task: PrepareTask) -> tuple[int, ...]:
-    try:
-        token_ids = _encode(task.request.prompt, task)
-    except (
-        ModelError
-    ) as error:  # the model serves other prompts: it is this one that it cannot take
-        raise RequestError(f"the model's own rules do not take this prompt: {error}") from error
+    token_ids = tokenize(task.request.prompt, task.tokenizer, task.template)
     check_fits(len(token_ids), task.window_tokens)
     return token_ids
 
@@ -95,11 +90,20 @@ def check_fits(prompt_tokens: int, window_tokens: int) -> None:
         )
 
 
-def _encode(prompt: Prompt, task: PrepareTask) -> tuple[int, ...]:
-    tokenizer = task.tokenizer
+def tokenize(prompt: Prompt, tokenizer: Tokenizer, template: ChatTemplate) -> tuple[int, ...]:
+    """A prompt's tokens; any thread. Raises RequestError for one that the model's template does not take."""
+    try:
+        return _encode(prompt, tokenizer, template)
+    except (
+        ModelError
+    ) as error:  # the model serves other prompts: it is this one that it cannot take
+        raise RequestError(f"the model's own rules do not take this prompt: {error}") from error
+
+
+def _encode(prompt: Prompt, tokenizer: Tokenizer, template: ChatTemplate) -> tuple[int, ...]:
     match prompt:
         case Chat(messages=messages, continues=continues):
-            return tuple(encode_chat(tokenizer, task.template, messages, continues=continues))
+            return tuple(encode_chat(tokenizer, template, messages, continues=continues))
         case Text(text=text):
             return tuple(tokenizer.encode(text, add_special=True))
         case TokenIds(ids=ids):

@@ -16,7 +16,7 @@ from studio import __version__
 from studio.cli.checks import Check, Level, fail, ok, warn
 from studio.cli.machine_checks import check_machine
 from studio.cli.package_checks import check_packages
-from studio.models.settings import LocalServerSettings
+from studio.models.local_server_settings import LocalServerSettings
 from studio.paths import Paths
 from studio.services.model_library_service import ModelLibraryService
 from studio.services.settings_service import SettingsService

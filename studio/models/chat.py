@@ -70,6 +70,8 @@ class ReplyStats:
     first_token_s: float | None = None
     tokens_per_s: float | None = None
     parked_s: float = 0.0
+    thought_s: float | None = None
+    """Seconds of thinking before the answer, without parked time; None if it did not think, or still does."""
     num_continues: int = 0
     """How often the reply was gone on with after it had ended."""
 

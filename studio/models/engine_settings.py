@@ -150,3 +150,18 @@ class EngineSettings:
             )
         ),
     )
+    idle_unload_min: int = field(
+        default=0,
+        metadata=about(
+            SettingInfo(
+                title="Unload when idle",
+                help="minutes without a request after which the model is unloaded; it comes back with the next one. "
+                "0: never",
+                env="LAYBY_IDLE_UNLOAD_MIN",
+                flags=("--idle-unload",),
+                low=0,
+                high=1440,
+                unit="min",
+            )
+        ),
+    )

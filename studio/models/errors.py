@@ -12,6 +12,7 @@ StudioError
 └── FetchError              a model could not be fetched
     ├── FetchUnavailable    this installation or its network cannot fetch
     ├── FetchMismatch       what arrived is not the promised file
+    ├── NoSpace             the disk has no room for it
     └── FetchCancelled      the user stopped it
 
 Each message says what, the value, the limit and the remedy. `code` is stable;
@@ -80,8 +81,20 @@ class LibraryError(StudioError):
     code = "library_refused"
 
 
+class AttachmentError(StudioError):
+    """A file cannot be attached; the message names it and says why."""
+
+    code = "attachment_refused"
+
+
+class ExchangeError(StudioError):
+    """A file of chats cannot be read or written; the message names it."""
+
+    code = "exchange_failed"
+
+
 class FetchError(StudioError):
-    """A model could not be fetched; nothing was left behind."""
+    """A model could not be fetched; nothing of it is in the library."""
 
     code = "fetch_failed"
 
@@ -96,6 +109,12 @@ class FetchMismatch(FetchError):
     """What arrived is not the promised file."""
 
     code = "fetch_mismatch"
+
+
+class NoSpace(FetchError):
+    """The disk has no room for the rest; what is there already stays."""
+
+    code = "fetch_no_space"
 
 
 class FetchCancelled(FetchError):

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from engine.api import ModelInfo
+
 
 class ModelSource(Enum):
     """How a model came into the library; only FETCHED files are the library's own to delete."""
@@ -28,6 +30,32 @@ class ModelEntry:
     source: ModelSource
     is_missing: bool = False
     """A linked path that is not there now, as on a drive that is not plugged in."""
+
+
+class Finder(Enum):
+    """Another program that keeps models on this computer."""
+
+    LM_STUDIO = "LM Studio"
+    OLLAMA = "Ollama"
+    HUGGING_FACE = "Hugging Face"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundModel:
+    """A model that lies in another program's folder. It can be linked into the library; it is never copied or moved."""
+
+    name: str
+    path: Path
+    size_bytes: int
+    finder: Finder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFacts:
+    """What a model's files say, or why they cannot be read."""
+
+    info: ModelInfo | None
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

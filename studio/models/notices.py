@@ -29,6 +29,7 @@ class NoticeAction(Enum):
     RETRY = "retry"
     OPEN_SETTINGS = "open_settings"
     OPEN_SERVER = "open_server"
+    OPEN_MODELS = "open_models"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,8 +13,8 @@ from typing import Any, get_type_hints
 
 from engine.api import LoadOptions
 from studio.models.engine_settings import EngineSettings
+from studio.models.local_server_settings import LocalServerSettings
 from studio.models.park_settings import OnOff, ParkSettings, ParkTestSettings
-from studio.models.server_settings import ServerSettings
 from studio.models.setting_field import (
     AppliesAt,
     SettingField,
@@ -23,6 +23,7 @@ from studio.models.setting_field import (
     about,
     fields_of,
 )
+from studio.models.source_settings import SourceSettings
 from studio.models.window_settings import AppearanceSettings, Theme, WindowSettings
 
 __all__ = [
@@ -42,85 +43,6 @@ class LogLevel(Enum):
     INFO = "info"
     WARNING = "warning"
     ERROR = "error"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LocalServerSettings:
-    """The local server."""
-
-    is_enabled: bool = field(
-        default=False,
-        metadata=about(
-            SettingInfo(
-                title="Local server",
-                help="start the server together with the window",
-                env="LAYBY_SERVER",
-            )
-        ),
-    )
-    host: str = field(
-        default="127.0.0.1",
-        metadata=about(
-            SettingInfo(
-                title="Address",
-                help="address to listen on; 127.0.0.1 is reached from this machine only",
-                env="LAYBY_HOST",
-                flags=("--host",),
-                applies=AppliesAt.SERVER_START,
-            )
-        ),
-    )
-    port: int = field(
-        default=8484,
-        metadata=about(
-            SettingInfo(
-                title="Port",
-                help="port to listen on; 0: a free one",
-                env="LAYBY_PORT",
-                flags=("--port",),
-                low=0,
-                high=65535,
-                applies=AppliesAt.SERVER_START,
-            )
-        ),
-    )
-    api_key: str = field(
-        default="",
-        metadata=about(
-            SettingInfo(
-                title="API key",
-                help="key that programs have to send; empty asks for none",
-                env="LAYBY_API_KEY",
-                flags=("--api-key",),
-                applies=AppliesAt.SERVER_START,
-                is_secret=True,
-            )
-        ),
-    )
-    sse_ping_interval: int = field(
-        default=30,
-        metadata=about(
-            SettingInfo(
-                title="Ping interval",
-                help="seconds of silence after which a stream is sent an empty comment; -1: none",
-                env="LAYBY_SSE_PING_INTERVAL",
-                flags=("--sse-ping-interval",),
-                low=-1,
-                high=3600,
-                unit="s",
-                applies=AppliesAt.SERVER_START,
-            )
-        ),
-    )
-
-    def server_settings(self) -> ServerSettings:
-        """These settings as the server takes them."""
-        return ServerSettings(
-            host=self.host,
-            port=self.port,
-            api_key=self.api_key or None,
-            sse_ping_interval_s=self.sse_ping_interval,
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +71,7 @@ class Settings:
     park: ParkSettings = field(default_factory=ParkSettings)
     park_test: ParkTestSettings = field(default_factory=ParkTestSettings)
     server: LocalServerSettings = field(default_factory=LocalServerSettings)
+    sources: SourceSettings = field(default_factory=SourceSettings)
     appearance: AppearanceSettings = field(default_factory=AppearanceSettings)
     window: WindowSettings = field(default_factory=WindowSettings)
     log: LogSettings = field(default_factory=LogSettings)

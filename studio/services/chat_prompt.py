@@ -7,6 +7,7 @@ import re
 from collections.abc import Container
 
 from engine.api import Chat, ChatMessage, Origin, Priority, Request
+from studio.models.attachment import Attachment
 from studio.models.chat import (
     NEW_CHAT_TITLE,
     Conversation,
@@ -62,8 +63,16 @@ def prompt_for(chat: Conversation, *, continued: Message | None = None) -> Chat:
 
 def content_of(message: Message) -> str:
     """A message's text as the model reads it: what was read of its files first, each under its name."""
-    files = [f"{one.name}:\n\n{one.text.strip()}" for one in message.attachments if one.text]
+    files = [wrapped(one) for one in message.attachments if one.text]
     return "\n\n".join([*files, message.text] if message.text else files)
+
+
+def wrapped(attachment: Attachment) -> str:
+    """A file's text between two lines that do not occur in it, so that it cannot pass for what the user says."""
+    name = " ".join(attachment.name.split())
+    longest = max((len(run) for run in re.findall(r"`{3,}", attachment.text)), default=2)
+    fence = "`" * (longest + 1)
+    return f"File “{name}”:\n\n{fence}\n{attachment.text.strip()}\n{fence}"
 
 
 def title_for(prompt: str) -> str:

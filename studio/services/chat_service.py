@@ -14,10 +14,12 @@ from engine.client import EngineClient
 from studio.models.chat import NEW_CHAT_TITLE, Conversation
 from studio.models.chat_settings import ChatSettings
 from studio.models.errors import StoreError
+from studio.services.attachments.attachment_service import AttachmentService
 from studio.services.chat_book import ChatBook
 from studio.services.chat_records import ChatRecords
 from studio.services.chat_saver import SAVE_INTERVAL_S, ChatSaver
 from studio.services.draft_service import DraftService
+from studio.services.exchange.exchange_service import ExchangeService
 from studio.services.folder_service import FolderService
 from studio.services.history_store import HistoryStore
 from studio.services.notice_service import NoticeService
@@ -34,7 +36,8 @@ class ChatService:
 
     turns: ask, edit, ask again, go on. versions: choose, write otherwise, delete one message, branch, duplicate.
     drafts: unsent text and files, the queued prompt. shelf: pin, archive, move, delete, restore. folders. presets:
-    a chat's settings and named ones. search.
+    a chat's settings and named ones. search. attachments: files for drafts. exchange: export
+    and import.
     """
 
     def __init__(
@@ -66,6 +69,8 @@ class ChatService:
         self.folders = FolderService(book, records, store.lists)
         self.presets = PresetService(book, records, store.lists)
         self.search = SearchService(book, store.search)
+        self.attachments = AttachmentService(client, self.drafts, notices)
+        self.exchange = ExchangeService(book, records, self.folders, clock=clock)
         self._checking: asyncio.Task[None] | None = None
 
     @property

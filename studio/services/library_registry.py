@@ -24,6 +24,10 @@ class LibraryRegistry:
     """Models elsewhere, in the order they were added."""
     fetched: list[str] = field(default_factory=list)
     """Names of files in the folder that the library itself fetched, and so may delete."""
+    names: dict[str, str] = field(default_factory=dict)
+    """What the user calls a model, by its path."""
+    hashes: dict[str, str] = field(default_factory=dict)
+    """SHA-256 of downloaded files by their names, as their source promised them."""
 
 
 def read_registry(path: Path) -> LibraryRegistry:
@@ -33,10 +37,12 @@ def read_registry(path: Path) -> LibraryRegistry:
         return LibraryRegistry(
             links=[Path(link) for link in data["links"]],
             fetched=[str(name) for name in data["fetched"]],
+            names={str(path): str(name) for path, name in data.get("names", {}).items()},
+            hashes={str(name): str(sha) for name, sha in data.get("hashes", {}).items()},
         )
     except FileNotFoundError:
         return LibraryRegistry()
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         _log.warning("the library's notes were broken (%s), kept as %s", error, set_aside(path))
         return LibraryRegistry()
     except OSError as error:
@@ -45,7 +51,12 @@ def read_registry(path: Path) -> LibraryRegistry:
 
 def write_registry(path: Path, registry: LibraryRegistry) -> None:
     """Replace the notes at `path`. Raises LibraryError if that fails."""
-    data = {"links": [str(link) for link in registry.links], "fetched": registry.fetched}
+    data = {
+        "links": [str(link) for link in registry.links],
+        "fetched": registry.fetched,
+        "names": registry.names,
+        "hashes": registry.hashes,
+    }
     try:
         write_atomically(path, json.dumps(data, indent=2, ensure_ascii=False).encode() + b"\n")
     except OSError as error:

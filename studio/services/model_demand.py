@@ -51,7 +51,7 @@ class ModelDemand:
         usual_model: Callable[[], str],
         longest_load_s: float = 300.0,
     ) -> None:
-        """`options_for` gives the user's own settings for a model; `usual_model` is meant where a request names none."""
+        """`options_for` gives the user's settings for a model; `usual_model` is meant where a request names none."""
         self._library = library
         self._options_for = options_for
         self._is_on = is_on

@@ -82,7 +82,7 @@ class ModelFetcher:
     def _fetch_into(
         self, target: Path, entry: CatalogEntry, on_progress: OnProgress, cancelled: threading.Event
     ) -> None:
-        if target.exists() and not self._library.owns(entry):
+        if target.exists() and not self._library.owns(entry.file_name):
             raise FetchError(f"{target} is another file than the one to fetch; move it away first")
         _check_space(self._library.folder, entry)
         with tempfile.TemporaryDirectory(prefix=_WORK_PREFIX, dir=self._library.folder) as name:

@@ -7,7 +7,7 @@ own look at its files says (`InspectModel`). No Qt, no torch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,6 +24,8 @@ from studio.services.model_files import (
     sha256_of,
     size_of,
 )
+
+MOST_NAME_CHARS = 80
 
 InspectModel = Callable[[Path, str], ModelInfo]
 """Reads the facts of a model's files without loading them; given by the composition root. Raises ModelError."""
@@ -88,8 +90,8 @@ class ModelLibraryService:
         offered = ", ".join(entry.name for entry in self.catalog)
         raise ModelNotFound(f"no model {name!r} can be fetched; these can: {offered}")
 
-    def add(self, path: Path) -> ModelEntry:
-        """Remember a model elsewhere on disk, without copying it; again is no error.
+    def add(self, path: Path, name: str = "") -> ModelEntry:
+        """Remember a model elsewhere on disk, without copying it; again is no error. `name` "": after its file.
 
         Raises ModelError if it is no sound model, LibraryError if it is a later part of one.
         """
@@ -99,20 +101,69 @@ class ModelLibraryService:
         registry = read_registry(self._registry_file)
         if path not in registry.links and path not in models_in(self.folder):
             registry.links.append(path)
+            if name:
+                registry.names[str(path)] = name
             write_registry(self._registry_file, registry)
         return next(entry for entry in self.entries() if entry.path == path)
 
-    def owns(self, entry: CatalogEntry) -> bool:
+    def rename(self, name: str, new_name: str) -> ModelEntry:
+        """Call a model otherwise, in the window and over the API; its file keeps its name.
+
+        Raises ModelNotFound for an unknown name, LibraryError for a new one that is empty, too long or taken.
+        """
+        entry, new_name = self.get(name), " ".join(new_name.split())
+        if not 1 <= len(new_name) <= MOST_NAME_CHARS:
+            raise LibraryError(
+                f"the name has {len(new_name)} characters; give 1 to {MOST_NAME_CHARS}"
+            )
+        others = {each.name.casefold() for each in self.entries() if each.path != entry.path}
+        if new_name.casefold() in others:
+            raise LibraryError(f"another model is called {new_name!r} already; take another name")
+        registry = read_registry(self._registry_file)
+        registry.names[str(entry.path)] = new_name
+        write_registry(self._registry_file, registry)
+        return self.get(new_name)
+
+    def relocate(self, name: str, path: Path) -> ModelEntry:
+        """Say where a linked model lies now; its name stays.
+
+        Raises ModelNotFound for an unknown name, ModelError for what is no sound model, LibraryError for a model that
+        is no link or a place that is in the library already.
+        """
+        entry, path = self.get(name), path.expanduser().absolute()
+        if entry.source is not ModelSource.LINKED:
+            raise LibraryError(
+                f"{entry.name} lies in the library's own folder; only links can move"
+            )
+        check_is_first_part(path)
+        self._inspect(path, entry.name)
+        registry = read_registry(self._registry_file)
+        if path in registry.links or path in models_in(self.folder):
+            raise LibraryError(f"{path} is in the library already; remove {entry.name} instead")
+        registry.links[registry.links.index(entry.path)] = path
+        registry.names.pop(str(entry.path), None)
+        registry.names[str(path)] = entry.name
+        write_registry(self._registry_file, registry)
+        return self.get(entry.name)
+
+    def owns(self, file_name: str) -> bool:
         """Whether the library itself fetched the file of that name, and so may replace it."""
-        return entry.file_name in read_registry(self._registry_file).fetched
+        return file_name in read_registry(self._registry_file).fetched
 
     def record_fetched(self, entry: CatalogEntry) -> ModelEntry:
         """Remember that the library itself fetched this file, so that it may delete it."""
-        registry = read_registry(self._registry_file)
-        if entry.file_name not in registry.fetched:
-            registry.fetched.append(entry.file_name)
-            write_registry(self._registry_file, registry)
+        self.record_files({entry.file_name: entry.sha256})
         return self.get(entry.name)
+
+    def record_files(self, hashes: Mapping[str, str | None]) -> None:
+        """Remember that the library itself brought these files, and the SHA-256 each was promised to have."""
+        registry = read_registry(self._registry_file)
+        for file_name, sha256 in hashes.items():
+            if file_name not in registry.fetched:
+                registry.fetched.append(file_name)
+            if sha256 is not None:
+                registry.hashes[file_name] = sha256
+        write_registry(self._registry_file, registry)
 
     def remove(self, name: str) -> ModelEntry:
         """Delete a fetched model's file, or forget a link; returns the entry that was removed.
@@ -130,8 +181,12 @@ class ModelLibraryService:
         if entry.source is ModelSource.LINKED:
             registry.links.remove(entry.path)
         else:
-            _delete(entry.path)
-            registry.fetched.remove(entry.path.name)
+            for path in files_of(entry.path):
+                _delete(path)
+                registry.hashes.pop(path.name, None)
+                if path.name in registry.fetched:
+                    registry.fetched.remove(path.name)
+        registry.names.pop(str(entry.path), None)
         write_registry(self._registry_file, registry)
         return entry
 
@@ -146,11 +201,16 @@ class ModelLibraryService:
         cannot be read.
         """
         entry = self.get(name)
+        hashes = read_registry(self._registry_file).hashes
         if entry.sha256 is None:
             self.inspect(entry)
         try:
             return tuple(
-                FileHash(path=path, sha256=sha256_of(path), expected=entry.sha256)
+                FileHash(
+                    path=path,
+                    sha256=sha256_of(path),
+                    expected=entry.sha256 if path == entry.path else hashes.get(path.name),
+                )
                 for path in files_of(self.resolve(entry.name))
             )
         except OSError as error:
@@ -161,16 +221,16 @@ class ModelLibraryService:
         for path in models_in(self.folder):
             known = offered.get(path.name)
             yield ModelEntry(
-                name=known.name if known else plain_name(path),
+                name=registry.names.get(str(path)) or (known.name if known else plain_name(path)),
                 path=path,
                 size_bytes=size_of(path),
-                sha256=known.sha256 if known else None,
+                sha256=known.sha256 if known else registry.hashes.get(path.name),
                 source=ModelSource.FETCHED if path.name in registry.fetched else ModelSource.FOUND,
             )
         for path in registry.links:
             is_missing = not path.exists()
             yield ModelEntry(
-                name=plain_name(path),
+                name=registry.names.get(str(path)) or plain_name(path),
                 path=path,
                 size_bytes=0 if is_missing else size_of(path),
                 sha256=None,

@@ -21,8 +21,12 @@ from engine.client import EngineClient
 from engine.errors import EngineError, ModelUnavailable
 from studio.models.engine_state import FetchProgress, ModelStatus
 from studio.models.errors import FetchError, LibraryError, StudioError
-from studio.models.model_library import CatalogEntry, ModelEntry
+from studio.models.model_library import CatalogEntry, FoundModel, ModelEntry, ModelFacts
 from studio.models.signal import Signal
+from studio.paths import ModelCaches
+from studio.services.found_models import find_models, models_below
+from studio.services.load_settings_store import LoadSettingsStore
+from studio.services.model_facts import ModelFactsReader
 from studio.services.model_fetcher import ModelFetcher
 from studio.services.model_library_service import InspectModel, ModelLibraryService
 from studio.services.notice_service import NoticeService
@@ -55,6 +59,9 @@ class ModelService:
         fetcher: ModelFetcher,
         *,
         settings: SettingsService,
+        load_settings: LoadSettingsStore,
+        facts: ModelFactsReader,
+        caches: ModelCaches,
         notices: NoticeService,
         inspect: InspectModel,
     ) -> None:
@@ -62,21 +69,29 @@ class ModelService:
         self.status = ModelStatus(state=snapshot.state, model=snapshot.model)
         self.entries: tuple[ModelEntry, ...] = ()
         """The library as last scanned (`refresh`)."""
+        self.facts: dict[Path, ModelFacts] = {}
+        """What is known of the models in `entries` and `found`, by their paths."""
+        self.found: tuple[FoundModel, ...] = ()
+        """Models of other programs that are not in the library, as last looked for (`look_around`)."""
         self.fetching: FetchProgress | None = None
         """Set while a model is being fetched."""
         self.changed: Signal[[]] = Signal()
         """`status` changed."""
         self.library_changed: Signal[[]] = Signal()
-        """`entries` changed."""
+        """`entries`, `found` or `facts` changed."""
         self.fetch_changed: Signal[[]] = Signal()
         """`fetching` changed."""
         self._client = client
         self._library = library
         self._fetcher = fetcher
         self._settings = settings
+        self.load_settings = load_settings
+        self._reader = facts
+        self._caches = caches
         self._notices = notices
         self._inspect = inspect
         self._workers = ThreadPoolExecutor(max_workers=2, thread_name_prefix="layby-library")
+        self._reading_facts = asyncio.Lock()
         self._loading: _Loading | None = None
         self._fetch_cancelled = threading.Event()
         self._fetch_ended = asyncio.Event()
@@ -106,6 +121,27 @@ class ModelService:
         if entries is not None and entries != self.entries:
             self.entries = entries
             self.library_changed.emit()
+        await self._read_facts()
+
+    async def look_around(self) -> None:
+        """Look again for models that other programs keep on this computer."""
+        found = await self._try(partial(find_models, self._caches))
+        own = {entry.path for entry in self.entries}
+        left = tuple(each for each in found or () if each.path not in own)
+        if left != self.found:
+            self.found = left
+            self.library_changed.emit()
+        await self._read_facts()
+
+    async def _read_facts(self) -> None:
+        """In a thread of its own: a library on a slow disk holds up nobody."""
+        models = [(each.name, each.path) for each in self.entries]
+        models += [(each.name, each.path) for each in self.found]
+        async with self._reading_facts:
+            facts = await self._try(partial(self._reader.read, models))
+        if facts is not None and facts != self.facts:
+            self.facts = facts
+            self.library_changed.emit()
 
     async def inspect(self, name_or_path: str) -> ModelInfo | None:
         """The facts of a model without loading it; None (and a notice) if it cannot be read."""
@@ -125,14 +161,14 @@ class ModelService:
     ) -> bool:
         """Load a model and remember it; True once it is ready, False (and a notice) if it cannot be.
 
-        `options` None: as the settings say. `carries_on`: it is the same model, and what is alive goes on with it. A
-        later `load` or `unload` ends this one with False.
+        `options` None: as the settings say, and what is set for this model. `carries_on`: it is the same model, and
+        what is alive goes on with it. A later `load` or `unload` ends this one with False.
         """
         info = await self.inspect(name_or_path)
         if info is None:
             return False
         try:
-            options = options or self._settings.settings.load_options()
+            options = options or self.load_settings.options_for(info.path)
         except EngineError as error:
             self._notices.report(error)
             return False
@@ -194,6 +230,38 @@ class ModelService:
         entry = await self._try(partial(self._library.add, path))
         await self.refresh()
         return entry
+
+    async def add_found(self, found: FoundModel) -> ModelEntry | None:
+        """Link a model of another program into the library; None (and a notice) if it is not sound."""
+        entry = await self._try(partial(self._library.add, found.path, found.name))
+        await self.refresh()
+        await self.look_around()
+        return entry
+
+    async def add_folder(self, folder: Path) -> int:
+        """Remember every model that lies in `folder` or below; returns how many there are."""
+        found = await self._try(partial(models_below, folder))
+        added = [await self._try(partial(self._library.add, path)) for path in found or ()]
+        await self.refresh()
+        return sum(entry is not None for entry in added)
+
+    async def rename(self, name: str, new_name: str) -> bool:
+        """Call a model otherwise; False (and a notice) if that cannot be."""
+        entry = await self._try(partial(self._library.rename, name, new_name))
+        await self.refresh()
+        return entry is not None
+
+    async def relocate(self, name: str, path: Path) -> bool:
+        """Say where a linked model lies now; its settings go with it. False (and a notice) if it is not there."""
+        old = next((entry.path for entry in self.entries if entry.name == name), None)
+        entry = await self._try(partial(self._library.relocate, name, path))
+        if entry is not None and old is not None:
+            try:
+                self.load_settings.move(old, entry.path)
+            except StudioError as error:
+                self._notices.report(error)
+        await self.refresh()
+        return entry is not None
 
     async def remove(self, name: str) -> bool:
         """Take a model out of the library, deleting only a file that the library fetched.

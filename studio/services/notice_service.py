@@ -77,6 +77,16 @@ NOTICE_TABLE: dict[str, _Row] = {
     "store_full": (NoticeLevel.ERROR, "The disk is full: chats are not saved", NoticeAction.NONE),
     "store_broken": (NoticeLevel.ERROR, "The chat history was damaged", NoticeAction.NONE),
     "library_refused": (NoticeLevel.WARNING, "The library was not changed", NoticeAction.NONE),
+    "attachment_refused": (
+        NoticeLevel.WARNING,
+        "A file was not attached",
+        NoticeAction.NONE,
+    ),
+    "exchange_failed": (
+        NoticeLevel.WARNING,
+        "Chats were not exported or imported",
+        NoticeAction.NONE,
+    ),
     "server_failed": (
         NoticeLevel.ERROR,
         "The local server did not start",
@@ -93,6 +103,11 @@ NOTICE_TABLE: dict[str, _Row] = {
         NoticeLevel.ERROR,
         "The download was not the promised file",
         NoticeAction.GET_MODEL,
+    ),
+    "fetch_no_space": (
+        NoticeLevel.ERROR,
+        "The disk is too full for the model",
+        NoticeAction.OPEN_MODELS,
     ),
     "fetch_cancelled": (NoticeLevel.INFO, "The download was stopped", NoticeAction.GET_MODEL),
 }

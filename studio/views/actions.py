@@ -49,11 +49,17 @@ class CommandId(Enum):
     THEME_LIGHT = "theme_light"
     THEME_DARK = "theme_dark"
     CHOOSE_MODEL = "choose_model"
+    MODELS = "models"
+    SERVER = "server"
     USE_FILE = "use_file"
     USE_FOLDER = "use_folder"
     UNLOAD = "unload"
     PALETTE = "palette"
     SHORTCUTS = "shortcuts"
+    EXPORT_CHAT = "export_chat"
+    EXPORT_ALL = "export_all"
+    IMPORT = "import"
+    ATTACH = "attach"
 
 
 class Menu(Enum):
@@ -147,11 +153,28 @@ COMMANDS: tuple[Command, ...] = (
         is_enabled=lambda state: state.has_chat,
     ),
     Command(
+        id=CommandId.ATTACH,
+        menu=Menu.CHAT,
+        text="Attach &files…",
+        keys=("Ctrl+Shift+A",),
+        is_enabled=lambda state: state.has_chat,
+    ),
+    Command(
         id=CommandId.UNDO,
         menu=Menu.CHAT,
         text="Ta&ke back what was done last",
         is_enabled=lambda state: state.can_undo,
     ),
+    Command(
+        id=CommandId.EXPORT_CHAT,
+        menu=Menu.CHAT,
+        text="E&xport this chat…",
+        keys=("Ctrl+Shift+E",),
+        is_enabled=lambda state: state.has_chat,
+        starts_group=True,
+    ),
+    Command(id=CommandId.EXPORT_ALL, menu=Menu.CHAT, text="Export &all chats…"),
+    Command(id=CommandId.IMPORT, menu=Menu.CHAT, text="&Import chats…"),
     Command(
         id=CommandId.STOP,
         menu=Menu.CHAT,
@@ -259,8 +282,18 @@ COMMANDS: tuple[Command, ...] = (
         is_checked=lambda state: state.theme is Theme.DARK,
     ),
     Command(id=CommandId.CHOOSE_MODEL, menu=Menu.MODEL, text="&Choose a model", keys=("Ctrl+L",)),
+    Command(
+        id=CommandId.MODELS, menu=Menu.MODEL, text="&Models and downloads…", keys=("Ctrl+Shift+M",)
+    ),
     Command(id=CommandId.USE_FILE, menu=Menu.MODEL, text="Use a model &file…", keys=("Ctrl+O",)),
     Command(id=CommandId.USE_FOLDER, menu=Menu.MODEL, text="Use a model f&older…"),
+    Command(
+        id=CommandId.SERVER,
+        menu=Menu.MODEL,
+        text="Local &server…",
+        keys=("Ctrl+Shift+L",),
+        starts_group=True,
+    ),
     Command(
         id=CommandId.UNLOAD,
         menu=Menu.MODEL,

@@ -56,12 +56,13 @@ class ChatCommands:
             CommandId.DUPLICATE_CHAT: self._duplicate,
             CommandId.PIN_CHAT: self._pin,
             CommandId.ARCHIVE_CHAT: self._archive,
-            CommandId.DELETE_CHAT: lambda: self._do.delete(self._meant()),
+            CommandId.DELETE_CHAT: lambda: self._do.delete(self.meant_chats()),
             CommandId.UNDO: self.undo_bar.take_back,
             CommandId.ARCHIVED: self._show_archive,
         }
 
-    def _meant(self) -> list[Conversation]:
+    def meant_chats(self) -> list[Conversation]:
+        """The chats selected in the list, or else the one in the active pane."""
         active = self._panes.active.chat
         return self._sidebar.selected_chats() or ([active] if active is not None else [])
 
@@ -71,19 +72,19 @@ class ChatCommands:
 
     def _rename(self) -> None:
         self._sidebar.show()
-        if not self._sidebar.edit_selected() and (chats := self._meant()):
+        if not self._sidebar.edit_selected() and (chats := self.meant_chats()):
             self._sidebar.edit_title(chats[0])
 
     def _duplicate(self) -> None:
-        if chats := self._meant():
+        if chats := self.meant_chats():
             self._do.duplicate(chats[0])
 
     def _pin(self) -> None:
-        chats = self._meant()
+        chats = self.meant_chats()
         self._do.pin(chats, is_pinned=not all(chat.is_pinned for chat in chats))
 
     def _archive(self) -> None:
-        chats = self._meant()
+        chats = self.meant_chats()
         self._do.archive(chats, is_archived=not all(chat.is_archived for chat in chats))
 
     def _show_archive(self) -> None:

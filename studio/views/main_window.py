@@ -22,6 +22,9 @@ from studio.models.settings import Theme as ThemeChoice
 from studio.services.run_service import Steer
 from studio.views.actions import Actions, CommandId, WindowState
 from studio.views.app_commands import AppCommands
+from studio.views.chat.formulas import Formulas
+from studio.views.chat.kit import Kit
+from studio.views.chat.slices import Slices
 from studio.views.chat_commands import ChatCommands
 from studio.views.chat_navigation import ChatNavigation
 from studio.views.context import Context
@@ -29,13 +32,18 @@ from studio.views.focus_order import next_tab_stop, press_with_enter
 from studio.views.frame_ticker import FIGURES_MS, FRAME_MS, FrameTicker
 from studio.views.icons import app_icon
 from studio.views.model_actions import ModelActions
+from studio.views.models.models_window import ModelsPage, ModelsWindow
 from studio.views.monitor.pool_panel import PoolPanel
 from studio.views.monitor.pool_place import PoolPlace
 from studio.views.monitor.status_line import StatusLine
 from studio.views.notices.notice_bar import NoticeBar
+from studio.views.paged_dialog import DialogOpener
 from studio.views.panes import PaneArea
 from studio.views.ports import WindowServices
+from studio.views.reload_flow import ReloadFlow
 from studio.views.run_watch import RunWatch
+from studio.views.server.server_window import ServerWindow
+from studio.views.settings.pending_bar import PendingBar
 from studio.views.settings.settings_window import SettingsWindow
 from studio.views.sidebar.conversation_list import Sidebar
 from studio.views.steer_menu import is_held, is_outside
@@ -58,11 +66,15 @@ class MainWindow(QMainWindow):
         self._application = cast(QApplication, QApplication.instance())
         self._theme = theme = Theme(self._application)
         tasks = Tasks(services.notices)
+        self.reload_flow = ReloadFlow(services, tasks, self)
         self.context = Context(
             services=services,
             theme=theme,
+            kit=Kit(theme, Formulas(self), Slices(self)),
             tasks=tasks,
-            model_actions=ModelActions(services.models, tasks, self),
+            model_actions=ModelActions(
+                services.models, services.downloads, tasks, self, loads=self.reload_flow
+            ),
             watch=RunWatch(services.runs, self),
             frames=FrameTicker(self, FRAME_MS),
             figures=FrameTicker(self, FIGURES_MS),
@@ -77,12 +89,26 @@ class MainWindow(QMainWindow):
         self.panes = PaneArea(self.context, self)
         self._navigation = ChatNavigation(self.context, self.panes)
         self.pool_panel = PoolPanel(self.context, self)
-        self.settings_window = SettingsWindow(services.settings, services.notices, self)
+        self.settings_window = SettingsWindow(
+            services.settings,
+            services.notices,
+            self,
+            footer=lambda parent: PendingBar(services.reloads, self.reload_flow, parent),
+        )
+        self.models_window = DialogOpener(lambda: ModelsWindow(self.context, self))
+        self.server_window = DialogOpener(lambda: ServerWindow(self.context, self))
         self._status = StatusLine(self.context, self)
         self._lay_out()
-        self.app = AppCommands(self.context, self.settings_window, self._navigation, self)
         self.chat_commands = ChatCommands(
             self.context, self._sidebar, self.panes, navigation=self._navigation, window=self
+        )
+        self.app = AppCommands(
+            self.context,
+            self.settings_window,
+            self._navigation,
+            self,
+            meant_chats=self.chat_commands.meant_chats,
+            attach=lambda paths: self.panes.active.attaching.attach(paths),
         )
         handlers = self._handlers() | self.app.handlers() | self.chat_commands.handlers()
         self.commands = Actions(self.menuBar(), handlers, self)
@@ -118,8 +144,11 @@ class MainWindow(QMainWindow):
             self.notice_bar.close_bar()
             self.context.watch.set_paused(is_paused=True)
             self.settings_window.close()
+            self.models_window.close()
+            self.server_window.close()
             self._status.close_line()
             self.panes.close_area()
+            self.context.kit.formulas.close()
             self.context.tasks.cancel_all()
             self._theme.close()
         super().closeEvent(event)
@@ -184,6 +213,11 @@ class MainWindow(QMainWindow):
         self.pool_panel.chosen.connect(self._show_chat_of)
         self.context.watch.ticked.connect(self._update_commands)
         self._status.pool_wanted.connect(self._toggle_pool)
+        self._status.server_wanted.connect(self.server_window.open)
+        self.context.model_actions.library_wanted.connect(self.models_window.open)
+        self.context.model_actions.download_wanted.connect(
+            lambda: self.models_window.open(ModelsPage.DOWNLOADS)
+        )
         self.pool_panel.close_wanted.connect(self._toggle_pool)
         chats, models = self._services.chats, self._services.models
         self._disconnects = (
@@ -192,6 +226,9 @@ class MainWindow(QMainWindow):
             chats.chat_changed.connect(lambda _chat: self._update_commands()),
             models.changed.connect(self._update_commands),
             self._services.settings.changed.connect(self._dress),
+            self._services.downloads.arrived.connect(
+                lambda _name: self.context.tasks.start(models.refresh())
+            ),
         )
 
     def _handlers(self) -> dict[CommandId, Callable[[], object]]:
@@ -201,6 +238,7 @@ class MainWindow(QMainWindow):
             CommandId.GO_FIRST: lambda: self.panes.active.steer(Steer.GO_FIRST),
             CommandId.PARK: lambda: self.panes.active.steer(Steer.PARK),
             CommandId.NEVER_PARK: lambda: self.panes.active.toggle_pin(),
+            CommandId.ATTACH: lambda: self.panes.active.attaching.choose(),
             CommandId.SETTINGS: self.settings_window.open,
             CommandId.QUIT: self.quit,
             CommandId.SIDEBAR: self._toggle_sidebar,
@@ -214,6 +252,8 @@ class MainWindow(QMainWindow):
             CommandId.THEME_LIGHT: lambda: self._choose_theme(ThemeChoice.LIGHT),
             CommandId.THEME_DARK: lambda: self._choose_theme(ThemeChoice.DARK),
             CommandId.CHOOSE_MODEL: self._top.selector.open_menu,
+            CommandId.MODELS: self.models_window.open,
+            CommandId.SERVER: self.server_window.open,
             CommandId.USE_FILE: self.context.model_actions.choose_file,
             CommandId.USE_FOLDER: self.context.model_actions.choose_folder,
             CommandId.UNLOAD: self.context.model_actions.unload,
@@ -301,3 +341,7 @@ class MainWindow(QMainWindow):
                 self._navigation.show_new()
             case NoticeAction.OPEN_SETTINGS:
                 self.settings_window.open()
+            case NoticeAction.OPEN_SERVER:
+                self.server_window.open()
+            case NoticeAction.OPEN_MODELS:
+                self.models_window.open()

@@ -6,31 +6,59 @@ One object for the start screen, the model menu and the notices; the model servi
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Protocol
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
 
+from studio.models.downloads import Offer
+from studio.models.model_library import FoundModel
+from studio.services.download_service import DownloadService
 from studio.services.model_service import ModelService
 from studio.views.tasks import Tasks
 from studio.views.words import tr
 
 
+class ModelLoads(Protocol):
+    """Loads and unloads; may ask first what is to become of replies that run."""
+
+    async def load(self, name: str) -> object:
+        """A path or a name of the library."""
+
+    async def unload(self) -> object:
+        """Free the model, also while it is loading."""
+
+
 class ModelActions(QObject):
     """Returns at once; what comes of it shows in `ModelService`."""
 
-    def __init__(self, models: ModelService, tasks: Tasks, window: QWidget) -> None:
+    download_wanted = Signal()
+    """A download has been put into the queue: somebody may want to see it."""
+    library_wanted = Signal()
+
+    def __init__(
+        self,
+        models: ModelService,
+        downloads: DownloadService,
+        tasks: Tasks,
+        window: QWidget,
+        *,
+        loads: ModelLoads,
+    ) -> None:
         super().__init__(window)
+        self._loads = loads
         self._models = models
+        self._downloads = downloads
         self._tasks = tasks
         self._window = window
 
     def load(self, name: str) -> None:
         """Load a model of the library."""
-        self._tasks.start(self._models.load(name))
+        self._tasks.start(self._loads.load(name))
 
     def unload(self) -> None:
         """Free the model; the chats stay."""
-        self._tasks.start(self._models.unload())
+        self._tasks.start(self._loads.unload())
 
     def get(self, name: str) -> None:
         """Fetch a model of the catalogue and load it."""
@@ -48,18 +76,49 @@ class ModelActions(QObject):
         else:
             self.unload()
 
+    def download(self, offer: Offer) -> None:
+        """Put a model into the queue of downloads."""
+        self._tasks.start(self._download(offer))
+
+    def use_found(self, found: FoundModel) -> None:
+        """Link a model of another program, and load it."""
+        self._tasks.start(self._use_found(found))
+
+    def add_file(self) -> None:
+        """Ask for a model file and remember it."""
+        dialog = self._file_dialog(tr("Add a model file"))
+        dialog.fileSelected.connect(
+            lambda chosen: self._tasks.start(self._models.add(Path(chosen)))
+        )
+        dialog.open()
+
+    def add_folder(self) -> None:
+        """Ask for a folder and remember every model in it."""
+        dialog = QFileDialog(self._window, tr("Add a folder of models"))
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.fileSelected.connect(
+            lambda chosen: self._tasks.start(self._models.add_folder(Path(chosen)))
+        )
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
     def choose_file(self) -> None:
         """Ask for a model file, remember it and load it."""
-        dialog = QFileDialog(self._window, tr("Use a model file"))
-        dialog.setNameFilters([tr("Model files (*.gguf)"), tr("All files (*)")])
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        self._ask(dialog)
+        self._ask(self._file_dialog(tr("Use a model file")))
 
     def choose_folder(self) -> None:
         """Ask for a folder in Hugging Face's layout, remember it and load it."""
         dialog = QFileDialog(self._window, tr("Use a model folder"))
         dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.finished.connect(dialog.deleteLater)
         self._ask(dialog)
+
+    def _file_dialog(self, title: str) -> QFileDialog:
+        dialog = QFileDialog(self._window, title)
+        dialog.setNameFilters([tr("Model files (*.gguf)"), tr("All files (*)")])
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.finished.connect(dialog.deleteLater)
+        return dialog
 
     def use(self, path: Path) -> None:
         """Remember a model file or folder and load it."""
@@ -67,15 +126,23 @@ class ModelActions(QObject):
 
     def _ask(self, dialog: QFileDialog) -> None:
         dialog.fileSelected.connect(lambda chosen: self._tasks.start(self._use(Path(chosen))))
-        dialog.finished.connect(dialog.deleteLater)
         dialog.open()
+
+    async def _download(self, offer: Offer) -> None:
+        await self._downloads.add(offer)
+        self.download_wanted.emit()
+
+    async def _use_found(self, found: FoundModel) -> None:
+        entry = await self._models.add_found(found)
+        if entry is not None:
+            await self._loads.load(entry.name)
 
     async def _get(self, name: str) -> None:
         entry = await self._models.fetch(name)
         if entry is not None:
-            await self._models.load(entry.name)
+            await self._loads.load(entry.name)
 
     async def _use(self, path: Path) -> None:
         entry = await self._models.add(path)
         if entry is not None:
-            await self._models.load(entry.name)
+            await self._loads.load(entry.name)

@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from engine.api import EngineState, LoadOptions
+from engine.api import EngineState, LoadOptions, ModelInfo
 from engine.client import EngineClient
 from fakes.fake_engine import TINY_MODEL, FakeEngine
 from studio.models.chat import Conversation
 from studio.models.engine_state import FetchProgress, ModelStatus
-from studio.models.model_library import ModelEntry, ModelSource
+from studio.models.errors import ServerStartError
+from studio.models.model_library import FoundModel, ModelEntry, ModelFacts, ModelSource
+from studio.models.request_log import RequestLog
 from studio.models.signal import Signal
 from studio.services.chat_service import ChatService
+from studio.services.download_service import DownloadService
 from studio.services.history_store import HistoryStore
+from studio.services.hub_search import HubSearch
+from studio.services.key_store import KeyStore
+from studio.services.load_settings_store import LoadSettingsStore
 from studio.services.model_catalog import read_catalog
+from studio.services.model_library_service import ModelLibraryService
 from studio.services.notice_service import NoticeService
 from studio.services.park_history import ParkHistory
 from studio.services.reload_service import ReloadService
 from studio.services.run_service import RunService
+from studio.services.server_service import ServerService
 from studio.services.settings_service import SettingsService
 from studio.views.main_window import MainWindow
 from studio.views.ports import WindowServices
@@ -38,11 +47,14 @@ ENTRY = ModelEntry(
 class FakeModels:
     """Notes what is asked; a test sets `status`, `entries` and `fetching` through `say`."""
 
-    def __init__(self, state: EngineState = EngineState.READY) -> None:
+    def __init__(self, state: EngineState, load_settings: LoadSettingsStore) -> None:
         self.status = ModelStatus(
             state=state, model=TINY_MODEL if state is EngineState.READY else None
         )
         self.entries: tuple[ModelEntry, ...] = ()
+        self.facts: dict[Path, ModelFacts] = {}
+        self.found: tuple[FoundModel, ...] = ()
+        self.load_settings = load_settings
         self.fetching: FetchProgress | None = None
         self.catalog = read_catalog()
         self.changed: Signal[[]] = Signal()
@@ -102,21 +114,52 @@ class FakeModels:
         self.asked.append(("add", str(path)))
         return ENTRY
 
+    async def add_folder(self, folder: Path) -> int:
+        self.asked.append(("add_folder", str(folder)))
+        return 1
 
-class FakeServer:
-    """A switch with nothing behind it."""
+    async def look_around(self) -> None:
+        self.asked.append(("look_around", ""))
+
+    async def add_found(self, found: FoundModel) -> ModelEntry:
+        self.asked.append(("add_found", found.name))
+        return ENTRY
+
+    async def rename(self, name: str, new_name: str) -> bool:
+        self.asked.append(("rename", f"{name} {new_name}"))
+        return True
+
+    async def relocate(self, name: str, path: Path) -> bool:
+        self.asked.append(("relocate", f"{name} {path}"))
+        return True
+
+    async def remove(self, name: str) -> bool:
+        self.asked.append(("remove", name))
+        return True
+
+
+def _inspect(path: Path, name: str) -> ModelInfo:
+    return replace(TINY_MODEL, path=path, name=name)
+
+
+class PretendServer:
+    """Listens at nothing; a test may have it refuse to start."""
+
+    url = "http://127.0.0.1:8484"
+    refusal: ServerStartError | None = None
 
     def __init__(self) -> None:
-        self.address: str | None = None
-        self.changed: Signal[[]] = Signal()
+        self.finished = threading.Event()
 
-    async def start(self) -> None:
-        self.address = "http://127.0.0.1:8484"
-        self.changed.emit()
+    def start(self) -> None:
+        if (refusal := PretendServer.refusal) is not None:
+            raise refusal
 
-    async def stop(self) -> None:
-        self.address = None
-        self.changed.emit()
+    def finish(self) -> None:
+        self.finished.wait(60)
+
+    def stop(self) -> None:
+        self.finished.set()
 
 
 @dataclass(slots=True)
@@ -126,7 +169,7 @@ class Stage:
     window: MainWindow
     engine: FakeEngine
     models: FakeModels
-    server: FakeServer
+    server: ServerService
     services: WindowServices
 
     @property
@@ -161,8 +204,17 @@ async def open_stage(
     for title in titles:
         await chats.rename(await chats.new_chat(), title)
     settings = SettingsService(folder / "settings.json", environment={}, flags={})
-    models, server = FakeModels(state), FakeServer()
+    models = FakeModels(state, LoadSettingsStore(folder / "load_settings.json", settings))
     runs = RunService(client, chats)
+    library = ModelLibraryService(folder / "models", (), inspect=_inspect)
+    downloads = DownloadService(library, free_bytes=lambda _folder: 1 << 50)
+    server = ServerService(
+        PretendServer,
+        notices,
+        settings=settings,
+        keys=KeyStore(folder / "keys.json"),
+        log=RequestLog(),
+    )
     services = WindowServices(
         chats=chats,
         models=models,  # type: ignore[arg-type]
@@ -172,6 +224,8 @@ async def open_stage(
         runs=runs,
         history=ParkHistory(client, runs),
         reloads=ReloadService(client, chats, runs, models=models, settings=settings),  # type: ignore[arg-type]
+        downloads=downloads,
+        hub=HubSearch("http://127.0.0.1:9"),
     )
     window = MainWindow(services)
     window.resize(1280, 800)  # whatever the screen of the test run
@@ -184,5 +238,7 @@ async def open_stage(
         window.deleteLater()
         services.reloads.close()
         services.history.close()
+        await downloads.close()
+        await server.stop()
         await chats.close()
         client.close()

@@ -18,6 +18,7 @@ from engine.runs import Run
 from studio.models.chat import NEW_CHAT_TITLE, Conversation, Message, Role
 from studio.models.notices import Notice, NoticeLevel
 from studio.services.run_service import Steer
+from studio.views.chat.attaching import Attaching
 from studio.views.chat.chat_view import SIDE_PX, ChatView, column_of
 from studio.views.chat.composer import Composer
 from studio.views.chat.status_strip import StatusStrip
@@ -58,6 +59,7 @@ class ChatPane(QWidget):
         self.composer.edited.connect(self._on_edited)
         self.composer.submitted.connect(self._on_submitted)
         self.composer.stopped.connect(self.stop)
+        self.attaching = Attaching(context, self.composer, self)
         self.strip = StatusStrip(context.theme, self)
         self.strip.steer_wanted.connect(self.steer)
         self._composer_frame = QVBoxLayout()
@@ -92,9 +94,12 @@ class ChatPane(QWidget):
         self.chat = chat
         self._chats.set_visible(chat, is_visible=True)
         self.composer.set_text(chat.draft)
+        self.attaching.show_chat(chat)
         self._on_chat_changed(chat)
         self._drop_transcript()
         await self._chats.open_chat(chat.chat_id)
+        if self.chat is chat:
+            self.attaching.show_chat(chat)  # its files are there now
         if self.chat is chat and self.transcript is None:
             self._show_messages()
 
@@ -103,6 +108,7 @@ class ChatPane(QWidget):
         for disconnect in self._disconnects:
             disconnect()
         self._context.watch.ticked.disconnect(self._show_strip)
+        self.attaching.close()
         if self.chat is not None:
             self._chats.set_visible(self.chat, is_visible=False)
             self.chat = None
@@ -157,7 +163,7 @@ class ChatPane(QWidget):
             self.start_view.refresh()
             self._stack.setCurrentWidget(self.start_view)
             return
-        self.transcript = ChatView(chat, self._context.theme, self._context.frames, self)
+        self.transcript = ChatView(chat, self._context.kit, self._context.frames, self)
         self._stack.addWidget(self.transcript)
         self._stack.setCurrentWidget(self.transcript)
 
@@ -194,7 +200,7 @@ class ChatPane(QWidget):
         if self.transcript is None:
             self._show_messages()
         else:
-            self.transcript.add_message(message)
+            self.transcript.sync()
         if message.role is Role.USER and self.transcript is not None:
             self.transcript.scroll_to_end()
 

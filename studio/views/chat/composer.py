@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from PySide6.QtCore import QEvent, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QMimeData, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QFontMetricsF, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
@@ -24,14 +24,18 @@ class Composer(QFrame):
     submitted = Signal(str)
     stopped = Signal()
     edited = Signal(str)
+    mime_offered = Signal(object)
+    """QMimeData with files or a picture, dropped on the field or pasted into it."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("composer")
         self._is_running = False
+        self._has_files = False
         self._input = _Input(self)
         self._input.submitted.connect(self._on_submit)
         self._input.textChanged.connect(self._on_edited)
+        self._input.mime_offered.connect(self.mime_offered)
         self._input.focus_changed.connect(self._on_focus_changed)
         self._hint = QLabel(self)
         self._hint.setObjectName("secondary")
@@ -40,17 +44,31 @@ class Composer(QFrame):
         self._button.setFixedSize(32, 32)
         self._button.setIconSize(QSize(18, 18))
         self._button.clicked.connect(self._on_button)
-        foot = QHBoxLayout()
+        self._foot = foot = QHBoxLayout()
         foot.setContentsMargins(6, 0, 0, 0)
         foot.addWidget(self._hint, 1)
         foot.addWidget(self._button)
-        layout = QVBoxLayout(self)
+        self._column = layout = QVBoxLayout(self)
         layout.setContentsMargins(10, 10, 8, 8)
         layout.setSpacing(4)
         layout.addWidget(self._input)
         layout.addLayout(foot)
         self.setFocusProxy(self._input)
         self._show_state()
+
+    def add_head(self, widget: QWidget) -> None:
+        """Put something above the field."""
+        self._column.insertWidget(0, widget)
+
+    def add_tool(self, button: QWidget) -> None:
+        """Put a button at the left of the foot."""
+        self._foot.insertWidget(0, button)
+
+    def set_has_files(self, *, has_files: bool) -> None:
+        """Files alone may be sent, too."""
+        if has_files != self._has_files:
+            self._has_files = has_files
+            self._show_state()
 
     def text(self) -> str:
         return self._input.toPlainText()
@@ -88,7 +106,7 @@ class Composer(QFrame):
             hint = tr("Enter sends · Shift+Enter for a new line")
         self._button.set_icon_name(icon_name)
         self._button.set_label(label, shortcut=keys)
-        self._button.setEnabled(self._is_running or bool(self.text().strip()))
+        self._button.setEnabled(self._is_running or self._has_something())
         self._hint.setText(hint if self._input.hasFocus() else "")
 
     def _on_button(self) -> None:
@@ -98,8 +116,11 @@ class Composer(QFrame):
             self._on_submit()
 
     def _on_submit(self) -> None:
-        if not self._is_running and self.text().strip():
+        if not self._is_running and self._has_something():
             self.submitted.emit(self.text())
+
+    def _has_something(self) -> bool:
+        return self._has_files or bool(self.text().strip())
 
     def _on_edited(self) -> None:
         self._input.fit()
@@ -118,6 +139,7 @@ class _Input(QPlainTextEdit):
 
     submitted = Signal()
     focus_changed = Signal(bool)
+    mime_offered = Signal(object)
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -147,6 +169,15 @@ class _Input(QPlainTextEdit):
         else:
             super().keyPressEvent(event)
 
+    def canInsertFromMimeData(self, source: QMimeData) -> bool:
+        return _is_offer(source) or super().canInsertFromMimeData(source)
+
+    def insertFromMimeData(self, source: QMimeData) -> None:
+        if _is_offer(source):
+            self.mime_offered.emit(source)
+        else:
+            super().insertFromMimeData(source)
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         if event.size().width() != event.oldSize().width():
@@ -164,3 +195,9 @@ class _Input(QPlainTextEdit):
     def focusOutEvent(self, event: QFocusEvent) -> None:
         super().focusOutEvent(event)
         self.focus_changed.emit(False)
+
+
+def _is_offer(source: QMimeData) -> bool:
+    """Files, or a picture that is nothing else; what a word processor copies is text and a picture of it."""
+    has_files = source.hasUrls() and all(url.isLocalFile() for url in source.urls())
+    return has_files or (source.hasImage() and not source.hasText())

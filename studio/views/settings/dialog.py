@@ -42,6 +42,7 @@ class Page:
 PAGES = (
     Page("Engine", (("park", "When the pool is full"), ("engine", "Model and pool"))),
     Page("Server", (("server", ""),)),
+    Page("Downloads", (("sources", "Where models may come from"),)),
     Page("Appearance", (("appearance", ""), ("window", "Window"), ("log", "Log"))),
 )
 
@@ -78,8 +79,10 @@ class SettingsDialog(QDialog):
         parent: QWidget,
         *,
         own_pages: Sequence[OwnPage] = (),
+        footer: Callable[[QWidget], QWidget] | None = None,
     ) -> None:
         super().__init__(parent)
+        self._footer = footer(self) if footer is not None else None
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("Settings"))
         em = self.fontMetrics().height()
@@ -120,6 +123,8 @@ class SettingsDialog(QDialog):
         right = QVBoxLayout()
         right.setContentsMargins(0, 0, 16, 16)
         right.addWidget(self._stack, 1)
+        if self._footer is not None:
+            right.addWidget(self._footer)
         right.addLayout(foot)
         self._column = layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)

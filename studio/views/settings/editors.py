@@ -8,28 +8,15 @@ from __future__ import annotations
 from enum import Enum
 from typing import cast
 
-from PySide6.QtCore import QPoint, QRect, Qt, Signal
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QWheelEvent
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QComboBox,
-    QHBoxLayout,
-    QLineEdit,
-    QSpinBox,
-    QStyle,
-    QStyleOptionButton,
-    QWidget,
-)
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QWidget
 
 from studio.models.errors import SettingError
 from studio.models.setting_field import SettingField, SettingKind, SettingValue
-from studio.views.icons import pixmap
+from studio.views.inputs import CheckBox, QuietList, QuietNumber
 from studio.views.settings.setting_words import choice_words
 from studio.views.words import tr
 
-_ARROW_PX = 16
-_MARGIN_PX = 8
-"""A style sheet's padding does not reach the text of a spin box."""
 _INT_MAX = (1 << 31) - 1
 
 
@@ -65,7 +52,7 @@ def make_editor(declared: SettingField, parent: QWidget) -> Editor:
 class _Switch(Editor):
     def __init__(self, declared: SettingField, parent: QWidget) -> None:
         super().__init__(parent)
-        self._box = _Box(tr(declared.info.title), self)
+        self._box = CheckBox(tr(declared.info.title), self)
         self._box.clicked.connect(self._on_clicked)
         self.row.addWidget(self._box)
         self.setFocusProxy(self._box)
@@ -80,7 +67,7 @@ class _Switch(Editor):
 class _Choice(Editor):
     def __init__(self, declared: SettingField, parent: QWidget) -> None:
         super().__init__(parent)
-        self._list = _QuietList(self)
+        self._list = QuietList(self)
         self._list.setAccessibleName(tr(declared.info.title))
         self._choices = tuple(declared.choices or ())
         self._list.addItems([choice_words(choice) for choice in self._choices])
@@ -95,11 +82,11 @@ class _Choice(Editor):
 class _Number(Editor):
     def __init__(self, declared: SettingField, parent: QWidget) -> None:
         super().__init__(parent)
-        self._field = _QuietNumber(self)
+        self._field = QuietNumber(self)
         self._field.setAccessibleName(tr(declared.info.title))
         low, high = declared.info.low or 0, declared.info.high or 0
         self._field.setRange(low, min(high, _INT_MAX))
-        self._field.setGroupSeparatorShown(True)
+        self._field.setGroupSeparatorShown(bool(declared.info.unit))
         self._field.setKeyboardTracking(False)
         if declared.info.unit:
             self._field.setSuffix(f" {tr(declared.info.unit)}")
@@ -143,55 +130,3 @@ class _Text(Editor):
             self.refused.emit(error)
         else:
             self.edited.emit(value)
-
-
-class _Box(QCheckBox):
-    """The style sheet draws the box in the theme's colours; the tick is ours."""
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        super().paintEvent(event)
-        if self.isChecked():
-            option = QStyleOptionButton()
-            self.initStyleOption(option)
-            element = QStyle.SubElement.SE_CheckBoxIndicator
-            box = self.style().subElementRect(element, option, self)
-            _draw_icon(self, "check", self.palette().highlightedText().color(), box)
-
-
-class _QuietList(QComboBox):
-    """Turning the wheel scrolls the page, not the value. The arrow is ours, in the theme's colours."""
-
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        policy = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
-        self.setSizeAdjustPolicy(policy)  # or the longest choice would widen the page
-        self.setMinimumContentsLength(12)
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        event.ignore()
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        super().paintEvent(event)
-        right = QRect(self.width() - _ARROW_PX - 8, 0, _ARROW_PX, self.height())
-        _draw_icon(self, "chevron-down", self.palette().placeholderText().color(), right)
-
-
-class _QuietNumber(QSpinBox):
-    """Turning the wheel scrolls the page, not the value; the arrow keys change it."""
-
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.lineEdit().setTextMargins(_MARGIN_PX, 0, _MARGIN_PX, 0)
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        event.ignore()
-
-
-def _draw_icon(widget: QWidget, name: str, color: QColor, room: QRect) -> None:
-    side = min(room.width(), room.height(), _ARROW_PX)
-    painter = QPainter(widget)
-    corner = room.center() - QPoint(side // 2 - 1, side // 2 - 1)
-    painter.drawPixmap(corner, pixmap(name, color, side, scale=widget.devicePixelRatioF()))
-    painter.end()

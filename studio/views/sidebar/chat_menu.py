@@ -17,7 +17,7 @@ from studio.models.folder import Folder
 from studio.services.run_service import Steer
 from studio.views.sidebar.row_actions import RowActions
 from studio.views.steer_menu import first_words, is_held, is_outside
-from studio.views.words import count, tr
+from studio.views.words import plural, tr
 
 
 class ChatMenu(QMenu):
@@ -122,4 +122,6 @@ def _for(chats: Sequence[Conversation], text: str) -> str:
     """Says how many it is for, where it is for several."""
     if len(chats) == 1:
         return text
-    return tr("{what} ({number} chats)").format(what=text, number=count(len(chats)))
+    return tr("{what} ({chats})").format(
+        what=text, chats=plural(len(chats), "1 chat", "{count} chats")
+    )

@@ -161,7 +161,7 @@ async def test_somebody_elses_load_is_waited_for(library: ModelLibraryService) -
     assert demand is not None
     with client_of(engine) as client:
         work = asyncio.create_task(demand().bring(client, "one", ModelNotFound("no")))
-        while not client._model_listeners:
+        while not client._model_listeners:  # noqa: ASYNC110 - nothing tells of a listener
             await asyncio.sleep(0)
         assert engine.commands == []
         model = inspect(library.folder / "One.gguf", "One")
@@ -181,7 +181,9 @@ async def test_a_load_without_end_is_given_up_on(library: ModelLibraryService) -
         usual_model=lambda: "",
         longest_load_s=0.01,
     )
-    with client_of(engine) as client:
-        with pytest.raises(ModelUnavailable, match="One has not been ready within") as caught:
-            await demand.bring(client, "one", ModelNotFound("no"))
+    with (
+        client_of(engine) as client,
+        pytest.raises(ModelUnavailable, match="One has not been ready within") as caught,
+    ):
+        await demand.bring(client, "one", ModelNotFound("no"))
     assert caught.value.retry_after_s is not None

@@ -207,3 +207,52 @@ def test_the_catalogue_is_complete_and_pins_what_it_fetches() -> None:
     assert entry.file_name == "SmolLM2-135M-Instruct.Q4_1.gguf"
     assert len(entry.sha256) == 64
     assert read_requirements(entry).count("--hash=sha256:") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [(" ", "has 0 characters"), ("x" * 81, "has 81"), ("OTHER", "is called 'OTHER' already")],
+)
+def test_a_name_that_cannot_be_is_refused(
+    library: ModelLibraryService, name: str, words: str
+) -> None:
+    a_model(library.folder / "one.gguf")
+    a_model(library.folder / "other.gguf")
+    with pytest.raises(LibraryError, match=words):
+        library.rename("one", name)
+    assert names(library) == ["one", "other"]
+
+
+def test_a_new_name_is_what_clients_ask_for_and_the_file_keeps_its_own(
+    library: ModelLibraryService,
+) -> None:
+    path = a_model(library.folder / "one.gguf")
+    assert library.rename("one", "  My   model ").name == "My model"
+    assert library.get("my model").path == path
+    assert path.exists()
+    with pytest.raises(ModelNotFound):
+        library.get("one")
+
+
+def test_only_a_link_can_move_and_only_to_a_sound_model(
+    library: ModelLibraryService, tmp_path: Path
+) -> None:
+    a_model(library.folder / "own.gguf")
+    link = a_model(tmp_path / "link.gguf")
+    library.add(link)
+    with pytest.raises(LibraryError, match="only links can move"):
+        library.relocate("own", link)
+    with pytest.raises(CorruptModel):
+        library.relocate("link", a_model(tmp_path / "damaged.gguf"))
+    with pytest.raises(LibraryError, match="is in the library already"):
+        library.relocate("link", library.folder / "own.gguf")
+    assert library.get("link").path == link
+
+
+def test_notes_of_an_older_version_are_read(library: ModelLibraryService, tmp_path: Path) -> None:
+    link = a_model(tmp_path / "link.gguf")
+    a_model(
+        library.folder / "library.json",
+        f'{{"links": ["{link.as_posix()}"], "fetched": []}}'.encode(),
+    )
+    assert names(library) == ["link"]

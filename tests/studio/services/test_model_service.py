@@ -16,7 +16,12 @@ from engine.client import EngineClient
 from engine.errors import CorruptModel, ModelUnavailable, NotEnoughMemory
 from fakes.chat_rig import until
 from fakes.fake_engine import TINY_MODEL, FakeEngine
+from studio.models.load_choices import LoadChoices
+from studio.models.model_library import ModelFacts
+from studio.paths import ModelCaches
+from studio.services.load_settings_store import LoadSettingsStore
 from studio.services.model_catalog import read_catalog
+from studio.services.model_facts import ModelFactsReader
 from studio.services.model_fetcher import ModelFetcher
 from studio.services.model_library_service import ModelLibraryService
 from studio.services.model_service import ModelService
@@ -71,6 +76,9 @@ async def open_models(tmp_path: Path, *, pip: str = HANG) -> AsyncIterator[Model
         library,
         ModelFetcher(library, pip=(sys.executable, "-c", pip)),
         settings=settings,
+        load_settings=LoadSettingsStore(tmp_path / "load_settings.json", settings),
+        facts=ModelFactsReader(inspect, tmp_path / "facts.json"),
+        caches=ModelCaches(lm_studio=(tmp_path / "lm-studio",)),
         notices=notices,
         inspect=inspect,
     )
@@ -225,12 +233,14 @@ def test_the_library_is_scanned_after_every_change(tmp_path: Path) -> None:
             assert await rig.models.add(path) is not None
             assert await rig.models.remove("linked")
             assert not await rig.models.remove("linked")
-            assert told == [1, 0]
+            assert (told[0], told[-1]) == (1, 0)
             assert rig.notice_codes == ["model_not_found"]
             rig.model_file("one")
             await rig.models.refresh()
+            num_told = len(told)
             await rig.models.refresh()
-            assert told == [1, 0, 1]
+            assert len(told) == num_told, "nothing is told that is not new"
+            assert told[-1] == 1
 
     asyncio.run(run())
 
@@ -245,5 +255,72 @@ def test_what_was_said_about_there_being_no_model_goes_when_it_no_longer_holds(
                 rig.say(state, TINY_MODEL)
                 await until(lambda state=state: rig.models.state is state)
                 assert rig.notice_codes == []
+
+    asyncio.run(run())
+
+
+def test_facts_follow_the_library_and_say_what_is_not_sound(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with open_models(tmp_path) as rig:
+            good, bad = rig.model_file("good"), rig.model_file("corrupt")
+            await rig.models.refresh()
+            assert rig.models.facts[good] == ModelFacts(info=rig.info("good"))
+            assert rig.models.facts[bad].problem == "corrupt.gguf: the header ends too early"
+            assert rig.notice_codes == [], "a file that is not used yet is no news"
+
+    asyncio.run(run())
+
+
+def test_what_is_set_for_a_model_counts_whenever_it_is_loaded(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with open_models(tmp_path) as rig:
+            path = rig.model_file("one")
+            rig.models.load_settings.change(path, LoadChoices(parallel=2, pool_tokens=512))
+            loading = asyncio.create_task(rig.models.load("one"))
+            await until(lambda: rig.engine.commands)
+            assert rig.engine.commands[0].options == LoadOptions(parallel=2, pool_tokens=512)
+            rig.say(EngineState.READY, rig.info("one"))
+            assert await loading
+
+    asyncio.run(run())
+
+
+def test_found_models_are_linked_renamed_and_followed(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with open_models(tmp_path) as rig:
+            there = tmp_path / "lm-studio" / "pub" / "repo" / "Found.gguf"
+            there.parent.mkdir(parents=True)
+            there.write_bytes(b"GGUF")
+            await rig.models.look_around()
+            (found,) = rig.models.found
+            entry = await rig.models.add_found(found)
+            assert entry is not None
+            assert (entry.path, rig.models.found) == (there, ())
+            rig.models.load_settings.change(there, LoadChoices(parallel=2))
+            assert await rig.models.rename("Found", "Mine")
+            assert not await rig.models.rename("Mine", " ")
+            moved = tmp_path / "elsewhere.gguf"
+            there.rename(moved)
+            await rig.models.refresh()
+            assert rig.models.entries[0].is_missing
+            assert await rig.models.relocate("Mine", moved)
+            (entry,) = rig.models.entries
+            assert (entry.name, entry.path, entry.is_missing) == ("Mine", moved, False)
+            assert rig.models.load_settings.choices(moved) == LoadChoices(parallel=2)
+            assert await rig.models.remove("Mine")
+            assert moved.exists(), "a linked file is only forgotten"
+
+    asyncio.run(run())
+
+
+def test_a_folder_of_models_is_added_whole(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with open_models(tmp_path) as rig:
+            for name in ("a.gguf", "deep/b.gguf"):
+                path = tmp_path / "mine" / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(b"GGUF")
+            assert await rig.models.add_folder(tmp_path / "mine") == 2
+            assert [entry.name for entry in rig.models.entries] == ["a", "b"]
 
     asyncio.run(run())

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from studio.models.errors import SettingError
-from studio.models.setting_field import SettingValue
+from studio.models.setting_field import SettingField, SettingKind, SettingValue
 from studio.models.settings import Settings, Theme, all_settings
 from studio.services.settings_service import SettingSource, SettingsService
 
@@ -43,15 +43,20 @@ def test_each_layer_wins_over_the_ones_below(path: Path) -> None:
     assert a_service(path).source("server.host") is SettingSource.DEFAULT
 
 
+def another_text(entry: SettingField) -> str:
+    """What means another value than the default of a setting."""
+    if entry.kind is SettingKind.SWITCH:
+        return "off" if entry.default else "on"
+    if entry.choices is not None:
+        return next(str(one.value) for one in entry.choices if one is not entry.default)
+    if entry.info.names:
+        return next(name for name in entry.info.names if name != entry.default)
+    info = entry.info
+    return str(info.least or (20 if info.step == 1 else info.step))
+
+
 def test_every_setting_can_be_given_by_its_variable(path: Path) -> None:
-    texts = {"LAYBY_MODEL": "m", "LAYBY_DEVICE": "cpu", "LAYBY_HOST": "::1", "LAYBY_API_KEY": "k"}
-    texts |= {"LAYBY_SERVER": "on", "LAYBY_THEME": "dark", "LAYBY_LOG_LEVEL": "debug"}
-    texts |= {"LAYBY_CTX_SIZE": "2048", "LAYBY_CONTEXT_SHIFT": "on", "LAYBY_PREEMPT_POLICY": "cost"}
-    texts |= {"LAYBY_PREEMPT_ASYNC": "off", "LAYBY_TEST_PREEMPT_PLANNER": "off"}
-    texts |= {"LAYBY_TEST_PREEMPT_RESUME": "pass", "LAYBY_TEST_PREEMPT_COPY": "on"}
-    texts |= {"LAYBY_TEST_PREEMPT_GRANULARITY": "64", "LAYBY_CPU_VARIANT": "native"}
-    texts |= {"LAYBY_KV_TYPE": "q8_0", "LAYBY_LANGUAGE": "de", "LAYBY_TRAY": "on"}
-    variables = {entry.info.env: texts.get(entry.info.env, "20") for entry in all_settings()}
+    variables = {entry.info.env: another_text(entry) for entry in all_settings()}
     service = a_service(path, environment=variables)
     for entry in all_settings():
         assert service.settings.value(entry.key) != entry.default, entry.key

@@ -1,0 +1,176 @@
+"""Facts, fits and downloads of models in words. Pure functions, GUI thread. Must not import widgets or services."""
+
+from __future__ import annotations
+
+from engine.api import ModelInfo
+from studio.models.downloads import Download, DownloadState, Offer
+from studio.models.model_fit import Capacity, Fit, Machine, Verdict, largest_model
+from studio.models.model_library import ModelEntry, ModelFacts
+from studio.views.words import count, elapsed, memory, size, tokens, tr
+
+_ORDINALS = (
+    "a first", "a second", "a third", "a fourth", "a fifth", "a sixth", "a seventh", "an eighth", "a ninth", "a tenth",
+)  # fmt: skip
+
+
+def facts_words(info: ModelInfo) -> str:
+    """ "llama · 135 M parameters · Q4_1 · 98 MB · 8,192 tokens of context · chat template · apache-2.0"."""
+    parts = [
+        info.architecture,
+        tr("{number} parameters").format(number=parameters_words(info.parameters)),
+        info.quantization,
+        size(info.size_bytes),
+    ]
+    if info.context_tokens:
+        parts.append(tr("{tokens} tokens of context").format(tokens=count(info.context_tokens)))
+    parts.append(tr("chat template") if info.has_chat_template else tr("no chat template"))
+    if info.license:
+        parts.append(info.license)
+    return " · ".join(parts)
+
+
+def parameters_words(number: int) -> str:
+    """135 M, 7.6 B."""
+    if number >= 1_000_000_000:
+        figure = f"{number / 1e9:.1f}".removesuffix(".0")
+        return tr("{figure} B").format(figure=figure)
+    return tr("{figure} M").format(figure=f"{number / 1e6:.0f}")
+
+
+def entry_words(entry: ModelEntry, facts: ModelFacts | None) -> str:
+    """The second line of a model's row."""
+    if entry.is_missing:
+        return tr("It was at {path}, which is not there now.").format(path=entry.path)
+    if facts is None:
+        return size(entry.size_bytes)
+    if facts.info is None:
+        return facts.problem
+    return facts_words(facts.info)
+
+
+def fit_words(fit: Fit) -> str:
+    """What it takes against what is free."""
+    figures = {
+        "weights": memory(fit.weights_bytes),
+        "pool": memory(fit.pool_bytes),
+        "tokens": count(fit.pool_tokens),
+        "free": memory(fit.free_bytes),
+    }
+    text = tr("Weights {weights} and a pool of {tokens} tokens, {pool}; {free} of memory is free.")
+    return text.format(**figures)
+
+
+def park_words(fit: Fit) -> str:
+    """What parked chats may hold beside it."""
+    if fit.park_bytes == 0:
+        return tr("Nobody is parked: when the pool is full, replies end.")
+    if fit.park_bytes < 0:
+        return tr("Parked chats hold as much memory as they need.")
+    return tr("Parked chats hold up to {size} beside it, only while they are parked.").format(
+        size=memory(fit.park_bytes)
+    )
+
+
+def verdict_words(fit: Fit) -> str:
+    """The headline of a fit."""
+    match fit.verdict:
+        case Verdict.FITS:
+            return tr("Fits")
+        case Verdict.TIGHT:
+            return tr("Fits, and takes nearly all that is free")
+        case Verdict.TOO_LARGE:
+            missing = memory(fit.needed_bytes - fit.free_bytes)
+            return tr("Does not fit: {size} are missing. A smaller pool or model would.").format(
+                size=missing
+            )
+        case Verdict.UNKNOWN:
+            return tr("What it takes will be known once it is loaded")
+
+
+def capacity_words(found: Capacity) -> str:
+    """ "4 chats of 2,000 tokens run together; a fifth would park"."""
+    if found.running == 0:
+        return tr("A chat of {tokens} does not fit into the pool.").format(
+            tokens=tokens(found.chat_tokens)
+        )
+    figures = {
+        "chats": tr("1 chat") if found.running == 1 else f"{found.running} " + tr("chats"),
+        "tokens": tokens(found.chat_tokens),
+        "next": ordinal_words(found.running + 1),
+    }
+    if found.limited_by_seats:
+        return tr("{chats} of {tokens} run together; {next} waits in line.").format(**figures)
+    return tr("{chats} of {tokens} run together; {next} would be parked.").format(**figures)
+
+
+def ordinal_words(number: int) -> str:
+    """ "a fifth"; in figures above ten."""
+    if number <= len(_ORDINALS):
+        return tr(_ORDINALS[number - 1])
+    return tr("number {number}").format(number=number)
+
+
+def machine_words(machine: Machine) -> str:
+    """What this machine can do, for somebody who has never thought about it."""
+    largest = largest_model(machine)
+    figure = f"{largest:.0f}" if largest >= 2 else f"{largest:.1f}"
+    text = tr(
+        "This computer has {memory} of memory and {cores} processor cores: models of up to about {largest} billion "
+        "parameters in 4 bits run well."
+    )
+    return text.format(memory=memory(machine.total_bytes), cores=machine.cores, largest=figure)
+
+
+def offer_words(offer: Offer) -> str:
+    """Size, parts and licence of what can be downloaded."""
+    total = offer.size_bytes
+    parts = [size(total) if total is not None else tr("size unknown")]
+    if len(offer.files) > 1:
+        parts.append(tr("{number} files").format(number=len(offer.files)))
+    if offer.license:
+        parts.append(offer.license)
+    has_sum = all(file.sha256 for file in offer.files)
+    parts.append(tr("checked by SHA-256") if has_sum else tr("no checksum known"))
+    return " · ".join(parts)
+
+
+def download_words(download: Download) -> str:
+    """How far it is, or what is wrong."""
+    done, total = size(download.done_bytes), download.total_bytes
+    amount = tr("{done} of {total}").format(done=done, total=size(total)) if total else done
+    match download.state:
+        case DownloadState.QUEUED:
+            return tr("Waiting for its turn")
+        case DownloadState.RUNNING:
+            return _running_words(download, amount)
+        case DownloadState.WAITING:
+            return tr("{amount} · connection lost, tried again by itself").format(amount=amount)
+        case DownloadState.CHECKING:
+            return tr("Checking that it is the right file")
+        case DownloadState.PAUSED:
+            return tr("{amount} · paused").format(amount=amount)
+        case DownloadState.FAILED:
+            text = str(download.error) if download.error is not None else tr("it failed")
+            return f"{text[:1].upper()}{text[1:]}."
+        case DownloadState.DONE:
+            return tr("{amount} · in the library").format(amount=size(download.done_bytes))
+
+
+def _running_words(download: Download, amount: str) -> str:
+    if download.bytes_per_s < 1:
+        return tr("{amount} · nothing is coming just now").format(amount=amount)
+    speed = tr("{size}/s").format(size=size_fine(download.bytes_per_s))
+    left = download.seconds_left
+    if left is None:
+        return f"{amount} · {speed}"
+    return tr("{amount} · {speed} · {time} left").format(
+        amount=amount, speed=speed, time=elapsed(left)
+    )
+
+
+def size_fine(num_bytes: float) -> str:
+    """Speeds: 850 kB, 4.2 MB, 112 MB."""
+    if num_bytes < 1_000_000:
+        return tr("{figure} kB").format(figure=f"{num_bytes / 1e3:.0f}")
+    figure = f"{num_bytes / 1e6:.1f}" if num_bytes < 9.95e6 else f"{num_bytes / 1e6:.0f}"
+    return tr("{figure} MB").format(figure=figure)

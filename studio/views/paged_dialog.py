@@ -1,0 +1,125 @@
+"""A window beside the main one with a list of pages at the left: models, server. GUI thread. Must not import services.
+
+Opened at most once at a time by `DialogOpener`; closing it deletes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QDialog,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QListWidget,
+    QScrollArea,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from studio.views.words import tr
+
+_LIST_PX = 168
+
+
+class PagedDialog(QDialog):
+    """Add pages in their order; `show_page` brings one to the front."""
+
+    def __init__(self, title: str, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(title)
+        self.resize(1000, 660)
+        self.pages = QListWidget(self)
+        self.pages.setObjectName("settingsPages")
+        self.pages.setAccessibleName(tr("Pages"))
+        self.pages.setFixedWidth(_LIST_PX)
+        self._stack = QStackedWidget(self)
+        self.pages.currentRowChanged.connect(self._stack.setCurrentIndex)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self.pages)
+        layout.addWidget(self._stack, 1)
+
+    def add_page(self, title: str, page: QWidget) -> None:
+        self.pages.addItem(title)
+        self._stack.addWidget(page)
+        if self._stack.count() == 1:
+            self.pages.setCurrentRow(0)
+
+    def show_page(self, index: int) -> None:
+        self.pages.setCurrentRow(index)
+
+    def set_page_title(self, index: int, title: str) -> None:
+        self.pages.item(index).setText(title)
+
+
+class DialogOpener:
+    """`dialog` is the open one, or None."""
+
+    def __init__(self, make: Callable[[], PagedDialog]) -> None:
+        self.dialog: PagedDialog | None = None
+        self._make = make
+
+    def open(self, page: int | None = None) -> None:
+        """Show it, or bring it to the front; at a page where one is named."""
+        if self.dialog is None:
+            self.dialog = self._make()
+            self.dialog.finished.connect(self._on_finished)
+        if page is not None:
+            self.dialog.show_page(page)
+        self.dialog.show()
+        self.dialog.activateWindow()
+
+    def close(self) -> None:
+        """Close it if it is open."""
+        if self.dialog is not None:
+            self.dialog.close()
+
+    def _on_finished(self) -> None:
+        self.dialog = None
+
+
+def scrolled(name: str, inner: QWidget, parent: QWidget) -> QScrollArea:
+    """`inner` in an area that scrolls up and down only."""
+    inner.setObjectName("settingsPage")
+    area = QScrollArea(parent)
+    area.setObjectName("settingsArea")
+    area.setAccessibleName(name)
+    area.setWidgetResizable(True)
+    area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    area.setFrameShape(QFrame.Shape.NoFrame)
+    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    area.setWidget(inner)
+    return area
+
+
+def page_column(page: QWidget) -> QVBoxLayout:
+    """The margins and spacing that every page has."""
+    column = QVBoxLayout(page)
+    column.setContentsMargins(24, 20, 24, 20)
+    column.setSpacing(12)
+    return column
+
+
+def line(text: str, name: str, parent: QWidget) -> QLabel:
+    """A wrapped line of plain text; `name` dresses it: title, secondary, waiting, failed."""
+    label = QLabel(text, parent)
+    label.setObjectName(name)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setWordWrap(True)
+    return label
+
+
+def card(parent: QWidget) -> tuple[QFrame, QVBoxLayout]:
+    """A frame with a hairline, for one thing in a list."""
+    frame = QFrame(parent)
+    frame.setObjectName("card")
+    column = QVBoxLayout(frame)
+    column.setContentsMargins(16, 12, 12, 12)
+    column.setSpacing(4)
+    return frame, column

@@ -1,0 +1,215 @@
+"""The server's switch and where it listens; what is wrong, and a way on, in place. GUI thread."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QMessageBox, QPushButton, QVBoxLayout, QWidget
+
+from studio.models.errors import PortTaken
+from studio.models.server_settings import is_loopback_host
+from studio.models.settings import all_settings
+from studio.services.server_service import ServerState
+from studio.views.context import Context
+from studio.views.paged_dialog import line, page_column, scrolled
+from studio.views.settings.setting_row import SettingRow
+from studio.views.words import tr
+
+_SHOWN = (
+    "server.host", "server.port", "server.is_enabled", "server.loads_models", "engine.idle_unload_min",
+    "server.lets_local_in", "server.cors_origins", "server.keeps_prompts",
+)  # fmt: skip
+
+
+class ServerPage(QWidget):
+    """`rows` by the setting's key."""
+
+    keys_wanted = Signal()
+
+    def __init__(self, context: Context, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._context = context
+        self._server = context.services.server
+        self._settings = context.services.settings
+        inner = QWidget(self)
+        column = page_column(inner)
+        self._title = QLabel(inner)
+        self._title.setObjectName("heading")
+        self._state = line("", "body", inner)
+        self.switch = QPushButton(inner)
+        self.switch.setObjectName("primary")
+        self.switch.setAutoDefault(False)
+        self.switch.clicked.connect(self._on_switch)
+        self.now = QPushButton(tr("Stop now"), inner)
+        self.now.setAutoDefault(False)
+        self.now.clicked.connect(lambda: context.tasks.start(self._server.stop()))
+        self.restart = QPushButton(tr("Start again with the new settings"), inner)
+        self.restart.setAutoDefault(False)
+        self.restart.clicked.connect(self._on_restart)
+        head = QHBoxLayout()
+        head.setSpacing(8)
+        words = QVBoxLayout()
+        words.addWidget(self._title)
+        words.addWidget(self._state)
+        head.addLayout(words, 1)
+        for button in (self.restart, self.now, self.switch):
+            head.addWidget(button)
+        column.addLayout(head)
+        self._problem = line("", "failed", inner)
+        self.way_on = QPushButton(inner)
+        self.way_on.setAutoDefault(False)
+        self.way_on.clicked.connect(self._on_way_on)
+        problem = QHBoxLayout()
+        problem.setSpacing(8)
+        problem.addWidget(self._problem, 1)
+        problem.addWidget(self.way_on)
+        column.addLayout(problem)
+        self._reach = line("", "waiting", inner)
+        column.addWidget(self._reach)
+        column.addSpacing(4)
+        self.rows: dict[str, SettingRow] = {}
+        for declared in all_settings():
+            if declared.key in _SHOWN:
+                self.rows[declared.key] = SettingRow(declared, self._settings, inner)
+        for key in _SHOWN:
+            column.addWidget(self.rows[key])
+        column.addStretch(1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(scrolled(tr("Server"), inner, self))
+        self._disconnects = (
+            self._server.changed.connect(self.refresh),
+            self._server.keys.changed.connect(self.refresh),
+            self._settings.changed.connect(lambda _settings: self._on_settings()),
+        )
+        self.refresh()
+
+    def close_page(self) -> None:
+        """Follow the services no longer."""
+        for disconnect in self._disconnects:
+            disconnect()
+
+    def refresh(self) -> None:
+        """Show the server's state."""
+        state, address = self._server.state, self._server.address
+        self._title.setText(_title(state))
+        self._state.setText(self._state_words())
+        self.switch.setText(tr("Stop") if address is not None else tr("Start"))
+        self.switch.setAccessibleName(
+            tr("Stop the local server") if address is not None else tr("Start the local server")
+        )
+        self.switch.setVisible(state is not ServerState.FINISHING)
+        self.switch.setEnabled(state in (ServerState.ON, ServerState.OFF))
+        self.now.setVisible(state is ServerState.FINISHING)
+        self.restart.setVisible(self._server.needs_restart and state is ServerState.ON)
+        self._show_problem()
+        self._show_reach()
+
+    def _on_settings(self) -> None:
+        for row in self.rows.values():
+            row.refresh()
+        self.refresh()
+
+    def _state_words(self) -> str:
+        server = self._server
+        if server.state is ServerState.FINISHING:
+            number = len(server.requests_under_way())
+            return tr("It takes no more requests. {number} are still being answered.").format(
+                number=number
+            )
+        if server.address is not None:
+            return tr("Programs reach it at {address}").format(address=f"{server.address}/v1")
+        return tr(
+            "Programs on this computer can use your model while it is on. It is off until you start it."
+        )
+
+    def _show_problem(self) -> None:
+        problem = self._server.problem
+        text = str(problem) if problem is not None and self._server.address is None else ""
+        self._problem.setText(f"{text[:1].upper()}{text[1:]}." if text else "")
+        self._problem.setVisible(bool(text))
+        words = self._way_on_words() if text else ""
+        self.way_on.setText(words)
+        self.way_on.setVisible(bool(words))
+
+    def _way_on_words(self) -> str:
+        problem = self._server.problem
+        if isinstance(problem, PortTaken):
+            if problem.free_port:
+                return tr("Use port {port}").format(port=problem.free_port)
+            return tr("Use any free port")
+        return tr("Make a key") if self._lacks_key() else ""
+
+    def _on_way_on(self) -> None:
+        problem = self._server.problem
+        if isinstance(problem, PortTaken):
+            self._context.tasks.start(self._server.start_at(problem.free_port))
+        else:
+            self.keys_wanted.emit()
+
+    def _lacks_key(self) -> bool:
+        server = self._settings.settings.server
+        has_key = bool(server.api_key) or bool(self._server.keys.keys)
+        return not is_loopback_host(server.host) and not has_key
+
+    def _show_reach(self) -> None:
+        """Who can reach the server with these settings, where that is not only this computer."""
+        host = self._settings.settings.server.host
+        text = ""
+        if self._lacks_key():
+            text = tr(
+                "{host} can be reached by other computers, so programs need a key. Make one first; without it the "
+                "server does not start."
+            ).format(host=host)
+        elif not is_loopback_host(host):
+            text = tr("Other computers in your network can reach it, with a key.")
+        self._reach.setText(text)
+        self._reach.setVisible(bool(text))
+
+    def _on_switch(self) -> None:
+        if self._server.address is None:
+            self._context.tasks.start(self._server.start())
+        elif under_way := len(self._server.requests_under_way()):
+            self.ask_how_to_stop(under_way)
+        else:
+            self._context.tasks.start(self._server.stop())
+
+    def _on_restart(self) -> None:
+        self._context.tasks.start(self._server.restart())
+
+    def ask_how_to_stop(self, under_way: int) -> QMessageBox:
+        """Requests are being answered: let them finish, or end them."""
+        box = QMessageBox(self)
+        box.setText(
+            tr("1 request is being answered.")
+            if under_way == 1
+            else tr("{number} requests are being answered.").format(number=under_way)
+        )
+        box.setInformativeText(
+            tr("Finishing takes no more requests and stops with the last of these.")
+        )
+        role = QMessageBox.ButtonRole
+        finish = box.addButton(tr("Finish first"), role.AcceptRole)
+        now = box.addButton(tr("Stop now"), role.DestructiveRole)
+        cancel = box.addButton(tr("Cancel"), role.RejectRole)
+        box.setDefaultButton(finish)
+        box.setEscapeButton(cancel)
+        tasks = self._context.tasks
+        finish.clicked.connect(lambda: tasks.start(self._server.finish()))
+        now.clicked.connect(lambda: tasks.start(self._server.stop()))
+        box.finished.connect(box.deleteLater)
+        box.open()
+        return box
+
+
+def _title(state: ServerState) -> str:
+    match state:
+        case ServerState.OFF:
+            return tr("The server is off")
+        case ServerState.STARTING:
+            return tr("The server is starting")
+        case ServerState.ON:
+            return tr("The server is on")
+        case ServerState.FINISHING:
+            return tr("The server is finishing")
+        case ServerState.STOPPING:
+            return tr("The server is stopping")

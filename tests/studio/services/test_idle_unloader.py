@@ -1,0 +1,53 @@
+"""A model that nobody has used for as long as was set is unloaded; nobody is cut off."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.api import ModelChanged, UnloadModel
+from fakes.fake_engine import FakeEngine
+from fakes.runs import make_run
+from studio.services.idle_unloader import IdleUnloader
+
+
+class Rig:
+    def __init__(self, limit_min: int) -> None:
+        self.now_s = 0.0
+        self.engine = FakeEngine()
+        self.unloader = IdleUnloader(
+            self.engine, lambda: limit_min, clock=lambda: self.now_s, is_threaded=False
+        )
+
+    def at(self, minutes: float) -> bool:
+        self.now_s = minutes * 60
+        return self.unloader.check()
+
+
+def test_it_is_unloaded_after_that_time_and_only_then() -> None:
+    rig = Rig(limit_min=10)
+    assert not rig.at(9.9)
+    assert rig.at(10)
+    assert rig.engine.commands == [UnloadModel(only_if_idle=True)]
+    assert not rig.at(100), "there is no model any more"
+
+
+def test_every_use_starts_the_time_anew() -> None:
+    rig = Rig(limit_min=10)
+    rig.now_s = 9 * 60
+    rig.engine.emit(ModelChanged(state=rig.engine.snapshot().state, model=None))
+    assert not rig.at(18)
+    rig.engine.publish(make_run("chat-1"))
+    assert not rig.at(60), "somebody is in it"
+    rig.engine.publish()
+    assert not rig.at(69)
+    assert rig.at(70)
+
+
+@pytest.mark.parametrize("minutes", [1, 1000])
+def test_zero_is_never(minutes: int) -> None:
+    assert not Rig(limit_min=0).at(minutes)
+
+
+def test_its_thread_ends_with_it() -> None:
+    unloader = IdleUnloader(FakeEngine(), lambda: 0)
+    unloader.close()
