@@ -10,7 +10,15 @@ from collections.abc import Callable
 from typing import cast
 
 from PySide6.QtCore import QEvent, Qt
-from PySide6.QtGui import QCloseEvent, QHideEvent, QKeyEvent, QResizeEvent, QShowEvent
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleAnnouncementEvent,
+    QCloseEvent,
+    QHideEvent,
+    QKeyEvent,
+    QResizeEvent,
+    QShowEvent,
+)
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QMainWindow, QVBoxLayout, QWidget
 
 from engine.api import EngineState
@@ -21,6 +29,7 @@ from studio.models.settings import AppearanceSettings, Settings
 from studio.models.settings import Theme as ThemeChoice
 from studio.services.run_service import Steer
 from studio.views.actions import Actions, CommandId, WindowState
+from studio.views.announcer import Announcer
 from studio.views.app_commands import AppCommands
 from studio.views.chat.formulas import Formulas
 from studio.views.chat.kit import Kit
@@ -113,6 +122,7 @@ class MainWindow(QMainWindow):
         handlers = self._handlers() | self.app.handlers() | self.chat_commands.handlers()
         self.commands = Actions(self.menuBar(), handlers, self)
         self.app.attach(self.commands)
+        self._announcer = Announcer(services.chats, self._announce)
         self._connect()
         self._update_commands()
         self._navigation.show_first()
@@ -140,6 +150,8 @@ class MainWindow(QMainWindow):
                 disconnect()
             self.app.close()
             self.chat_commands.close()
+            self._announcer.close()
+            self.reload_flow.close()
             self._top.selector.close_selector()
             self.notice_bar.close_bar()
             self.context.watch.set_paused(is_paused=True)
@@ -318,6 +330,9 @@ class MainWindow(QMainWindow):
         self._pool_place.choose()
         self.pool_panel.setVisible(self.pool_panel.isHidden())
         self._update_commands()
+
+    def _announce(self, text: str) -> None:
+        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, text))
 
     def _show_chat_of(self, request_id: str) -> None:
         if (chat := self._services.runs.chat_of(request_id)) is not None:

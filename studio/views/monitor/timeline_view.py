@@ -78,6 +78,11 @@ class TimelineView(QWidget):
             self._fit()
         self.update()
 
+    @property
+    def lanes(self) -> tuple[Lane, ...]:
+        """Those that are drawn."""
+        return self._picture.lanes
+
     def span_at(self, at: QPoint) -> tuple[Lane, Span] | None:
         """What lies under a point; the last one there where several are too short to be told apart."""
         row = at.y() // _LANE_PX
