@@ -186,6 +186,7 @@ class MainWindow(QMainWindow):
         centre.setSpacing(0)
         centre.addWidget(self._top)
         centre.addWidget(self.notice_bar)
+        centre.addWidget(self.chat_commands.compare.bar)
         centre.addWidget(self.panes, 1)
         upper = QHBoxLayout()
         upper.setSpacing(0)
