@@ -49,7 +49,9 @@ from studio.services.model_fetcher import ModelFetcher, default_pip
 from studio.services.model_library_service import ModelLibraryService
 from studio.services.model_service import ModelService
 from studio.services.notice_service import NoticeService, notice_for
+from studio.services.park_history import ParkHistory
 from studio.services.park_service import ParkService
+from studio.services.reload_service import ReloadService
 from studio.services.run_service import RunService
 from studio.services.server_service import ServerService
 from studio.services.settings_service import SettingSource, SettingsService
@@ -254,6 +256,9 @@ async def open_services(
         inspect=inspect_model,
     )
     downloads = DownloadService(library)
+    runs = RunService(client, chats)
+    history = ParkHistory(client, runs)
+    reloads = ReloadService(client, chats, runs, models=models, settings=settings)
     parking = ParkService(client, settings, notices)
     comebacks = ComebackService(client, chats, notices)
     server_engine = engine
@@ -282,12 +287,16 @@ async def open_services(
             notices=notices,
             settings=settings,
             server=server,
-            runs=RunService(client, chats),
+            runs=runs,
+            history=history,
+            reloads=reloads,
             downloads=downloads,
             hub=HubSearch(),
         )
     finally:
         idle.close()
+        reloads.close()
+        history.close()
         await downloads.close()
         await server.stop()
         await comebacks.close()

@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QApplication,
     QHBoxLayout,
     QMainWindow,
-    QSplitter,
     QVBoxLayout,
     QWidget,
 )
@@ -41,6 +40,7 @@ from studio.views.icons import app_icon
 from studio.views.model_actions import ModelActions
 from studio.views.models.models_window import ModelsPage, ModelsWindow
 from studio.views.monitor.pool_panel import PoolPanel
+from studio.views.monitor.pool_place import PoolPlace
 from studio.views.monitor.status_line import StatusLine
 from studio.views.notices.notice_bar import NoticeBar
 from studio.views.paged_dialog import DialogOpener
@@ -179,6 +179,7 @@ class MainWindow(QMainWindow):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self._pool_place.choose()
         self._update_commands()
 
     def _lay_out(self) -> None:
@@ -188,15 +189,14 @@ class MainWindow(QMainWindow):
         centre.addWidget(self.notice_bar)
         centre.addWidget(self.chat_commands.compare.bar)
         centre.addWidget(self.panes, 1)
+        self._pool_place = PoolPlace(
+            self.pool_panel, self.panes, centre, above=self.chat_commands.inspector
+        )
         upper = QHBoxLayout()
         upper.setSpacing(0)
         upper.addWidget(self._sidebar)
         upper.addLayout(centre, 1)
-        side = QSplitter(Qt.Orientation.Vertical, self)
-        side.setHandleWidth(1)
-        side.addWidget(self.chat_commands.inspector)
-        side.addWidget(self.pool_panel)
-        upper.addWidget(side)
+        upper.addWidget(self._pool_place.beside)
         page = QWidget(self)
         layout = QVBoxLayout(page)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -213,6 +213,8 @@ class MainWindow(QMainWindow):
         self.chat_commands.inspector.close_wanted.connect(self._toggle_inspector)
         self.notice_bar.action_wanted.connect(self._do_notice_action)
         self.panes.changed.connect(self._update_commands)
+        self.panes.changed.connect(self._pool_place.choose)
+        self.pool_panel.chosen.connect(self._show_chat_of)
         self.context.watch.ticked.connect(self._update_commands)
         self._status.pool_wanted.connect(self._toggle_pool)
         self._status.server_wanted.connect(self.server_window.open)
@@ -321,11 +323,17 @@ class MainWindow(QMainWindow):
         self._update_commands()
 
     def _toggle_pool(self) -> None:
+        self._pool_place.choose()
         self.pool_panel.setVisible(self.pool_panel.isHidden())
         self._update_commands()
 
+    def _show_chat_of(self, request_id: str) -> None:
+        if (chat := self._services.runs.chat_of(request_id)) is not None:
+            self._navigation.show(chat)
+
     def _toggle_inspector(self) -> None:
         self.chat_commands.toggle_inspector()
+        self._pool_place.choose()
         self._update_commands()
 
     def _on_chat_removed(self, chat: Conversation) -> None:
