@@ -19,6 +19,7 @@ from studio.services.chat_book import ChatBook
 from studio.services.chat_records import ChatRecords
 from studio.services.chat_saver import SAVE_INTERVAL_S, ChatSaver
 from studio.services.compare_service import CompareService
+from studio.services.context_service import ContextService
 from studio.services.draft_service import DraftService
 from studio.services.exchange.exchange_service import ExchangeService
 from studio.services.folder_service import FolderService
@@ -36,9 +37,9 @@ class ChatService:
     """`chats` are all that are not deleted, the last used first. For the signals see `ChatBook`.
 
     turns: ask, edit, ask again, go on. versions: choose, write otherwise, delete one message, branch, duplicate.
-    drafts: unsent text and files, the queued prompt. shelf: pin, archive, move, delete, restore. folders. presets:
-    a chat's settings and named ones. search. attachments: files for drafts. exchange: export
-    and import.
+    context: how much of the window a chat takes. drafts: unsent text and files, the queued prompt. shelf: pin, archive,
+    move, delete, restore. folders. presets: a chat's settings and named ones. search. attachments: files for drafts.
+    exchange: export and import.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class ChatService:
         self._runner = runner = ReplyRunner(client, book, records, notices=notices, clock=clock)
         self.turns = TurnService(client, book, records, runner=runner, notices=notices, clock=clock)
         self.versions = VersionService(book, records, notices, clock=clock)
+        self.context = ContextService(client)
         self.drafts = DraftService(book, records, self.turns, runner)
         self.shelf = ShelfService(book, records, runner, clock=clock)
         self.folders = FolderService(book, records, store.lists)

@@ -41,6 +41,7 @@ class CommandId(Enum):
     SETTINGS = "settings"
     QUIT = "quit"
     SEARCH = "search"
+    FIND = "find"
     NEXT_CHAT = "next_chat"
     PREVIOUS_CHAT = "previous_chat"
     SIDEBAR = "sidebar"
@@ -63,11 +64,14 @@ class CommandId(Enum):
     EXPORT_ALL = "export_all"
     IMPORT = "import"
     ATTACH = "attach"
+    LOG_BUNDLE = "log_bundle"
+    PRIVACY = "privacy"
 
 
 class Menu(Enum):
     """The menus, in their order."""
 
+    FILE = "&File"
     CHAT = "&Chat"
     VIEW = "&View"
     MODEL = "&Model"
@@ -114,6 +118,31 @@ class Command:
 
 COMMANDS: tuple[Command, ...] = (
     Command(
+        id=CommandId.ATTACH,
+        menu=Menu.FILE,
+        text="Attach &files…",
+        keys=("Ctrl+Shift+A",),
+        is_enabled=lambda state: state.has_chat,
+    ),
+    Command(
+        id=CommandId.EXPORT_CHAT,
+        menu=Menu.FILE,
+        text="E&xport this chat…",
+        keys=("Ctrl+Shift+E",),
+        is_enabled=lambda state: state.has_chat,
+        starts_group=True,
+    ),
+    Command(id=CommandId.EXPORT_ALL, menu=Menu.FILE, text="Export &all chats…"),
+    Command(id=CommandId.IMPORT, menu=Menu.FILE, text="&Import chats…"),
+    Command(
+        id=CommandId.SETTINGS,
+        menu=Menu.FILE,
+        text="Settin&gs…",
+        keys=("Ctrl+,",),
+        starts_group=True,
+    ),
+    Command(id=CommandId.QUIT, menu=Menu.FILE, text="&Quit", keys=("Ctrl+Q",), starts_group=True),
+    Command(
         id=CommandId.NEW_CHAT, menu=Menu.CHAT, text="&New chat", keys=("Ctrl+N", "Ctrl+Shift+O")
     ),
     Command(
@@ -124,6 +153,13 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(id=CommandId.NEW_FOLDER, menu=Menu.CHAT, text="New &folder", keys=("Ctrl+Shift+N",)),
     Command(id=CommandId.SEARCH, menu=Menu.CHAT, text="&Search chats", keys=("Ctrl+K",)),
+    Command(
+        id=CommandId.FIND,
+        menu=Menu.CHAT,
+        text="Find in t&his chat",
+        keys=("Ctrl+F",),
+        is_enabled=lambda state: state.has_chat,
+    ),
     Command(
         id=CommandId.RENAME_CHAT,
         menu=Menu.CHAT,
@@ -147,7 +183,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         id=CommandId.ARCHIVE_CHAT,
         menu=Menu.CHAT,
-        text="Arc&hive chat",
+        text="&Archive chat",
         is_enabled=lambda state: state.has_chat,
     ),
     Command(
@@ -157,28 +193,11 @@ COMMANDS: tuple[Command, ...] = (
         is_enabled=lambda state: state.has_chat,
     ),
     Command(
-        id=CommandId.ATTACH,
-        menu=Menu.CHAT,
-        text="Attach &files…",
-        keys=("Ctrl+Shift+A",),
-        is_enabled=lambda state: state.has_chat,
-    ),
-    Command(
         id=CommandId.UNDO,
         menu=Menu.CHAT,
         text="Ta&ke back what was done last",
         is_enabled=lambda state: state.can_undo,
     ),
-    Command(
-        id=CommandId.EXPORT_CHAT,
-        menu=Menu.CHAT,
-        text="E&xport this chat…",
-        keys=("Ctrl+Shift+E",),
-        is_enabled=lambda state: state.has_chat,
-        starts_group=True,
-    ),
-    Command(id=CommandId.EXPORT_ALL, menu=Menu.CHAT, text="Export &all chats…"),
-    Command(id=CommandId.IMPORT, menu=Menu.CHAT, text="&Import chats…"),
     Command(
         id=CommandId.STOP,
         menu=Menu.CHAT,
@@ -207,14 +226,6 @@ COMMANDS: tuple[Command, ...] = (
         is_enabled=lambda state: state.can_park,
         is_checked=lambda state: state.is_pinned,
     ),
-    Command(
-        id=CommandId.SETTINGS,
-        menu=Menu.CHAT,
-        text="Settin&gs…",
-        keys=("Ctrl+,",),
-        starts_group=True,
-    ),
-    Command(id=CommandId.QUIT, menu=Menu.CHAT, text="&Quit", keys=("Ctrl+Q",), starts_group=True),
     Command(
         id=CommandId.SIDEBAR,
         menu=Menu.VIEW,
@@ -327,6 +338,8 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(id=CommandId.PALETTE, menu=Menu.HELP, text="&All commands…", keys=("Ctrl+Shift+P",)),
     Command(id=CommandId.SHORTCUTS, menu=Menu.HELP, text="&Shortcuts", keys=("F1", "Ctrl+/")),
+    Command(id=CommandId.PRIVACY, menu=Menu.HELP, text="&Privacy…", starts_group=True),
+    Command(id=CommandId.LOG_BUNDLE, menu=Menu.HELP, text="Create &log bundle…"),
 )
 
 

@@ -85,8 +85,14 @@ class ChatNavigation:
         if not self.windows.bring_forward(chat):
             await self._panes.show_chat(chat)
         message = chat.tree.get(message_id)
-        if message is not None and message not in chat.messages:
+        if message is None:
+            return
+        if message not in chat.messages:
             self._service.versions.choose(chat, message)
+        window = self.windows.windows.get(chat)
+        pane = window.pane if window is not None else self._panes.pane_of(chat)
+        if pane is not None and pane.transcript is not None:
+            pane.transcript.show_message(message.message_id)
 
     async def _show_temporary(self) -> None:
         await self._panes.show_chat(await self._service.new_chat(is_temporary=True))

@@ -238,6 +238,7 @@ class MainWindow(QMainWindow):
     def _handlers(self) -> dict[CommandId, Callable[[], object]]:
         return {
             CommandId.SEARCH: self._search,
+            CommandId.FIND: lambda: self.panes.active.open_find(),
             CommandId.STOP: lambda: self.panes.active.stop(),
             CommandId.GO_FIRST: lambda: self.panes.active.steer(Steer.GO_FIRST),
             CommandId.PARK: lambda: self.panes.active.steer(Steer.PARK),
@@ -352,6 +353,8 @@ class MainWindow(QMainWindow):
                 self.context.model_actions.get_starter()
             case NoticeAction.NEW_CHAT:
                 self._navigation.show_new()
+            case NoticeAction.LOG_BUNDLE:
+                self.app.support.create_bundle()
             case NoticeAction.OPEN_SETTINGS:
                 self.settings_window.open()
             case NoticeAction.OPEN_SERVER:
