@@ -203,6 +203,7 @@ class MainWindow(QMainWindow):
         centre.setSpacing(0)
         centre.addWidget(self._top)
         centre.addWidget(self.notice_bar)
+        centre.addWidget(self.chat_commands.compare.bar)
         centre.addWidget(self.panes, 1)
         self._pool_place = PoolPlace(
             self.pool_panel, self.panes, centre, above=self.chat_commands.inspector
