@@ -18,6 +18,7 @@ from studio.services.attachments.attachment_service import AttachmentService
 from studio.services.chat_book import ChatBook
 from studio.services.chat_records import ChatRecords
 from studio.services.chat_saver import SAVE_INTERVAL_S, ChatSaver
+from studio.services.compare_service import CompareService
 from studio.services.context_service import ContextService
 from studio.services.draft_service import DraftService
 from studio.services.exchange.exchange_service import ExchangeService
@@ -71,6 +72,9 @@ class ChatService:
         self.folders = FolderService(book, records, store.lists)
         self.presets = PresetService(book, records, store.lists)
         self.search = SearchService(book, store.search)
+        self.comparing = CompareService(
+            book, self.turns, self.versions, shelf=self.shelf, presets=self.presets
+        )
         self.attachments = AttachmentService(client, self.drafts, notices)
         self.exchange = ExchangeService(book, records, self.folders, clock=clock)
         self._checking: asyncio.Task[None] | None = None

@@ -16,7 +16,7 @@ from engine.api import (
     Started,
     TokenDelta,
 )
-from engine.errors import ResumeRefused, Suspended
+from engine.errors import ModelUnavailable, ResumeRefused, Suspended
 from studio.models.chat import Message, MessageStatus, Park
 from studio.models.thoughts import ThoughtSplitter
 
@@ -81,7 +81,10 @@ class ReplyFold:
             case Finished():
                 self._finish(event)
             case Failed():
-                is_kept = self._is_coming_back or isinstance(event.error, Suspended)
+                is_model_gone = isinstance(event.error, ModelUnavailable) and bool(message.text)
+                is_kept = (
+                    self._is_coming_back or is_model_gone or isinstance(event.error, Suspended)
+                )
                 message.status = MessageStatus.INTERRUPTED if is_kept else MessageStatus.FAILED
                 message.park = None
                 message.note = str(event.error)
