@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from PySide6.QtCore import QEvent, Qt, QTimer
-from PySide6.QtGui import QKeyEvent, QKeySequence, QResizeEvent, QShowEvent
+from PySide6.QtGui import QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QScrollArea, QWidget
 
 from studio.models.chat import Conversation, Message
@@ -190,11 +190,9 @@ class ChatView(QScrollArea):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         bar = self.verticalScrollBar()
-        if event.matches(QKeySequence.StandardKey.Copy):
-            self.events.selection.copy()
-        elif event.matches(QKeySequence.StandardKey.SelectAll):
-            self.events.selection.select_all()
-        elif event.key() == Qt.Key.Key_Home:
+        if self.events.selection.on_key(event):
+            return
+        if event.key() == Qt.Key.Key_Home:
             bar.setValue(0)
         elif event.key() == Qt.Key.Key_End:
             self.scroll_to_end()
