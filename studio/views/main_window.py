@@ -37,7 +37,7 @@ from studio.views.chat.slices import Slices
 from studio.views.chat_commands import ChatCommands
 from studio.views.chat_navigation import ChatNavigation
 from studio.views.context import Context
-from studio.views.focus_order import next_tab_stop, press_with_enter
+from studio.views.focus_order import bring_into_sight, next_tab_stop, press_with_enter
 from studio.views.frame_ticker import FIGURES_MS, FRAME_MS, FrameTicker
 from studio.views.icons import app_icon
 from studio.views.model_actions import ModelActions
@@ -174,6 +174,7 @@ class MainWindow(QMainWindow):
             return False
         reason = Qt.FocusReason
         stop.setFocus(reason.TabFocusReason if forward else reason.BacktabFocusReason)
+        bring_into_sight(stop)
         return True
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
