@@ -20,12 +20,19 @@ from engine.api import (
     Failed,
     Finished,
     ModelChanged,
+    Parked,
+    Prompt,
     Request,
     RequestEvent,
+    Restored,
+    Started,
 )
 from engine.errors import InvalidRequest
 
 _T = TypeVar("_T")
+
+Move = Started | Parked | Restored | Finished | Failed
+"""A request has come into the pool, left it, or ended."""
 
 
 class EngineClient:
@@ -37,6 +44,7 @@ class EngineClient:
         self._queues: dict[str, asyncio.Queue[RequestEvent]] = {}
         self._model_listeners: list[Callable[[ModelChanged], object]] = []
         self._trouble_listeners: list[Callable[[DiskTrouble], object]] = []
+        self._move_listeners: list[Callable[[Move], object]] = []
         self._unsubscribe = port.subscribe(self._on_events)
 
     def stream(self, request: Request) -> RequestStream:
@@ -54,6 +62,10 @@ class EngineClient:
     def snapshot(self) -> EngineSnapshot:
         return self._port.snapshot()
 
+    async def count_tokens(self, prompt: Prompt) -> int | None:
+        """How many tokens the loaded model makes of a prompt; None if no model is loaded. Raises RequestError."""
+        return await asyncio.to_thread(self._port.count_tokens, prompt)
+
     def on_model_changed(self, listener: Callable[[ModelChanged], object]) -> Callable[[], None]:
         """Call `listener` on this loop for every ModelChanged; the returned function ends it."""
         return _connect(self._model_listeners, listener)
@@ -61,6 +73,10 @@ class EngineClient:
     def on_disk_trouble(self, listener: Callable[[DiskTrouble], object]) -> Callable[[], None]:
         """The same for every DiskTrouble."""
         return _connect(self._trouble_listeners, listener)
+
+    def on_move(self, listener: Callable[[Move], object]) -> Callable[[], None]:
+        """The same for every Move of any request, whosever it is; after its own client has been handed it."""
+        return _connect(self._move_listeners, listener)
 
     def close(self) -> None:
         """Hear no more events. Streams still open get none either."""
@@ -78,8 +94,12 @@ class EngineClient:
             elif isinstance(event, DiskTrouble):
                 for hear in tuple(self._trouble_listeners):
                     hear(event)
-            elif (queue := self._queues.get(event.request_id)) is not None:
-                queue.put_nowait(event)
+            else:
+                if (queue := self._queues.get(event.request_id)) is not None:
+                    queue.put_nowait(event)
+                if self._move_listeners and isinstance(event, Move):
+                    for tell in tuple(self._move_listeners):
+                        tell(event)
 
     def _open(self, request: Request) -> asyncio.Queue[RequestEvent]:
         if request.request_id in self._queues:

@@ -13,7 +13,7 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
@@ -29,6 +29,7 @@ from engine.api import (
 )
 from engine.client import EngineClient
 from engine.factory import create_engine, inspect_model
+from studio.crash_watch import CrashWatch
 from studio.models.errand import Errand
 from studio.models.errors import StoreBusy, StoreError
 from studio.models.request_log import RequestLog
@@ -48,11 +49,19 @@ from studio.services.model_facts import ModelFactsReader
 from studio.services.model_fetcher import ModelFetcher, default_pip
 from studio.services.model_library_service import ModelLibraryService
 from studio.services.model_service import ModelService
-from studio.services.notice_service import NoticeService, notice_for
+from studio.services.notice_service import (
+    CRASHED_NOTICE,
+    UNEXPECTED_NOTICE,
+    NoticeService,
+    notice_for,
+)
+from studio.services.park_history import ParkHistory
 from studio.services.park_service import ParkService
+from studio.services.reload_service import ReloadService
 from studio.services.run_service import RunService
 from studio.services.server_service import ServerService
 from studio.services.settings_service import SettingSource, SettingsService
+from studio.services.support_service import SupportService
 from studio.views.ports import WindowServices
 
 _log = logging.getLogger(__name__)
@@ -209,6 +218,7 @@ async def _window_until_closed(settings: SettingsService, paths: Paths, errand: 
     from studio.views.single_instance import InstanceServer, address_for
 
     async with open_services(settings, paths) as services:
+        watch = _watch_for_crashes(paths, services.notices)
         window = MainWindow(services)
         _on_signals(window.quit)
         window.show()
@@ -221,7 +231,27 @@ async def _window_until_closed(settings: SettingsService, paths: Paths, errand: 
         others.close()
         loading.cancel()
         window.deleteLater()
+        watch.stop()
+    if services.support.wants_all_deleted:
+        for path in services.support.delete_everything():
+            sys.stderr.write(f"layby: {path} could not be deleted\n")
     return 0
+
+
+def _watch_for_crashes(paths: Paths, notices: NoticeService) -> CrashWatch:
+    """Tell of what nobody caught, once for all of it, and of a crash of the run before."""
+    loop = asyncio.get_running_loop()
+
+    def tell() -> None:
+        with suppress(RuntimeError):  # the loop has closed: nobody is left to hear
+            loop.call_soon_threadsafe(notices.show, UNEXPECTED_NOTICE)
+
+    watch = CrashWatch(paths.logs, tell)
+    watch.start()
+    loop.set_exception_handler(watch.on_loop_error)
+    if watch.last_run_crashed:
+        notices.show(CRASHED_NOTICE)
+    return watch
 
 
 async def _load_last_model(services: WindowServices) -> None:
@@ -242,6 +272,9 @@ async def open_services(
     library = _library(paths)
     models = _models(client, library, settings, paths, notices=notices)
     downloads = DownloadService(library)
+    runs = RunService(client, chats)
+    history = ParkHistory(client, runs)
+    reloads = ReloadService(client, chats, runs, models=models, settings=settings)
     parking = ParkService(client, settings, notices)
     comebacks = ComebackService(client, chats, notices)
     keys = KeyStore(paths.keys_file)
@@ -260,12 +293,19 @@ async def open_services(
             notices=notices,
             settings=settings,
             server=server,
-            runs=RunService(client, chats),
+            runs=runs,
+            history=history,
+            reloads=reloads,
             downloads=downloads,
             hub=HubSearch(),
+            support=SupportService(
+                paths, settings, doctor=lambda: _doctors_report(settings, paths, library)
+            ),
         )
     finally:
         idle.close()
+        reloads.close()
+        history.close()
         await downloads.close()
         await server.stop()
         await comebacks.close()
@@ -309,6 +349,13 @@ def _server(
         return ServerThread(engine, settings.settings.server.server_settings(), parts=parts)
 
     return ServerService(make, notices, settings=settings, keys=keys, log=parts.log)
+
+
+def _doctors_report(settings: SettingsService, paths: Paths, library: ModelLibraryService) -> str:
+    # Here and not above: only a log bundle needs to look at the machine.
+    from studio.cli.doctor import doctors_report
+
+    return doctors_report(settings, paths, library)
 
 
 def inspect_for_command_line(path: Path, name: str) -> ModelInfo:

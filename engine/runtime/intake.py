@@ -74,27 +74,36 @@ class Intake:
 
 
 def _tokenize(task: PrepareTask) -> tuple[int, ...]:
+    token_ids = tokenize(task.request.prompt, task.tokenizer, task.template)
+    check_fits(len(token_ids), task.window_tokens)
+    return token_ids
+
+
+def check_fits(prompt_tokens: int, window_tokens: int) -> None:
+    """Raises ContextLengthExceeded for a prompt that leaves no room for a reply."""
+    if prompt_tokens >= window_tokens:
+        raise ContextLengthExceeded(
+            f"the prompt has {prompt_tokens} tokens and a reply needs at least one more, but a request can hold "
+            f"{window_tokens}; shorten the prompt, or load the model with a larger context",
+            needed_tokens=prompt_tokens,
+            limit_tokens=window_tokens,
+        )
+
+
+def tokenize(prompt: Prompt, tokenizer: Tokenizer, template: ChatTemplate) -> tuple[int, ...]:
+    """A prompt's tokens; any thread. Raises RequestError for one that the model's template does not take."""
     try:
-        token_ids = _encode(task.request.prompt, task)
+        return _encode(prompt, tokenizer, template)
     except (
         ModelError
     ) as error:  # the model serves other prompts: it is this one that it cannot take
         raise RequestError(f"the model's own rules do not take this prompt: {error}") from error
-    if len(token_ids) >= task.window_tokens:
-        raise ContextLengthExceeded(
-            f"the prompt has {len(token_ids)} tokens and a reply needs at least one more, but a request can hold "
-            f"{task.window_tokens}; shorten the prompt, or load the model with a larger context",
-            needed_tokens=len(token_ids),
-            limit_tokens=task.window_tokens,
-        )
-    return token_ids
 
 
-def _encode(prompt: Prompt, task: PrepareTask) -> tuple[int, ...]:
-    tokenizer = task.tokenizer
+def _encode(prompt: Prompt, tokenizer: Tokenizer, template: ChatTemplate) -> tuple[int, ...]:
     match prompt:
         case Chat(messages=messages, continues=continues):
-            return tuple(encode_chat(tokenizer, task.template, messages, continues=continues))
+            return tuple(encode_chat(tokenizer, template, messages, continues=continues))
         case Text(text=text):
             return tuple(tokenizer.encode(text, add_special=True))
         case TokenIds(ids=ids):

@@ -27,26 +27,63 @@ struct Query {
 
 inline int64_t clamped(int64_t x, int64_t most) { return x < 0 ? 0 : x > most ? most : x; }
 
-// Turns a query's scores of [begin, end) into weights e^(score - largest so far), zero in the rest of the outer
-// groups of 16; sets what the weights before must be multiplied with.
-inline void weigh(float* scores, int64_t begin, int64_t end, float* top, float* factor, F* total) {
-  const int64_t first = begin / WIDTH * WIDTH, last = (end + WIDTH - 1) / WIDTH * WIDTH;
-  for (int64_t i = first; i < begin; ++i) scores[i] = LEAST;
-  for (int64_t i = end; i < last; ++i) scores[i] = LEAST;
+// The outer groups of 16 of a range of positions.
+inline Range widened(Range range) { return {range.begin / WIDTH * WIDTH, (range.end + WIDTH - 1) / WIDTH * WIDTH}; }
+
+// Sets what is in the outer groups but not in the range.
+inline void set_outside(float* scores, Range range, float value) {
+  const Range outer = widened(range);
+  for (int64_t i = outer.begin; i < range.begin; ++i) scores[i] = value;
+  for (int64_t i = range.end; i < outer.end; ++i) scores[i] = value;
+}
+
+inline float largest(const float* scores, Range groups, float before) {
   F most[SUBS];
-  for (int s = 0; s < SUBS; ++s) most[s] = simd::set1(*top);
-  for (int64_t i = first; i < last; i += WIDTH)
+  for (int s = 0; s < SUBS; ++s) most[s] = simd::set1(before);
+  for (int64_t i = groups.begin; i < groups.end; i += WIDTH)
     for (int s = 0; s < SUBS; ++s) most[s] = simd::max(most[s], simd::load(scores + i + s * LANES));
-  const float before = *top;
-  *top = simd::max16(most);
-  *factor = simd::exp_of(before - *top);
-  for (int s = 0; s < SUBS; ++s) total[s] = simd::mul(total[s], simd::set1(*factor));
-  for (int64_t i = first; i < last; i += LANES)
-    simd::store(scores + i, simd::exp(simd::sub(simd::load(scores + i), simd::set1(*top))));
-  for (int64_t i = first; i < begin; ++i) scores[i] = 0.0f;
-  for (int64_t i = end; i < last; ++i) scores[i] = 0.0f;
-  for (int64_t i = first; i < last; i += WIDTH)
-    for (int s = 0; s < SUBS; ++s) total[s] = simd::add(total[s], simd::load(scores + i + s * LANES));
+  return simd::max16(most);
+}
+
+// Weights e^(score - top), and their sum.
+inline void weigh_groups(float* scores, Range groups, float top) {
+  for (int64_t i = groups.begin; i < groups.end; i += LANES)
+    simd::store(scores + i, simd::exp_to_88(simd::sub(simd::load(scores + i), simd::set1(top))));
+}
+inline void add_groups(const float* weights, Range groups, F* total) {
+  for (int64_t i = groups.begin; i < groups.end; i += WIDTH)
+    for (int s = 0; s < SUBS; ++s) total[s] = simd::add(total[s], simd::load(weights + i + s * LANES));
+}
+
+// Turns the queries' scores of what they see into weights e^(score - largest so far), zero in the rest of the outer
+// groups of 16; sets what the weights before must be multiplied with.
+template <int N>
+inline void weigh(const Strip<N>& strip, float* scores, Gathered<N>& gathered) {
+  alignas(64) float shift[(N + LANES - 1) / LANES * LANES] = {};
+  for (int n = 0; n < N; ++n) {
+    const Range seen = strip.seen[n];
+    if (seen.begin >= seen.end) continue;
+    set_outside(scores + n * STRIP, seen, LEAST);
+    const float before = gathered.top[n];
+    gathered.top[n] = largest(scores + n * STRIP, widened(seen), before);
+    shift[n] = before - gathered.top[n];
+  }
+  for (int n = 0; n < N; n += LANES) simd::store(shift + n, simd::exp_to_88(simd::load(shift + n)));
+  for (int n = 0; n < N; ++n) {
+    const Range seen = strip.seen[n];
+    gathered.factor[n] = shift[n];
+    if (seen.begin >= seen.end) continue;
+    F* total = gathered.total[n];
+    for (int s = 0; s < SUBS; ++s) total[s] = simd::mul(total[s], simd::set1(shift[n]));
+    if (seen.begin == 0 && seen.end == STRIP) {
+      weigh_groups(scores + n * STRIP, {0, STRIP}, gathered.top[n]);
+      add_groups(scores + n * STRIP, {0, STRIP}, total);
+    } else {
+      weigh_groups(scores + n * STRIP, widened(seen), gathered.top[n]);
+      set_outside(scores + n * STRIP, seen, 0.0f);
+      add_groups(scores + n * STRIP, widened(seen), total);
+    }
+  }
 }
 
 template <class Kind, int N>
@@ -61,12 +98,7 @@ inline void attend_strip(const KvLayer& kv, const Piece& piece, int64_t index, c
   }
   for (int64_t page = 0; page * PAGE_TOKENS < end; ++page)
     score_page(kv, piece, index * STRIP_PAGES + page, packed, scores);
-  for (int n = 0; n < N; ++n) {
-    const Range seen = strip.seen[n];
-    gathered.factor[n] = 1.0f;
-    if (seen.begin < seen.end)
-      weigh(scores + n * STRIP, seen.begin, seen.end, gathered.top + n, gathered.factor + n, gathered.total[n]);
-  }
+  weigh<N>(strip, scores, gathered);
   gather_strip<Kind, N>(kv, piece, strip, scores, gathered);
 }
 

@@ -1,4 +1,4 @@
-"""What is measured in this process: the machine's memory, steps, Python's share, parks; and the calibration of them.
+"""What is measured in this process: the machine's memory, steps, parks, the calibration of them; perplexity.
 
 Loads torch: import it only where something is measured. The caller's thread calls torch.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable
+from importlib import resources
 
 import psutil
 
@@ -14,6 +15,7 @@ from engine.bench.calibrate import ParkCosts, fit_steps, make_calibration
 from engine.bench.figures import Figure, Goal
 from engine.bench.memory_wall import MemoryWall, measure_memory_wall
 from engine.bench.parks import MoveTime, ParkTimes, time_parks_by_copy, time_parks_in_place
+from engine.bench.perplexity import measure_perplexity
 from engine.bench.planner import time_planner
 from engine.bench.reads import weight_bytes_a_step
 from engine.bench.step_rig import StepTime, open_rig
@@ -32,6 +34,7 @@ _THOROUGH = StepPlan()
 _QUICK = StepPlan(batches=(1, 2, 4), context_tokens=128, steps=10, prompts=2)
 _OF_A_LARGE_MODEL = StepPlan(batches=(1, 2, 4), steps=20, prompts=2)
 _QUICK_WALL_BYTES = 1 << 27
+_QUICK_TEXT_TOKENS = 256
 _GIGA = 1e9
 _LARGE_BYTES = 500e6
 """Of weights, in whose reading all else of a step should be lost; and whose prompts take long to read."""
@@ -95,6 +98,20 @@ class InsideBench:
             figures.append(Figure(f"{name} by copy", "% of memory's best", shares, Goal(bound=70)))
         title = f"parks of {by_copy.num_tokens} tokens of {by_copy.token_bytes:,} bytes"
         return Section(Part.PARKS, title, tuple(figures))
+
+    def perplexity(self) -> Section:
+        text = resources.files("resources").joinpath("perplexity.txt").read_text("utf-8")
+        most = _QUICK_TEXT_TOKENS if self._plan.is_quick else None
+        found = measure_perplexity(self._plan.model, self._plan.options, text, most_tokens=most)
+        off = 100 * abs(found.difference)
+        note = f"{found.served:.4f} : {found.float32:.4f}"
+        figures = (
+            Figure("perplexity, served", "", (found.served,)),
+            Figure("perplexity, float32 on the same weights", "", (found.float32,)),
+            Figure("served by float32", "% off", (off,), Goal(bound=0.5, is_least=False), note),
+        )
+        title = f"perplexity of a text of {found.num_tokens} tokens, resources/perplexity.txt"
+        return Section(Part.PERPLEXITY, title, figures)
 
     def calibration(self) -> Calibration:
         """What the simulator needs, of steps and parks together."""

@@ -21,10 +21,12 @@ class Part(Enum):
     AGAINST = "against"
     """Only beside a llama-server."""
     GAPS = "gaps"
+    PERPLEXITY = "perplexity"
+    """Needs memory for the model in float32."""
 
 
 PART_NAMES = tuple(part.value for part in Part)
-DEFAULT_PARTS = tuple(part for part in Part if part is not Part.GAPS)
+DEFAULT_PARTS = tuple(p for p in Part if p not in (Part.GAPS, Part.PERPLEXITY))
 
 
 @dataclass(frozen=True, slots=True)

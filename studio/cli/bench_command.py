@@ -128,6 +128,7 @@ def measure(job: BenchJob, wishes: BenchWishes, store: CalibrationStore) -> Iter
         Part.MACHINE: inside.machine,
         Part.STEPS: inside.steps,
         Part.PARKS: inside.parks,
+        Part.PERPLEXITY: inside.perplexity,
         Part.START: lambda: measure_start(plan, _say),
         Part.SCENARIOS: lambda: measure_scenarios(plan, _say),
         Part.BUSY: lambda: measure_busy(plan, _say),

@@ -81,6 +81,24 @@ class LibraryError(StudioError):
     code = "library_refused"
 
 
+class AttachmentError(StudioError):
+    """A file cannot be attached; the message names it and says why."""
+
+    code = "attachment_refused"
+
+
+class SupportError(StudioError):
+    """A log bundle cannot be saved; the message names the file."""
+
+    code = "support_failed"
+
+
+class ExchangeError(StudioError):
+    """A file of chats cannot be read or written; the message names it."""
+
+    code = "exchange_failed"
+
+
 class FetchError(StudioError):
     """A model could not be fetched; nothing of it is in the library."""
 

@@ -7,8 +7,10 @@ import re
 from collections.abc import Container
 
 from engine.api import Chat, ChatMessage, Origin, Priority, Request
+from studio.models.attachment import Attachment
 from studio.models.chat import (
     NEW_CHAT_TITLE,
+    ContextCut,
     Conversation,
     Message,
     MessageStatus,
@@ -17,6 +19,7 @@ from studio.models.chat import (
 )
 
 _TITLE_CHARS = 40
+_SUMMARY = "What was said before, in short:\n"
 _USABLE = frozenset(
     {MessageStatus.DONE, MessageStatus.STOPPED, MessageStatus.LENGTH, MessageStatus.INTERRUPTED}
 )
@@ -43,12 +46,16 @@ def request_for(chat: Conversation, reply: Message, *, resumes: bool = False) ->
 def prompt_for(chat: Conversation, *, continued: Message | None = None) -> Chat:
     """System prompt and turns, without failed, running and empty replies; at last the reply that is gone on with.
 
-    Prompts that thereby follow each other become one: many templates want the roles to alternate.
+    Prompts that thereby follow each other become one: many templates want the roles to alternate. What was cut off for
+    want of room is left out; a summary of it follows the system prompt.
     """
     turns: list[ChatMessage] = []
-    if chat.settings.system_prompt.strip():
-        turns.append(ChatMessage(role=Role.SYSTEM.value, content=chat.settings.system_prompt))
-    for message in chat.messages:
+    cut, system = chat.cut, chat.settings.system_prompt
+    if cut is not None and cut.summary:
+        system = f"{system}\n\n{_SUMMARY}{cut.summary}".lstrip()
+    if system.strip():
+        turns.append(ChatMessage(role=Role.SYSTEM.value, content=system))
+    for message in messages_after(chat, cut):
         content = content_of(message)
         if message.status not in _USABLE or not content or message is continued:
             continue
@@ -60,10 +67,25 @@ def prompt_for(chat: Conversation, *, continued: Message | None = None) -> Chat:
     return Chat(messages=tuple(turns), continues=continued is not None)
 
 
+def messages_after(chat: Conversation, cut: ContextCut | None) -> list[Message]:
+    """The messages that the model is given."""
+    ids = [message.message_id for message in chat.messages]
+    first = ids.index(cut.first_id) if cut is not None and cut.first_id in ids else 0
+    return chat.messages[first:]
+
+
 def content_of(message: Message) -> str:
     """A message's text as the model reads it: what was read of its files first, each under its name."""
-    files = [f"{one.name}:\n\n{one.text.strip()}" for one in message.attachments if one.text]
+    files = [wrapped(one) for one in message.attachments if one.text]
     return "\n\n".join([*files, message.text] if message.text else files)
+
+
+def wrapped(attachment: Attachment) -> str:
+    """A file's text between two lines that do not occur in it, so that it cannot pass for what the user says."""
+    name = " ".join(attachment.name.split())
+    longest = max((len(run) for run in re.findall(r"`{3,}", attachment.text)), default=2)
+    fence = "`" * (longest + 1)
+    return f"File “{name}”:\n\n{fence}\n{attachment.text.strip()}\n{fence}"
 
 
 def title_for(prompt: str) -> str:

@@ -20,6 +20,7 @@ from engine.api import (
     Listener,
     LoadModel,
     ModelChanged,
+    Prompt,
     Request,
     UnloadModel,
     Unsubscribe,
@@ -121,6 +122,9 @@ class WakingEngine:
 
     def snapshot(self) -> EngineSnapshot:
         return self._engine.snapshot()
+
+    def count_tokens(self, prompt: Prompt) -> int | None:
+        return self._engine.count_tokens(prompt)
 
     def shutdown(self) -> None:
         self._engine.shutdown()

@@ -29,6 +29,8 @@ class CommandId(Enum):
     ARCHIVE_CHAT = "archive_chat"
     UNDO = "undo"
     ARCHIVED = "archived"
+    INSPECTOR = "inspector"
+    OWN_WINDOW = "own_window"
     RENAME_CHAT = "rename_chat"
     DELETE_CHAT = "delete_chat"
     STOP = "stop"
@@ -38,6 +40,7 @@ class CommandId(Enum):
     SETTINGS = "settings"
     QUIT = "quit"
     SEARCH = "search"
+    FIND = "find"
     NEXT_CHAT = "next_chat"
     PREVIOUS_CHAT = "previous_chat"
     SIDEBAR = "sidebar"
@@ -56,11 +59,18 @@ class CommandId(Enum):
     UNLOAD = "unload"
     PALETTE = "palette"
     SHORTCUTS = "shortcuts"
+    EXPORT_CHAT = "export_chat"
+    EXPORT_ALL = "export_all"
+    IMPORT = "import"
+    ATTACH = "attach"
+    LOG_BUNDLE = "log_bundle"
+    PRIVACY = "privacy"
 
 
 class Menu(Enum):
     """The menus, in their order."""
 
+    FILE = "&File"
     CHAT = "&Chat"
     VIEW = "&View"
     MODEL = "&Model"
@@ -87,6 +97,7 @@ class WindowState:
     has_model: bool = False
     has_sidebar: bool = True
     has_pool_panel: bool = False
+    has_inspector: bool = False
     theme: Theme = Theme.SYSTEM
 
 
@@ -106,6 +117,31 @@ class Command:
 
 COMMANDS: tuple[Command, ...] = (
     Command(
+        id=CommandId.ATTACH,
+        menu=Menu.FILE,
+        text="Attach &files…",
+        keys=("Ctrl+Shift+A",),
+        is_enabled=lambda state: state.has_chat,
+    ),
+    Command(
+        id=CommandId.EXPORT_CHAT,
+        menu=Menu.FILE,
+        text="E&xport this chat…",
+        keys=("Ctrl+Shift+E",),
+        is_enabled=lambda state: state.has_chat,
+        starts_group=True,
+    ),
+    Command(id=CommandId.EXPORT_ALL, menu=Menu.FILE, text="Export &all chats…"),
+    Command(id=CommandId.IMPORT, menu=Menu.FILE, text="&Import chats…"),
+    Command(
+        id=CommandId.SETTINGS,
+        menu=Menu.FILE,
+        text="Settin&gs…",
+        keys=("Ctrl+,",),
+        starts_group=True,
+    ),
+    Command(id=CommandId.QUIT, menu=Menu.FILE, text="&Quit", keys=("Ctrl+Q",), starts_group=True),
+    Command(
         id=CommandId.NEW_CHAT, menu=Menu.CHAT, text="&New chat", keys=("Ctrl+N", "Ctrl+Shift+O")
     ),
     Command(
@@ -116,6 +152,13 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(id=CommandId.NEW_FOLDER, menu=Menu.CHAT, text="New &folder", keys=("Ctrl+Shift+N",)),
     Command(id=CommandId.SEARCH, menu=Menu.CHAT, text="&Search chats", keys=("Ctrl+K",)),
+    Command(
+        id=CommandId.FIND,
+        menu=Menu.CHAT,
+        text="Find in t&his chat",
+        keys=("Ctrl+F",),
+        is_enabled=lambda state: state.has_chat,
+    ),
     Command(
         id=CommandId.RENAME_CHAT,
         menu=Menu.CHAT,
@@ -133,13 +176,13 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         id=CommandId.PIN_CHAT,
         menu=Menu.CHAT,
-        text="P&in chat to the top",
+        text="Pin chat to the t&op",
         is_enabled=lambda state: state.has_chat,
     ),
     Command(
         id=CommandId.ARCHIVE_CHAT,
         menu=Menu.CHAT,
-        text="&Archive chat",
+        text="Arc&hive chat",
         is_enabled=lambda state: state.has_chat,
     ),
     Command(
@@ -183,14 +226,6 @@ COMMANDS: tuple[Command, ...] = (
         is_checked=lambda state: state.is_pinned,
     ),
     Command(
-        id=CommandId.SETTINGS,
-        menu=Menu.CHAT,
-        text="Settin&gs…",
-        keys=("Ctrl+,",),
-        starts_group=True,
-    ),
-    Command(id=CommandId.QUIT, menu=Menu.CHAT, text="&Quit", keys=("Ctrl+Q",), starts_group=True),
-    Command(
         id=CommandId.SIDEBAR,
         menu=Menu.VIEW,
         text="Side &bar",
@@ -198,6 +233,13 @@ COMMANDS: tuple[Command, ...] = (
         is_checked=lambda state: state.has_sidebar,
     ),
     Command(id=CommandId.ARCHIVED, menu=Menu.VIEW, text="&Archive"),
+    Command(
+        id=CommandId.INSPECTOR,
+        menu=Menu.VIEW,
+        text="Chat se&ttings",
+        keys=("Ctrl+Shift+I",),
+        is_checked=lambda state: state.has_inspector,
+    ),
     Command(
         id=CommandId.POOL,
         menu=Menu.VIEW,
@@ -211,6 +253,13 @@ COMMANDS: tuple[Command, ...] = (
         text="&Split",
         keys=("Ctrl+\\",),
         is_enabled=lambda state: state.can_split,
+    ),
+    Command(
+        id=CommandId.OWN_WINDOW,
+        menu=Menu.VIEW,
+        text="Chat in its own &window",
+        keys=("Ctrl+Shift+W",),
+        is_enabled=lambda state: state.has_chat,
     ),
     Command(
         id=CommandId.CLOSE_PANE,
@@ -281,6 +330,8 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(id=CommandId.PALETTE, menu=Menu.HELP, text="&All commands…", keys=("Ctrl+Shift+P",)),
     Command(id=CommandId.SHORTCUTS, menu=Menu.HELP, text="&Shortcuts", keys=("F1", "Ctrl+/")),
+    Command(id=CommandId.PRIVACY, menu=Menu.HELP, text="&Privacy…", starts_group=True),
+    Command(id=CommandId.LOG_BUNDLE, menu=Menu.HELP, text="Create &log bundle…"),
 )
 
 

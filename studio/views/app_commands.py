@@ -5,7 +5,8 @@ GUI thread. The window makes one of these and gives its commands to it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Protocol
 
 from PySide6.QtWidgets import QWidget
@@ -16,6 +17,7 @@ from studio.models.errors import SettingError
 from studio.models.settings import Settings
 from studio.views.actions import Actions, CommandId
 from studio.views.context import Context
+from studio.views.exchange_actions import ExchangeActions
 from studio.views.key_hints import tell_keys
 from studio.views.palette.entries import (
     MOST_RECENT,
@@ -31,6 +33,7 @@ from studio.views.settings.dialog import OwnPage
 from studio.views.settings.settings_window import SettingsWindow
 from studio.views.settings.shortcut_page import ShortcutPage
 from studio.views.shortcuts import Shortcuts
+from studio.views.support_actions import SupportActions
 from studio.views.tray import Tray
 
 _RECENT = "window.recent_commands"
@@ -50,17 +53,30 @@ class AppCommands:
     """`handlers` are its commands; `attach` gives it the actions once they are made."""
 
     def __init__(
-        self, context: Context, settings_window: SettingsWindow, chats: Shower, window: QWidget
+        self,
+        context: Context,
+        settings_window: SettingsWindow,
+        chats: Shower,
+        window: QWidget,
+        *,
+        meant_chats: Callable[[], list[Conversation]],
+        attach: Callable[[Sequence[Path]], object],
     ) -> None:
         self._context = context
         self._settings = context.services.settings
         self._settings_window = settings_window
         self._chats = chats
         self._window = window
+        self._meant_chats = meant_chats
+        self._attach = attach
         self._actions: Actions | None = None
         self._shown_keys = ""
         self.shortcuts = Shortcuts(self._settings)
         self.palette = Palette(context.theme, window)
+        self.exchange = ExchangeActions(context, window)
+        self.support = SupportActions(
+            context, window, quit_program=lambda: self._do(CommandId.QUIT)
+        )
         self.palette.chosen.connect(self._on_chosen)
         services = context.services
         self.tray = Tray(
@@ -73,6 +89,7 @@ class AppCommands:
         )
         settings_window.own_pages = (
             OwnPage("Shortcuts", lambda parent: ShortcutPage(self.shortcuts, parent)),
+            OwnPage("Privacy", self.support.make_page),
         )
         self._disconnect = self._settings.changed.connect(self._on_settings_changed)
 
@@ -81,6 +98,11 @@ class AppCommands:
         return {
             CommandId.PALETTE: self.open_palette,
             CommandId.SHORTCUTS: self.list_shortcuts,
+            CommandId.LOG_BUNDLE: self.support.create_bundle,
+            CommandId.PRIVACY: lambda: self._settings_window.open(page="Privacy"),
+            CommandId.EXPORT_CHAT: self._export_chat,
+            CommandId.EXPORT_ALL: self.exchange.export_all,
+            CommandId.IMPORT: self.exchange.import_chats,
         }
 
     def attach(self, actions: Actions) -> None:
@@ -118,6 +140,18 @@ class AppCommands:
         self._window.raise_()
         self._window.activateWindow()
 
+    def _open(self, path: Path) -> None:
+        if path.suffix.lower() in (".json", ".zip"):
+            self.exchange.import_file(path)
+        elif path.is_dir() or path.suffix.lower() in (".gguf", ".safetensors"):
+            self._context.model_actions.use(path)
+        else:
+            self._attach([path])
+
+    def _export_chat(self) -> None:
+        if chats := self._meant_chats():
+            self.exchange.export_chat(chats[0])
+
     def _do(self, command: CommandId) -> None:
         assert self._actions is not None
         self._actions[command].trigger()
@@ -128,7 +162,7 @@ class AppCommands:
         if errand.text:
             self._chats.show_new_with(errand.text)
         for path in errand.files:
-            self._context.model_actions.use(path)
+            self._open(path)
 
     def _recent(self) -> tuple[str, ...]:
         text = self._settings.settings.window.recent_commands

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from studio.views.chat.kit import Kit
 from studio.views.frame_ticker import FrameTicker
 from studio.views.model_actions import ModelActions
 from studio.views.ports import WindowServices
@@ -18,6 +19,8 @@ class Context:
 
     services: WindowServices
     theme: Theme
+    kit: Kit
+    """What transcripts are drawn with."""
     tasks: Tasks
     model_actions: ModelActions
     watch: RunWatch

@@ -26,10 +26,15 @@ def palette_icon(name: str, palette: QPalette) -> QIcon:
     group, role = QPalette.ColorGroup, QPalette.ColorRole.ButtonText
     normal = palette.color(group.Active, role)  # a palette's own current group may be any
     disabled = palette.color(group.Disabled, role)
+    return _icon(name, normal.name(), disabled.name())
+
+
+@lru_cache(maxsize=256)
+def _icon(name: str, normal: str, disabled: str) -> QIcon:
     made = QIcon()
     for scale in _SCALES:
-        made.addPixmap(pixmap(name, normal, scale=scale), QIcon.Mode.Normal)
-        made.addPixmap(pixmap(name, disabled, scale=scale), QIcon.Mode.Disabled)
+        made.addPixmap(pixmap(name, QColor(normal), scale=scale), QIcon.Mode.Normal)
+        made.addPixmap(pixmap(name, QColor(disabled), scale=scale), QIcon.Mode.Disabled)
     return made
 
 

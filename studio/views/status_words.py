@@ -91,8 +91,12 @@ def describe_chat(chat: Conversation, now_s: float) -> StatusWords:
         return _interrupted(last.note if last is not None else "")
     if chat.last_status is MessageStatus.FAILED:
         return _failed(last.note if last is not None else "")
+    if chat.queued is not None:
+        return StatusWords(Mark.DOTS, tr("A message waits to be sent"), Tone.WAITING)
     if chat.has_unread:
         return StatusWords(Mark.RING_DOT, tr("Done"), Tone.ACTIVE)
+    if chat.is_temporary:
+        return StatusWords(Mark.NONE, tr("Temporary, not saved"))
     return StatusWords(Mark.NONE, when(chat.updated_s, now_s))
 
 

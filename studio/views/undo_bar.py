@@ -22,7 +22,7 @@ from studio.services.chat_book import ChatBook
 from studio.views.elided_label import ElidedLabel
 from studio.views.icon_button import IconButton
 from studio.views.tasks import Tasks
-from studio.views.words import count, shortened, tr
+from studio.views.words import plural, shortened, tr
 
 STAY_MS = 10_000
 _WIDTH_PX = 264
@@ -111,18 +111,21 @@ class UndoBar(QFrame):
 
 def words_of(undo: Undo) -> str:
     """What was done, in words."""
-    name, number = shortened(undo.name, _NAME_CHARS), count(undo.number)
+    name, number = shortened(undo.name, _NAME_CHARS), undo.number
     match undo.kind:
         case UndoKind.CHATS_DELETED:
-            text = tr("“{name}” deleted") if name else tr("{number} chats deleted")
+            text = tr("“{name}” deleted")
+            several = plural(number, "1 chat deleted", "{count} chats deleted")
         case UndoKind.CHATS_ARCHIVED:
-            text = tr("“{name}” archived") if name else tr("{number} chats archived")
+            text = tr("“{name}” archived")
+            several = plural(number, "1 chat archived", "{count} chats archived")
         case UndoKind.CHATS_MOVED:
-            text = tr("“{name}” moved") if name else tr("{number} chats moved")
+            text = tr("“{name}” moved")
+            several = plural(number, "1 chat moved", "{count} chats moved")
         case UndoKind.FOLDER_DELETED:
-            text = tr("Folder “{name}” deleted, its chats are kept")
+            text, several = tr("Folder “{name}” deleted, its chats are kept"), ""
         case UndoKind.MESSAGE_DELETED:
-            text = tr("Message deleted")
+            return tr("Message deleted")
         case UndoKind.PRESET_DELETED:
-            text = tr("Preset “{name}” deleted")
-    return text.format(name=name, number=number)
+            text, several = tr("Preset “{name}” deleted"), ""
+    return text.format(name=name) if name else several

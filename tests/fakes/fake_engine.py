@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from engine.api import (
+    Chat,
     Command,
     EngineEvent,
     EngineSnapshot,
@@ -24,10 +25,13 @@ from engine.api import (
     ModelInfo,
     Parked,
     PoolUsage,
+    Prompt,
     Request,
     Restored,
     Started,
+    Text,
     TokenDelta,
+    TokenIds,
     UnloadModel,
     Unsubscribe,
     Usage,
@@ -109,6 +113,18 @@ class FakeEngine:
 
     def snapshot(self) -> EngineSnapshot:
         return self._snapshot
+
+    def count_tokens(self, prompt: Prompt) -> int | None:
+        """A token for each word."""
+        match prompt:
+            case _ if self._snapshot.state is not EngineState.READY:
+                return None
+            case Chat(messages=messages):
+                return sum(len(message.content.split()) for message in messages)
+            case Text(text=text):
+                return len(text.split())
+            case TokenIds(ids=ids):
+                return len(ids)
 
     def shutdown(self) -> None:
         for request_id in tuple(self.alive):

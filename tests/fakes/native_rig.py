@@ -25,6 +25,7 @@ STORAGES = tuple(BLOCK_FORMATS)
 FLOATS = ("F32", "F16", "BF16")
 QUANTIZED = tuple(name for name in STORAGES if name not in FLOATS)
 ROW_COUNTS = (1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 64, 300)
+MOST_ROWS = max(ROW_COUNTS)
 
 
 def variants_here() -> tuple[str, ...]:
@@ -123,6 +124,16 @@ def rows_program(weights: ModelWeights, inputs: NDArray[np.float32]) -> tuple[Re
     """A recorder whose first value holds row `token` of `inputs` for each token."""
     recorder = Recorder()
     return recorder, recorder.embedding(weights.put("rows", inputs))
+
+
+def odd_rows(width: int, seed: int = 1) -> NDArray[np.float32]:
+    """Rows of ordinary size, among them zeros, tiny, huge and lopsided ones."""
+    rows = np.random.default_rng(seed).standard_normal((MOST_ROWS, width)).astype(np.float32)
+    rows[3] = 0
+    rows[5] *= 1e-30
+    rows[7::10] *= 1000
+    rows[8::10, :40] *= 500
+    return rows
 
 
 def all_outputs(tokens: Sequence[int]) -> StepInputs:

@@ -29,6 +29,15 @@ class Reply:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Parks:
+    """Every sequence leaves its pages after so many tokens of its reply, and goes on at once on others."""
+
+    every: int
+    keeps: bool
+    """Whether the pages' bytes are put back; else all is computed again."""
+
+
 def generate(
     runner: ModelRunner,
     prompts: Sequence[Iterable[int]],
@@ -36,14 +45,17 @@ def generate(
     new_tokens: int,
     chunk: int = 256,
     pages: Iterable[int] | None = None,
+    parks: Parks | None = None,
 ) -> list[Reply]:
     """Continue all prompts together, at most `chunk` tokens of each in a step. `pages` are dealt out in order."""
-    free = iter(range(runner.num_pages) if pages is None else pages)
+    free = list(range(runner.num_pages) if pages is None else pages)
     replies = [Reply() for _ in prompts]
-    sequences = [make_sequence(prompt, arrival=i) for i, prompt in enumerate(prompts)]
+    sequences = [
+        make_sequence(prompt, arrival=i, max_new=new_tokens + 1) for i, prompt in enumerate(prompts)
+    ]
     for sequence in sequences:
         length = len(sequence.token_ids) + new_tokens
-        sequence.page_table.extend(next(free) for _ in range(-(-length // PAGE_TOKENS)))
+        sequence.page_table.extend(free.pop(0) for _ in range(-(-length // PAGE_TOKENS)))
     while open_ones := [s for s in sequences if s.num_generated < new_tokens]:
         rows = tuple(_row(sequence, chunk) for sequence in open_ones)
         logits = iter(runner.execute(rows))
@@ -56,7 +68,22 @@ def generate(
             row.seq.num_computed += row.count
             if row.seq.num_computed == len(row.seq.token_ids):
                 row.seq.token_ids.append(replies[sequences.index(row.seq)].token_ids[-1])
+                if parks is not None and row.seq.num_generated % parks.every == 0:
+                    _park(runner, row.seq, free, keeps=parks.keeps)
     return replies
+
+
+def _park(runner: ModelRunner, sequence: CoreSequence, free: list[int], *, keeps: bool) -> None:
+    """Leave the pages, to which somebody else writes, and come back on others."""
+    table = sequence.page_table
+    content = np.stack(runner.view_pages(table))
+    runner.fill_pages(table, np.roll(content, 1, axis=0))
+    free += table
+    table[:] = [free.pop(0) for _ in table]
+    if keeps:
+        runner.fill_pages(table, content)
+    else:
+        sequence.num_computed = 0
 
 
 def _row(sequence: CoreSequence, chunk: int) -> StepRow:

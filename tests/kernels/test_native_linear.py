@@ -1,4 +1,4 @@
-"""Linear layers on the native kernels: near the dequantised product, and the same bits for a row in any company."""
+"""Linear layers on the native kernels: near the dequantised product. Company is in test_native_invariance.py."""
 
 from __future__ import annotations
 
@@ -9,35 +9,26 @@ from numpy.typing import NDArray
 
 from fakes.native_rig import (
     FLOATS,
+    MOST_ROWS,
     QUANTIZED,
-    ROW_COUNTS,
     STORAGES,
     VARIANTS,
     ModelWeights,
     compiled,
     needs_kernels,
+    odd_rows,
     one_page_each,
     reference,
     rows_program,
 )
-from kernels.api import Activation, Program
+from kernels.api import Program
 
 pytestmark = needs_kernels
 
-INPUTS, OUTPUTS, NUM_ROWS = 512, 80, 300
+INPUTS, OUTPUTS, NUM_ROWS = 512, 80, MOST_ROWS
 QUANTIZED_ERROR = 2e-4  # of the norm of a row's outputs; codes of 15 bits in blocks of 32
 FLOAT_ERROR = 1e-5
 BFLOAT_ERROR = 0.005  # where an instruction multiplies pairs of bfloat16, rows are rounded to 8 bits of fraction
-
-
-def odd_rows(width: int, seed: int = 1) -> NDArray[np.float32]:
-    """Rows of ordinary size, among them zeros, tiny, huge and lopsided ones."""
-    rows = np.random.default_rng(seed).standard_normal((NUM_ROWS, width)).astype(np.float32)
-    rows[3] = 0
-    rows[5] *= 1e-30
-    rows[7::10] *= 1000
-    rows[8::10, :40] *= 500
-    return rows
 
 
 def linear_program(
@@ -46,18 +37,6 @@ def linear_program(
     weights = ModelWeights()
     recorder, x = rows_program(weights, odd_rows(width))
     out = recorder.linear(x, weights.add("w", (outputs, width), storage))
-    return recorder.finish(recorder.take_outputs(out)), weights
-
-
-def gated_program(storage: str) -> tuple[Program, ModelWeights]:
-    """Norm, gate and up, activation and down with residual: every fused step around products."""
-    weights = ModelWeights()
-    recorder, x = rows_program(weights, odd_rows(INPUTS))
-    h = recorder.rms_norm(x, weights.add("norm", (INPUTS,)), epsilon=1e-5)
-    gate = recorder.linear(h, weights.add("gate", (256, INPUTS), storage))
-    up = recorder.linear(h, weights.add("up", (256, INPUTS), storage))
-    h = recorder.gated_activation(gate, up, Activation.SILU)
-    out = recorder.linear(h, weights.add("down", (INPUTS, 256), storage), residual=x)
     return recorder.finish(recorder.take_outputs(out)), weights
 
 
@@ -82,37 +61,6 @@ def test_a_product_is_near_that_of_the_dequantised_weights(storage: str, variant
         got = native.run(step)
         expected = reference(program, weights.source()).run(step)
         assert_near(got, expected, error_of(storage))
-
-
-@pytest.mark.parametrize("storage", STORAGES)
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("make", [linear_program, gated_program])
-def test_a_row_has_the_same_bits_at_every_place_in_every_company(
-    storage: str, variant: str, make: type
-) -> None:
-    program, weights = make(storage)
-    rng = np.random.default_rng(2)
-    with compiled(program, weights.source(), variant=variant) as native:
-        alone = np.concatenate([native.run(one_page_each([row])).copy() for row in range(NUM_ROWS)])
-        for count in ROW_COUNTS:
-            tokens = rng.permutation(NUM_ROWS)[:count]
-            for turn in range(min(count, 4)):
-                turned = np.roll(tokens, turn).tolist()
-                got = native.run(one_page_each(turned))
-                np.testing.assert_array_equal(got, alone[turned])
-
-
-@pytest.mark.parametrize("storage", ["Q4_1", "Q8_0", "Q6_K", "BF16"])
-@pytest.mark.parametrize("make", [linear_program, gated_program])
-def test_the_number_of_threads_changes_no_bit(storage: str, make: type) -> None:
-    program, weights = make(storage)
-    steps = [one_page_each(range(count)) for count in (1, 5, 9, 70, 300)]
-    results = []
-    for threads in (1, 2, 3, 7):
-        with compiled(program, weights.source(), threads=threads) as native:
-            results.append(np.concatenate([native.run(step).copy() for step in steps]))
-    for other in results[1:]:
-        np.testing.assert_array_equal(other, results[0])
 
 
 @pytest.mark.parametrize("storage", ["Q4_0", "F32"])

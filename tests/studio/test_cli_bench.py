@@ -96,11 +96,16 @@ def test_a_model_that_was_not_measured_is_told_with_the_remedy(
 @pytest.mark.slow
 def test_scenarios_and_a_calibration_on_the_tiny_model(tmp_path: Path) -> None:
     model = write_tiny_gguf(tmp_path)
-    report = measured(f"{model} --parts machine,steps,parks,scenarios --calibrate")
-    assert list(report) == ["machine", "steps", "parks", "scenarios"]
+    report = measured(f"{model} --parts machine,steps,parks,scenarios,perplexity --calibrate")
+    assert list(report) == ["machine", "steps", "parks", "scenarios", "perplexity"]
     assert report["machine"]["memory, read"] > 0
     assert report["steps"]["decode, 4 at once"] > 0
     assert report["parks"]["park in place"] > 0
+    perplexity = report["perplexity"]
+    assert perplexity["served by float32"] < 0.5
+    assert perplexity["perplexity, served"] == pytest.approx(
+        perplexity["perplexity, float32 on the same weights"], rel=0.005
+    )
     scenarios = report["scenarios"]
     for name in ("overflow", "fits", "one after another"):
         assert scenarios[f"{name}: completed"] == 4

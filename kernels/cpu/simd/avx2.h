@@ -11,9 +11,7 @@ namespace simd {
 
 constexpr int LANES = 8;
 constexpr int ATTENTION_QUERIES = 6;
-constexpr int KEY_VECTORS = 2;
-constexpr int BYTE_KEY_VECTORS = 1;
-constexpr int VALUE_VECTORS = 2;
+constexpr int REGISTERS = 16;
 
 using F = __m256;
 using I = __m256i;
@@ -58,8 +56,10 @@ inline int32_t sum_of_lanes(I x) {
   const __m128i two = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4e));
   return _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32(two, 0xb1)));
 }
-inline F power_of_two(I n) {
-  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(n, _mm256_set1_epi32(127)), 23));
+inline F whole(F x) { return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+inline F times_power(F x, F n) {
+  const __m256i exponent = _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127));
+  return _mm256_mul_ps(x, _mm256_castsi256_ps(_mm256_slli_epi32(exponent, 23)));
 }
 inline void store_bytes(int8_t* p, I x) {
   const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));

@@ -11,10 +11,8 @@ namespace {
 namespace simd {
 
 constexpr int LANES = 16;
-constexpr int ATTENTION_QUERIES = 6;      // queries that share a load of a key or value
-constexpr int KEY_VECTORS = 2;            // vectors of positions scored together
-constexpr int BYTE_KEY_VECTORS = 2;     // the same where keys are bytes
-constexpr int VALUE_VECTORS = 4;          // vectors of a value summed together
+constexpr int ATTENTION_QUERIES = 6;      // most queries that share a load of a key or value
+constexpr int REGISTERS = 32;
 
 using F = __m512;
 using I = __m512i;
@@ -53,9 +51,8 @@ template <int BITS>
 inline I shift_up(I x) { return _mm512_slli_epi32(x, BITS); }
 template <int BITS>
 inline I shift_down(I x) { return _mm512_srai_epi32(x, BITS); }
-inline F power_of_two(I n) {
-  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_add_epi32(n, _mm512_set1_epi32(127)), 23));
-}
+inline F whole(F x) { return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+inline F times_power(F x, F n) { return _mm512_scalef_ps(x, n); }
 inline void store_bytes(int8_t* p, I x) { _mm_storeu_si128((__m128i*)p, _mm512_cvtsepi32_epi8(x)); }
 inline void store(int32_t* p, I x) { _mm512_storeu_si512(p, x); }
 

@@ -12,9 +12,7 @@ namespace simd {
 
 constexpr int LANES = 4;
 constexpr int ATTENTION_QUERIES = 6;
-constexpr int KEY_VECTORS = 4;
-constexpr int BYTE_KEY_VECTORS = 2;
-constexpr int VALUE_VECTORS = 4;
+constexpr int REGISTERS = 32;
 
 using F = float32x4_t;
 using I = int32x4_t;
@@ -50,7 +48,11 @@ inline I shift_up(I x) { return vshlq_n_s32(x, BITS); }
 template <int BITS>
 inline I shift_down(I x) { return vshrq_n_s32(x, BITS); }
 inline int32_t sum_of_lanes(I x) { return vaddvq_s32(x); }
-inline F power_of_two(I n) { return vreinterpretq_f32_s32(vshlq_n_s32(vaddq_s32(n, vdupq_n_s32(127)), 23)); }
+inline F whole(F x) { return vrndnq_f32(x); }
+inline F times_power(F x, F n) {
+  const int32x4_t exponent = vaddq_s32(vcvtq_s32_f32(n), vdupq_n_s32(127));
+  return vmulq_f32(x, vreinterpretq_f32_s32(vshlq_n_s32(exponent, 23)));
+}
 inline void store_bytes(int8_t* p, I x) {
   const int16x4_t words = vqmovn_s32(x);
   const int8x8_t bytes = vqmovn_s16(vcombine_s16(words, words));

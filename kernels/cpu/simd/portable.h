@@ -14,9 +14,7 @@ namespace simd {
 
 constexpr int LANES = 4;
 constexpr int ATTENTION_QUERIES = 3;
-constexpr int KEY_VECTORS = 2;
-constexpr int BYTE_KEY_VECTORS = 1;
-constexpr int VALUE_VECTORS = 2;
+constexpr int REGISTERS = 16;
 
 struct F {
   float v[LANES];
@@ -83,8 +81,11 @@ inline I shift_up(I x) { return each<I>([&](int i) { return x.v[i] * (1 << BITS)
 template <int BITS>
 inline I shift_down(I x) { return each<I>([&](int i) { return x.v[i] >> BITS; }); }
 inline int32_t sum_of_lanes(I x) { return x.v[0] + x.v[1] + x.v[2] + x.v[3]; }
-inline F power_of_two(I n) {
-  return each<F>([&](int i) { return bits_to_float(static_cast<uint32_t>(n.v[i] + 127) << 23); });
+inline F whole(F x) { return to_float(to_int(x)); }
+inline F times_power(F x, F n) {
+  return each<F>([&](int i) {
+    return x.v[i] * bits_to_float((static_cast<uint32_t>(static_cast<int32_t>(n.v[i])) + 127) << 23);
+  });
 }
 inline void store_bytes(int8_t* p, I x) {
   for (int i = 0; i < LANES; ++i) p[i] = static_cast<int8_t>(x.v[i] < -128 ? -128 : x.v[i]);

@@ -8,7 +8,7 @@
 //   add sub mul div max min abs fma   lane by lane, IEEE; fma rounds once (the portable layer: twice)
 //   any_nan(a, b)                     whether any lane of either is not a number
 //   sum_of_lanes                      halves added until one is left;  max_of_lanes
-//   to_int                            nearest, ties to even;  power_of_two(n): 2^n for -127 < n < 128
+//   to_int, whole                     nearest, ties to even;  times_power(x, n): x * 2^n, n whole, -127 < n < 128
 //   load_half, ...                    LANES stored values as floats;  load_exponents: 2^(e - 128) of a byte e
 //   Codes                             LANES groups of 4 bytes: 4 consecutive weights of LANES outputs
 //   low_bfloat, high_bfloat           Codes taken for pairs of bfloat16: the first of each, the second
@@ -77,13 +77,12 @@ inline float max16(const F* parts) {
   return max_of_lanes(most);
 }
 
-// e^x for x in [-87.3, 88], clamped to that; not a number stays so. Source of the polynomial: Cephes, expf.
-inline F exp(F x) {
-  x = max(set1(-87.3f), min(set1(88.0f), x));  // x second: max(a, b) is b when one is not a number
-  const I n = to_int(mul(x, set1(1.44269504f)));
-  const F whole = to_float(n);
-  F r = fma(whole, set1(-0.693359375f), x);
-  r = fma(whole, set1(2.12194440e-4f), r);
+// e^x for x in [-87.3, 88], below that as at -87.3; not a number stays so. Source of the polynomial: Cephes, expf.
+inline F exp_to_88(F x) {
+  x = max(set1(-87.3f), x);  // x second: max(a, b) is b when one is not a number
+  const F n = whole(mul(x, set1(1.44269504f)));
+  F r = fma(n, set1(-0.693359375f), x);
+  r = fma(n, set1(2.12194440e-4f), r);
   F p = set1(1.9875691500e-4f);
   p = fma(p, r, set1(1.3981999507e-3f));
   p = fma(p, r, set1(8.3334519073e-3f));
@@ -91,8 +90,11 @@ inline F exp(F x) {
   p = fma(p, r, set1(1.6666665459e-1f));
   p = fma(p, r, set1(5.0000001201e-1f));
   p = fma(p, mul(r, r), add(r, set1(1.0f)));
-  return mul(p, power_of_two(n));
+  return times_power(p, n);
 }
+
+// The same, above 88 as at 88.
+inline F exp(F x) { return exp_to_88(min(set1(88.0f), x)); }
 
 inline float exp_of(float x) {
   float lanes[LANES];

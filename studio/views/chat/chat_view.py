@@ -1,68 +1,82 @@
-"""The transcript of one chat: a window of message widgets over a chat of any length.
+"""The transcript of one chat: what the reader sees of it, and that nothing moves what is being read.
 
-At most MAX_VIEWS widgets exist; scrolling towards an end pages the next ones in and drops those at the other end. The
-view sticks to the newest text until the reader scrolls away from it; then nothing moves what is being read. Messages
-are placed here and not by a layout, so that a change and the reader's place are settled in one step. GUI thread; must
-not import services.
+The view sticks to the newest text until the reader scrolls away from it. Rows come from a `RowWindow`; they are placed
+here and not by a layout, so that a change and the reader's place are settled in one step. GUI thread; must not import
+services.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from time import perf_counter
 
 from PySide6.QtCore import QEvent, Qt, QTimer
-from PySide6.QtGui import QKeyEvent, QResizeEvent, QShowEvent
+from PySide6.QtGui import QKeyEvent, QKeySequence, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QScrollArea, QWidget
 
 from studio.models.chat import Conversation, Message
-from studio.views.chat.message_view import MessageView, make_message_view
+from studio.views.chat.foot_view import FootView
+from studio.views.chat.formula_view import FormulaView
+from studio.views.chat.inline_formulas import has_formulas
+from studio.views.chat.kit import Kit
+from studio.views.chat.message_editor import MessageEditor
+from studio.views.chat.prose_view import ProseView
+from studio.views.chat.quiet_prose import QuietProse
+from studio.views.chat.row_events import RowEvents, foot_of
+from studio.views.chat.row_views import RowView
+from studio.views.chat.row_window import RowWindow
+from studio.views.chat.sections import Row, Section
 from studio.views.frame_ticker import FrameTicker
 from studio.views.icon_button import IconButton
-from studio.views.theme import Theme
 from studio.views.words import tr
 
-NUM_VIEWS = 60
-MAX_VIEWS = 90
 _COLUMN_PX = 760
 SIDE_PX = 24
 _SCROLL_BAR_PX = 12
-_FIRST_VIEWS = 4
-"""Made at once when a chat is opened; the others of the window follow in slices."""
-_SLICE_S = 0.008
-"""How long the window may be kept busy with making views before it looks at the user again."""
+_SLICE_S = 0.006
+"""How long the window may be kept busy with rows out of sight before it looks at the user again."""
 _PAUSE_MS = 4
 """Between two slices: timers without a pause could starve others."""
-_MESSAGE_GAP_PX = 24
-_NEAR_PX = 400
-"""This close to an end of what is laid out, the next page comes."""
 _STICK_PX = 8
 _STEP_PX = 24
+_MOST_ROUNDS = 12
+"""Laying out what is seen ends by itself; this is for the case that it does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What the reader reads, and how far below the top of what is seen it is."""
+
+    section: Section[RowView]
+    row: Row[RowView] | None
+    offset: int
+
+    @property
+    def y(self) -> int:
+        return self.section.top + (self.row.top if self.row is not None else 0)
 
 
 class ChatView(QScrollArea):
-    """Shows `chat.messages`. The owner calls `add_message` for a new one and `mark_changed` for one that changed."""
+    """Shows `chat.messages`. The owner calls `sync` when others are in it and `mark_changed` for one that changed."""
 
-    def __init__(
-        self, chat: Conversation, theme: Theme, ticker: FrameTicker, parent: QWidget
-    ) -> None:
+    def __init__(self, chat: Conversation, kit: Kit, ticker: FrameTicker, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("transcript")
         self.setAccessibleName(tr("Messages"))
         self._chat = chat
-        self._theme = theme
+        self._kit = kit
         self._ticker = ticker
         self._changed: set[int] = set()
         """Ids of messages to be redrawn with the next frame."""
-        self.views: list[MessageView] = []
-        self._by_id: dict[int, MessageView] = {}
-        self._first = 0
-        """Index in `chat.messages` of the first message that has a view."""
         self._sticks = True
         self._is_placing = False
         self._page = QWidget()
         self._page.setObjectName("transcriptPage")
+        self.events = RowEvents(self)
+        self.rows = RowWindow(self._page, kit, self.events)
+        self.events.attach(self.rows)
         self.setWidget(self._page)
         self.setFrameShape(QScrollArea.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -71,52 +85,115 @@ class ChatView(QScrollArea):
         self.to_end_button.setFixedSize(34, 34)
         self.to_end_button.hide()
         self.to_end_button.clicked.connect(self.scroll_to_end)
-        self._paging = _later(self, self._page_in)
-        self._paging.setInterval(_PAUSE_MS)
-        self._placing = _later(self, self._place_again)
+        self._later = _single_shot(self, _PAUSE_MS, self._lay_out_more)
+        self._placing = _single_shot(self, 0, self._measure_again)
         bar = self.verticalScrollBar()
         bar.setSingleStep(_STEP_PX)
         bar.valueChanged.connect(self._on_scrolled)
-        self._show_newest()
+        kit.formulas.ready.connect(self._on_formulas_ready)
+        self.sync()
 
     def close_view(self) -> None:
         """Ask the ticker for no more frames; call it before the widget goes."""
         self._ticker.unmark(self._redraw_changed)
+        self._kit.formulas.ready.disconnect(self._on_formulas_ready)
+        self.rows.clear()
 
-    def view_of(self, message_id: int) -> MessageView | None:
-        """The view of a message, if it is in the window of views."""
-        return self._by_id.get(message_id)
+    def foot_of(self, message: Message) -> FootView | None:
+        """What stands under a message, while that is near what is seen."""
+        section = self.rows.section_of(message.message_id)
+        return foot_of(section) if section is not None else None
+
+    @property
+    def feet(self) -> list[FootView]:
+        """The lines under those messages that are near what is seen."""
+        return [row.view for _, row in self.rows.places if isinstance(row.view, FootView)]
 
     @property
     def sticks(self) -> bool:
         """Whether the view follows the newest text."""
         return self._sticks
 
-    def add_message(self, message: Message) -> None:
-        """Show a message that was just appended to the chat, unless the reader is far away from the end."""
-        index = self._first + len(self.views)
-        if index < len(self._chat.messages) and self._chat.messages[index] is message:
-            with self._place_kept():
-                self._insert(len(self.views), message)
-                if self._sticks:
-                    self._drop_first(len(self.views) - NUM_VIEWS)
+    @property
+    def first_seen_index(self) -> int:
+        """The index of the first message that is seen."""
+        top = self.verticalScrollBar().value()
+        seen = next(self.rows.rows_between(top, top + self.viewport().height()), None)
+        return seen[0].index if seen is not None else 0
+
+    def sync(self) -> None:
+        """The chat has other messages than before: show these, and keep what is still there."""
+        with self._place_kept():
+            self.events.forget_all()
+            self.rows.sync(self._chat)
+            for section, _ in self.rows.places:
+                self.events.reveal(section)
 
     def mark_changed(self, message_id: int) -> None:
         """Have a message redrawn with the next frame. O(1), called for every token."""
-        if message_id in self._by_id:
-            self._changed.add(message_id)
-            self._ticker.mark(self._redraw_changed)
+        self._changed.add(message_id)
+        self._ticker.mark(self._redraw_changed)
 
     def scroll_to_end(self) -> None:
         """Show the newest text and follow it again."""
         self._sticks = True
-        if self._first + len(self.views) < len(self._chat.messages):
-            self._show_newest()
         self._place_again()
 
+    def show_row(self, section: Section[RowView], row: Row[RowView]) -> None:
+        """Scroll to a row, somewhere below the top, and let its thinking be seen."""
+        if row.is_hidden:
+            section.is_open = section.is_open_by_hand = True
+            section.fold()
+            self.rows.settle(section.index)
+        self._sticks = False
+        for _ in range(2):  # what lies around it is measured only when it is seen
+            bar, third = self.verticalScrollBar(), self.viewport().height() // 3
+            self._is_placing = True
+            self._fit_page()
+            bar.setValue(section.top + row.top - third)
+            self._is_placing = False
+            self._place_again()
+
+    def show_message(self, message_id: int) -> None:
+        """Scroll to a message; nothing if it is not shown."""
+        section = self.rows.section_of(message_id)
+        if section is not None:
+            section.split(self.rows.width)
+            self.show_row(section, section.rows[0])
+
+    def start_edit(self, message: Message, *, is_edited: bool = True) -> None:
+        """Put an editor in the place of a message, or the message back."""
+        section = self.rows.section_of(message.message_id)
+        if section is None or section.is_edited is is_edited:
+            return
+        with self._place_kept():
+            section.edit(is_edited=is_edited, width=self.rows.width)
+            self.rows.drop_gone(section)
+            self.rows.settle(section.index)
+        editor = section.rows[0].view
+        if is_edited and isinstance(editor, MessageEditor):
+            editor.start()
+
+    def place_later(self) -> None:
+        """Something in a row has another height now, for a reason of its own."""
+        self._placing.start()
+
+    def toggle_thoughts(self, section: Section[RowView]) -> None:
+        """Fold the thinking of a message, or let it be seen."""
+        section.is_open, section.is_open_by_hand = not section.is_open, True
+        with self._place_kept(section):
+            section.fold()
+            self.rows.settle(section.index)
+        self.events.show_thoughts(section)
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() == Qt.Key.Key_Home:
-            self.verticalScrollBar().setValue(0)
+        bar = self.verticalScrollBar()
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.events.selection.copy()
+        elif event.matches(QKeySequence.StandardKey.SelectAll):
+            self.events.selection.select_all()
+        elif event.key() == Qt.Key.Key_Home:
+            bar.setValue(0)
         elif event.key() == Qt.Key.Key_End:
             self.scroll_to_end()
         else:
@@ -137,108 +214,115 @@ class ChatView(QScrollArea):
         if event.type() == QEvent.Type.StyleChange:
             self._placing.start()
 
-    def _show_newest(self) -> None:
-        with self._place_kept():
-            self._drop_first(len(self.views))
-            self._first = max(0, len(self._chat.messages) - _FIRST_VIEWS)
-            for message in self._chat.messages[self._first :]:
-                self._insert(len(self.views), message)
-        self._paging.start()
-
-    def _insert(self, index: int, message: Message) -> None:
-        view = make_message_view(message, self._theme, self._page)
-        view.layout_changed.connect(self._placing.start)
-        view.show()
-        self.views.insert(index, view)
-        self._by_id[message.message_id] = view
-
-    def _drop_first(self, number: int) -> None:
-        dropped = self.views[: max(0, number)]
-        self._first += len(dropped)
-        self._drop(dropped)
-
-    def _drop_last(self, number: int) -> None:
-        self._drop(self.views[len(self.views) - max(0, number) :])
-
-    def _drop(self, dropped: list[MessageView]) -> None:
-        for view in dropped:
-            self.views.remove(view)
-            del self._by_id[view.message.message_id]
-            view.hide()
-            view.deleteLater()
-
     def _redraw_changed(self) -> None:
         changed, self._changed = self._changed, set()
-        with self._place_kept():
-            for message_id in changed:
-                view = self._by_id.get(message_id)
-                if view is not None:
-                    view.redraw()
+        read = self._read()
+        has_moved = False
+        for message_id in changed:
+            section = self.rows.section_of(message_id)
+            if section is not None:
+                has_moved = self.rows.update(section) or has_moved
+                has_moved = self._fold_when_over(section) or has_moved
+                self.events.show_thoughts(section)
+                self.events.reveal(section)
+        if has_moved:
+            self._keep_place(read)
 
-    def _page_in(self) -> None:
-        """Make a slice of the views that are missing: up to NUM_VIEWS, and wherever the reader comes near an end."""
-        bar, messages = self.verticalScrollBar(), self._chat.messages
-        last = self._first + len(self.views)
-        is_near_end = bar.maximum() - bar.value() < _NEAR_PX
-        num_wanted = MAX_VIEWS + 1 if bar.value() < _NEAR_PX else NUM_VIEWS
-        deadline_s = perf_counter() + _SLICE_S
-        if is_near_end and last < len(messages):
-            with self._place_kept():
-                while last < len(messages) and perf_counter() < deadline_s:
-                    self._insert(len(self.views), messages[last])
-                    last += 1
-                self._drop_first(len(self.views) - MAX_VIEWS)
-            self._paging.start()
-        elif self._first > 0 and len(self.views) < num_wanted:
-            with self._place_kept():
-                while self._first > 0 and len(self.views) < num_wanted:
-                    self._first -= 1
-                    self._insert(0, messages[self._first])
-                    if perf_counter() > deadline_s:
-                        break
-                self._drop_last(len(self.views) - MAX_VIEWS)
-            self._paging.start()
+    def _fold_when_over(self, section: Section[RowView]) -> bool:
+        """Thinking folds itself when it is over, unless it is being read; whether it did."""
+        is_over = section.has_answer and not section.is_open_by_hand
+        if not (section.is_open and is_over and self._sticks):
+            return False
+        section.is_open = False
+        section.fold()
+        self.rows.settle(section.index)
+        return True
+
+    def _on_formulas_ready(self) -> None:
+        """Formulas that were asked for can be drawn now: have the rows that show some measured again."""
+        with self._place_kept():
+            for section, row in self.rows.places:
+                view, kinds = row.view, FormulaView | ProseView | QuietProse
+                if isinstance(view, kinds) and has_formulas(row.block.markdown):
+                    view.refresh()
+                    self.rows.measure(section, row)
+
+    def _measure_again(self) -> None:
+        with self._place_kept():
+            for section, row in self.rows.places:
+                self.rows.measure(section, row)
 
     def _place_again(self) -> None:
         with self._place_kept():
             pass
 
     @contextmanager
-    def _place_kept(self) -> Iterator[None]:
-        """Change messages inside; afterwards the end, or what the reader reads, is where it was on screen."""
-        bar = self.verticalScrollBar()
-        top = bar.value()
-        read = next((view for view in self.views if view.geometry().bottom() > top), None)
-        offset = read.y() - top if read is not None else 0
+    def _place_kept(self, still: Section[RowView] | None = None) -> Iterator[None]:
+        """Change rows inside; afterwards the end, or what the reader reads, is where it was on screen.
+
+        `still` names a section whose top is to stay where it is, whatever the reader reads.
+        """
+        read = self._read(still)
         yield
-        self._is_placing = True
-        self._place()
+        self._keep_place(read)
+
+    def _read(self, still: Section[RowView] | None = None) -> _Read | None:
+        """What is to stay where it is on screen; None: the end."""
+        top = self.verticalScrollBar().value()
+        if still is not None:
+            return _Read(still, None, still.top - top)
         if self._sticks:
-            bar.setValue(bar.maximum())
-        elif read in self.views:
-            bar.setValue(read.y() - offset)
+            return None
+        seen = next(self.rows.rows_between(top, top + self.viewport().height()), None)
+        return _Read(*seen, seen[0].top + seen[1].top - top) if seen is not None else None
+
+    def _keep_place(self, read: _Read | None) -> None:
+        """Lay out what is seen, until it is what is to be seen."""
+        bar = self.verticalScrollBar()
+        self._is_placing = True
+        self.rows.set_column(*column_of(self.width()))
+        for _ in range(_MOST_ROUNDS):
+            self._fit_page()
+            if read is None and self._sticks:
+                bar.setValue(bar.maximum())
+            elif read is not None and self.rows.has(read.section):
+                bar.setValue(read.y - read.offset)
+            if not self.rows.lay_out(bar.value(), bar.value() + self.viewport().height()):
+                break
+        self._place_views()
         self._is_placing = False
         self.to_end_button.setVisible(not self._sticks)
 
-    def _place(self) -> None:
-        side, width = column_of(self.width())
-        y = SIDE_PX
-        for view in self.views:
-            height = view.heightForWidth(width)
-            view.setGeometry(side, y, width, height)
-            y += height + _MESSAGE_GAP_PX
+    def _fit_page(self) -> None:
         port = self.viewport().size()
-        self._page.resize(port.width(), max(port.height(), y - _MESSAGE_GAP_PX + SIDE_PX))
+        self._page.resize(port.width(), max(port.height(), self.rows.bottom + SIDE_PX))
+
+    def _place_views(self) -> None:
+        """Views are kept for two pages above and below what is seen, made for one."""
+        top, height = self.verticalScrollBar().value(), self.viewport().height()
+        self.rows.place(top - 2 * height, top + 3 * height)
+        if self.isVisible() and not self._later.isActive():
+            self._later.start()
+
+    def _lay_out_more(self) -> None:
+        """Make a slice of the rows that the reader may come to next."""
+        top, height = self.verticalScrollBar().value(), self.viewport().height()
+        end_s = perf_counter() + _SLICE_S
+        num_made = 0
+        with self._place_kept():
+            while perf_counter() < end_s:
+                done = self.rows.lay_out(top - height, top + 2 * height, most=1)
+                num_made += done
+                if not done:
+                    break
+        if not num_made:
+            self._later.stop()
 
     def _on_scrolled(self, value: int) -> None:
         if self._is_placing:
             return
-        bar = self.verticalScrollBar()
-        is_whole = self._first + len(self.views) == len(self._chat.messages)
-        self._sticks = is_whole and value >= bar.maximum() - _STICK_PX
-        self.to_end_button.setVisible(not self._sticks)
-        if not (self._sticks or self._paging.isActive()):
-            self._paging.start()
+        self._sticks = value >= self.verticalScrollBar().maximum() - _STICK_PX
+        self._place_again()
 
 
 def column_of(width_px: int) -> tuple[int, int]:
@@ -249,9 +333,10 @@ def column_of(width_px: int) -> tuple[int, int]:
     return side, room - 2 * side
 
 
-def _later(view: ChatView, do: Callable[[], None]) -> QTimer:
+def _single_shot(view: ChatView, interval_ms: int, do: Callable[[], None]) -> QTimer:
     """A timer that does something once, after what is happening now."""
     timer = QTimer(view)
     timer.setSingleShot(True)
+    timer.setInterval(interval_ms)
     timer.timeout.connect(do)
     return timer

@@ -1,4 +1,4 @@
-"""A piece of code: its language, a Copy button, and lines that do not wrap. GUI thread; must not import services."""
+"""A piece of code: its language, a Copy button, and coloured lines that do not wrap. GUI thread; no services."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from studio.views.chat.highlighter import Highlighter
+from studio.views.chat.kit import Kit
 from studio.views.theme import Theme
 from studio.views.words import tr
 
@@ -23,13 +25,18 @@ _LINE_HEIGHT = 1.4
 
 
 class CodeBlock(QFrame):
-    """`set_text` takes the code so far; while it only grows, only what is new is inserted."""
+    """`set_text` takes the code so far; while it only grows, only what is new is inserted. Then `finish` it."""
 
-    def __init__(self, language: str, theme: Theme, parent: QWidget) -> None:
+    def __init__(self, language: str, kit: Kit, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("codeBlock")
         self.language = language
-        self._lines = _CodeLines(theme, self)
+        self._slices = kit.slices
+        self._is_finished = False
+        self._theme = kit.theme
+        self._shown_in = kit.theme.colors
+        self._lines = _CodeLines(kit.theme, self)
+        self._highlighter = Highlighter(self._lines.document(), language, kit.theme)
         self._lines.setAccessibleName(
             tr("{language} code").format(language=language) if language else tr("Code")
         )
@@ -58,8 +65,41 @@ class CodeBlock(QFrame):
         self._lines.set_text(text)
         self.updateGeometry()  # at once: layouts tell layouts around them only with the next event
 
+    def heightForWidth(self, width: int) -> int:
+        """The lines do not wrap: it is as high at any width."""
+        return self.sizeHint().height()
+
+    def finish(self) -> None:
+        """The code is whole: have it coloured as a whole."""
+        if not self._is_finished:
+            self._is_finished = True
+            self._color()
+
+    def let_go(self) -> None:
+        """Before the widget goes: what it still has to do is not wanted any more."""
+        self._slices.stop(self)
+
+    @property
+    def text_edit(self) -> QTextEdit:
+        """Where its text can be selected."""
+        return self._lines
+
     def text(self) -> str:
         return self._lines.toPlainText()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        is_dress = event.type() == QEvent.Type.PaletteChange
+        if is_dress and self._shown_in is not self._theme.colors:
+            self._color()
+
+    def _color(self) -> None:
+        self._shown_in = self._theme.colors
+        if self._highlighter.can_color:
+            highlighter = self._highlighter
+            self._slices.start(
+                self, highlighter.settle() if self._is_finished else highlighter.color_again()
+            )
 
     def _on_copy(self) -> None:
         QGuiApplication.clipboard().setText(self.text())
@@ -83,6 +123,7 @@ class _CodeLines(QTextEdit):
         self.setLineWrapMode(QTextEdit.LineWrapMode.NoWrap)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setTextInteractionFlags(Qt.TextInteractionFlag.TextBrowserInteraction)
+        self.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         self.viewport().setAutoFillBackground(False)
         self.document().setDocumentMargin(0)

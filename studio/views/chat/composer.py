@@ -1,14 +1,14 @@
-"""Where the user types: grows with the text, Enter sends, Shift+Enter breaks the line, Send becomes Stop. GUI thread.
+"""Where the user types: grows with the text; Enter sends, Shift+Enter breaks the line; Send may be Stop or Queue.
 
-Always live, also while no model is loaded. It knows no chat; its owner decides what becomes of the text. Must not
-import services.
+GUI thread. Always live, also while no model is loaded. It knows no chat; its owner decides what becomes of the text.
+Must not import services.
 """
 
 from __future__ import annotations
 
 import math
 
-from PySide6.QtCore import QEvent, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QMimeData, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QFontMetricsF, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
@@ -23,15 +23,22 @@ class Composer(QFrame):
 
     submitted = Signal(str)
     stopped = Signal()
+    queue_wanted = Signal(str)
+    """The text is to be sent when the running reply has ended."""
     edited = Signal(str)
+    mime_offered = Signal(object)
+    """QMimeData with files or a picture, dropped on the field or pasted into it."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("composer")
         self._is_running = False
+        self._is_queue_full = False
+        self._has_files = False
         self._input = _Input(self)
         self._input.submitted.connect(self._on_submit)
         self._input.textChanged.connect(self._on_edited)
+        self._input.mime_offered.connect(self.mime_offered)
         self._input.focus_changed.connect(self._on_focus_changed)
         self._hint = QLabel(self)
         self._hint.setObjectName("secondary")
@@ -40,17 +47,41 @@ class Composer(QFrame):
         self._button.setFixedSize(32, 32)
         self._button.setIconSize(QSize(18, 18))
         self._button.clicked.connect(self._on_button)
-        foot = QHBoxLayout()
+        self._foot = foot = QHBoxLayout()
         foot.setContentsMargins(6, 0, 0, 0)
         foot.addWidget(self._hint, 1)
         foot.addWidget(self._button)
-        layout = QVBoxLayout(self)
+        self._column = layout = QVBoxLayout(self)
         layout.setContentsMargins(10, 10, 8, 8)
         layout.setSpacing(4)
         layout.addWidget(self._input)
         layout.addLayout(foot)
         self.setFocusProxy(self._input)
         self._show_state()
+
+    def add_head(self, widget: QWidget) -> None:
+        """Put something above the field."""
+        self._column.insertWidget(0, widget)
+
+    def add_tool(self, button: QWidget) -> None:
+        """Put a button at the left of the foot."""
+        self._foot.insertWidget(0, button)
+
+    def add_figure(self, widget: QWidget) -> None:
+        """Put something at the left of the button."""
+        self._foot.insertWidget(self._foot.count() - 1, widget)
+
+    def set_queue_full(self, *, is_full: bool) -> None:
+        """Whether a message waits already: no other can then."""
+        if is_full != self._is_queue_full:
+            self._is_queue_full = is_full
+            self._show_state()
+
+    def set_has_files(self, *, has_files: bool) -> None:
+        """Files alone may be sent, too."""
+        if has_files != self._has_files:
+            self._has_files = has_files
+            self._show_state()
 
     def text(self) -> str:
         return self._input.toPlainText()
@@ -81,25 +112,36 @@ class Composer(QFrame):
         self._input.setAccessibleName(words)
 
     def _show_state(self) -> None:
-        if self._is_running:
+        if self._may_queue():
+            icon_name, label, keys = "queue", tr("Queue"), "Enter"
+            hint = tr("Enter sends it when the reply has ended · Esc stops the reply")
+        elif self._is_running:
             icon_name, label, keys, hint = "stop", tr("Stop"), "Esc", tr("Esc stops the reply")
         else:
             icon_name, label, keys = "send", tr("Send"), "Enter"
             hint = tr("Enter sends · Shift+Enter for a new line")
         self._button.set_icon_name(icon_name)
         self._button.set_label(label, shortcut=keys)
-        self._button.setEnabled(self._is_running or bool(self.text().strip()))
+        self._button.setEnabled(self._is_running or self._has_something())
         self._hint.setText(hint if self._input.hasFocus() else "")
 
     def _on_button(self) -> None:
-        if self._is_running:
+        if self._is_running and not self._may_queue():
             self.stopped.emit()
         else:
             self._on_submit()
 
     def _on_submit(self) -> None:
-        if not self._is_running and self.text().strip():
+        if self._may_queue():
+            self.queue_wanted.emit(self.text())
+        elif not self._is_running and self._has_something():
             self.submitted.emit(self.text())
+
+    def _may_queue(self) -> bool:
+        return self._is_running and not self._is_queue_full and self._has_something()
+
+    def _has_something(self) -> bool:
+        return self._has_files or bool(self.text().strip())
 
     def _on_edited(self) -> None:
         self._input.fit()
@@ -118,6 +160,7 @@ class _Input(QPlainTextEdit):
 
     submitted = Signal()
     focus_changed = Signal(bool)
+    mime_offered = Signal(object)
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -147,6 +190,15 @@ class _Input(QPlainTextEdit):
         else:
             super().keyPressEvent(event)
 
+    def canInsertFromMimeData(self, source: QMimeData) -> bool:
+        return _is_offer(source) or super().canInsertFromMimeData(source)
+
+    def insertFromMimeData(self, source: QMimeData) -> None:
+        if _is_offer(source):
+            self.mime_offered.emit(source)
+        else:
+            super().insertFromMimeData(source)
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         if event.size().width() != event.oldSize().width():
@@ -164,3 +216,9 @@ class _Input(QPlainTextEdit):
     def focusOutEvent(self, event: QFocusEvent) -> None:
         super().focusOutEvent(event)
         self.focus_changed.emit(False)
+
+
+def _is_offer(source: QMimeData) -> bool:
+    """Files, or a picture that is nothing else; what a word processor copies is text and a picture of it."""
+    has_files = source.hasUrls() and all(url.isLocalFile() for url in source.urls())
+    return has_files or (source.hasImage() and not source.hasText())

@@ -6,6 +6,8 @@ file that the text names as an image, whatever `loadResource` answers.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from PySide6.QtCore import QObject
 from PySide6.QtGui import (
     QBrush,
@@ -21,6 +23,9 @@ from PySide6.QtGui import (
     QTextTable,
 )
 
+from studio.views.chat.formula_object import FORMULA, formula_format, has_formula, register
+from studio.views.chat.inline_formulas import FIRST_MARK, MOST_MARKS, cut_formulas
+from studio.views.chat.kit import Kit
 from studio.views.theme import Theme
 from studio.views.words import tr
 
@@ -38,22 +43,41 @@ _ITEM_GAP_PX = 4
 _INDENT_PX = 24
 _QUOTE_INDENT_PX = 16
 
+OBJECT = "\ufffc"
+"""What stands for a formula in a document."""
+
 _Property = QTextFormat.Property
 
 
-def render(markdown: str, theme: Theme, parent: QObject, *, is_first: bool) -> QTextDocument:
+@dataclass(frozen=True, slots=True)
+class Dress:
+    """How a piece of prose differs from others."""
+
+    is_first: bool = False
+    """Of a message: there is nothing to keep a distance from."""
+    is_quiet: bool = False
+    """Thinking: in the colour of secondary text."""
+
+
+def render(markdown: str, kit: Kit, parent: QObject, dress: Dress) -> QTextDocument:
     """A document of `parent` that shows `markdown`; between two of them a layout puts GAP_PX."""
+    theme = kit.theme
     document = _empty_document(theme, parent)
     document.setIndentWidth(_INDENT_PX)
-    document.setMarkdown(markdown, _FEATURES)
+    text, formulas = cut_formulas(markdown)
+    document.setMarkdown(text, _FEATURES)
     _replace_images(document)
+    if formulas:
+        _replace_marks(document, formulas, kit)
     _dress_tables(document, theme)
     line_height = _line_height_percent(theme)
     block = document.begin()
     while block.isValid():
-        _dress_block(block, theme, line_height)
+        _dress_block(block, theme, line_height, is_quiet=dress.is_quiet)
         block = block.next()
-    _dress_first_block(document, is_first=is_first)
+    _dress_first_block(document, is_first=dress.is_first)
+    if formulas:
+        register(document, kit)  # only now: it makes the layout
     return document
 
 
@@ -90,6 +114,12 @@ def _set_line_height(form: QTextBlockFormat, percent: float) -> None:
     form.setLineHeight(percent, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
 
 
+def _set_line_distance(form: QTextBlockFormat, theme: Theme) -> None:
+    """The same distance between lines of words; a line with a tall formula is only higher by what it needs."""
+    least_px = _LINE_HEIGHT * theme.text_px
+    form.setLineHeight(least_px, QTextBlockFormat.LineHeightTypes.MinimumHeight.value)
+
+
 def _fragments(block: QTextBlock) -> list[tuple[int, int, QTextCharFormat]]:
     """(start, length, format) of the pieces of a block; taken at once, because changing one ends the iteration."""
     found = []
@@ -117,7 +147,25 @@ def _replace_images(document: QTextDocument) -> None:
         cursor.insertText(words, QTextCharFormat())
 
 
-def _dress_block(block: QTextBlock, theme: Theme, line_height: float) -> None:
+def _replace_marks(document: QTextDocument, formulas: list[str], kit: Kit) -> None:
+    """Put the formulas where their marks are; the source of those that cannot be drawn, or not yet."""
+    cursor = QTextCursor(document)
+    for place in reversed(range(document.characterCount() - 1)):
+        number = ord(document.characterAt(place)) - FIRST_MARK
+        if not 0 <= number < min(len(formulas), MOST_MARKS):
+            continue
+        cursor.setPosition(place)
+        cursor.setPosition(place + 1, QTextCursor.MoveMode.KeepAnchor)
+        form = formula_format(formulas[number], kit, cursor.charFormat())
+        if form is not None:
+            cursor.insertText(OBJECT, form)
+        else:
+            form = cursor.charFormat()
+            form.setFontFixedPitch(True)
+            cursor.insertText(formulas[number], form)
+
+
+def _dress_block(block: QTextBlock, theme: Theme, line_height: float, *, is_quiet: bool) -> None:
     form = block.blockFormat()
     quote_level = form.intProperty(_Property.BlockQuoteLevel)
     form.setTopMargin(_gap_above(block))
@@ -127,17 +175,23 @@ def _dress_block(block: QTextBlock, theme: Theme, line_height: float) -> None:
         form.setRightMargin(0)
     if form.hasProperty(_Property.BlockCodeFence) or form.nonBreakableLines():
         form.setBackground(QBrush(theme.colors.code))
+    if form.hasProperty(_Property.BlockTrailingHorizontalRulerWidth):
+        form.setBackground(QBrush(theme.colors.border))
     form.setNonBreakableLines(False)
     if block.textList() is None:
         form.clearProperty(_Property.BlockMarker)  # Qt lets a task's box run on into what follows
     if _is_filler(block):
         form.setTopMargin(0)
         form.setLineHeight(1, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
+    elif has_formula(block):
+        _set_line_distance(form, theme)
     else:
         _set_line_height(form, line_height)
     QTextCursor(block).setBlockFormat(form)
+    is_quiet = is_quiet or bool(quote_level)
     for start, length, piece in _fragments(block):
-        _dress_piece(piece, theme, heading_level=form.headingLevel(), is_quote=bool(quote_level))
+        if not _dress_piece(piece, theme, heading_level=form.headingLevel(), is_quiet=is_quiet):
+            continue
         cursor = QTextCursor(block)
         cursor.setPosition(start)
         cursor.setPosition(start + length, QTextCursor.MoveMode.KeepAnchor)
@@ -173,13 +227,16 @@ def _dress_first_block(document: QTextDocument, *, is_first: bool) -> None:
 
 
 def _dress_piece(
-    piece: QTextCharFormat, theme: Theme, *, heading_level: int, is_quote: bool
-) -> None:
+    piece: QTextCharFormat, theme: Theme, *, heading_level: int, is_quiet: bool
+) -> bool:
+    """Change a format where it has to be another one; whether it had to."""
     if heading_level:
         piece.clearProperty(_Property.FontSizeAdjustment)
         larger_px = _HEADING_PX.get(heading_level, 0)
         piece.setProperty(_Property.FontPixelSize, theme.text_px + larger_px)
         piece.setFontWeight(theme.font(theme.text_px, is_bold=True).weight())
+    if piece.objectType() == FORMULA:
+        return bool(heading_level)
     if piece.fontFixedPitch():
         piece.setFontFamilies(theme.code_font().families())
         piece.setProperty(_Property.FontPixelSize, theme.ui_px)
@@ -187,8 +244,11 @@ def _dress_piece(
     elif piece.isAnchor():
         piece.setForeground(QBrush(theme.colors.accent))
         piece.setFontUnderline(True)
-    elif is_quote:
+    elif is_quiet:
         piece.setForeground(QBrush(theme.colors.secondary))
+    else:
+        return bool(heading_level)
+    return True
 
 
 def _dress_tables(document: QTextDocument, theme: Theme) -> None:

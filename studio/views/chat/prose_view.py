@@ -1,35 +1,41 @@
 """A piece of rendered text: selectable, as high as its text, never scrolling by itself, never loading anything.
 
-GUI thread. Links open on a click only, in the system's browser, and only where their scheme is harmless.
+GUI thread. While it grows by mere words they are added at its end; anything else has it rendered again. What is
+selected stays selected. Links open only after they have said where they lead (see `link_menu`).
 """
 
 from __future__ import annotations
 
 import math
 
-from PySide6.QtCore import QEvent, QRectF, QSize, Qt, QUrl
-from PySide6.QtGui import QDesktopServices, QPainter, QPaintEvent, QTextDocument, QWheelEvent
+from PySide6.QtCore import QEvent, QSize, Qt, QUrl
+from PySide6.QtGui import (
+    QPainter,
+    QPaintEvent,
+    QTextCursor,
+    QTextDocument,
+    QWheelEvent,
+)
 from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser, QWidget
 
-from studio.views.chat.markdown_style import is_quote, render, render_plain
-from studio.views.theme import Colors, Theme
+from studio.views.chat.kit import Kit
+from studio.views.chat.link_menu import offer_link
+from studio.views.chat.markdown_style import Dress, is_quote, render, render_plain
+from studio.views.chat.plain_growth import plain_growth
+from studio.views.theme import Colors
 
-_SAFE_SCHEMES = frozenset({"http", "https", "mailto"})
 _QUOTE_BAR_PX = 3
 
 
-def open_link(url: QUrl) -> bool:
-    """Hand a link to the system's browser or mail program; False, and nothing done, for any other kind of link."""
-    return url.scheme().lower() in _SAFE_SCHEMES and QDesktopServices.openUrl(url)
-
-
 class ProseView(QTextBrowser):
-    """Shows Markdown or plain text. `is_first` leaves out the gap above, for the first piece of a message."""
+    """Shows Markdown or plain text."""
 
-    def __init__(self, theme: Theme, parent: QWidget, *, is_first: bool) -> None:
+    def __init__(self, kit: Kit, parent: QWidget, dress: Dress | None = None) -> None:
         super().__init__(parent)
-        self._theme = theme
-        self._is_first = is_first
+        self.num_renders = 0
+        """How often all of it was rendered, for the tests and the bench."""
+        self._kit = kit
+        self._dress = dress or Dress()
         self._source = ""
         self._is_markdown = True
         self._shown_in: Colors | None = None
@@ -45,16 +51,40 @@ class ProseView(QTextBrowser):
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
-        self.anchorClicked.connect(open_link)
+        self.anchorClicked.connect(lambda url: offer_link(url, self))
         self.highlighted.connect(self._on_highlighted)
 
+    @property
+    def text_edit(self) -> QTextBrowser:
+        """Where its text can be selected."""
+        return self
+
+    def set_dress(self, dress: Dress) -> None:
+        """How the text that is set next differs from others."""
+        self._dress = dress
+
+    def forget(self) -> None:
+        """Show nothing, and be ready for another text."""
+        cursor = self.textCursor()
+        cursor.clearSelection()
+        self.setTextCursor(cursor)
+        self.setExtraSelections([])
+        self.setToolTip("")
+        self._source = ""
+        self._shown_in = None
+
     def set_markdown(self, text: str) -> None:
-        """Show Markdown; cheap when nothing has changed."""
+        """Show Markdown; cheap when nothing has changed, and when only words were added."""
         self._show(text, is_markdown=True)
 
     def set_plain(self, text: str) -> None:
         """Show text as it is."""
         self._show(text, is_markdown=False)
+
+    def refresh(self) -> None:
+        """Render again: something that it shows is another one now."""
+        if self._shown_in is not None:
+            self._render()
 
     def text_width_px(self) -> int:
         """The width that the text takes where nothing makes it wrap."""
@@ -75,9 +105,9 @@ class ProseView(QTextBrowser):
         height = self._heights.get(width)
         if height is None:
             document, shown_px = self.document(), self.viewport().width()
-            document.setTextWidth(width)
+            if shown_px != width:
+                document.setTextWidth(width)
             height = self._heights[width] = math.ceil(document.size().height())
-            document.setTextWidth(shown_px)  # layouts also ask for widths that never come
         return height
 
     def loadResource(self, kind: int, name: QUrl | str) -> None:
@@ -89,12 +119,12 @@ class ProseView(QTextBrowser):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         is_dress = event.type() in (QEvent.Type.PaletteChange, QEvent.Type.StyleChange)
-        if is_dress and self._shown_in is not None and self._shown_in is not self._theme.colors:
+        if is_dress and self._shown_in is not None and self._shown_in is not self._kit.theme.colors:
             self._render()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
-        if ">" not in self._source:
+        if ">" not in self._source or not self._is_markdown:
             return  # no quote, and no need to look at every block for each frame
         layout = self.document().documentLayout()
         painter = QPainter(self.viewport())
@@ -102,34 +132,90 @@ class ProseView(QTextBrowser):
         while block.isValid():
             if is_quote(block):
                 box = layout.blockBoundingRect(block)
-                bar = QRectF(0, box.top(), _QUOTE_BAR_PX, box.height())
-                painter.fillRect(bar, self._theme.colors.border)
+                is_rtl = block.textDirection() is Qt.LayoutDirection.RightToLeft
+                left = self.viewport().width() - _QUOTE_BAR_PX if is_rtl else 0
+                painter.fillRect(
+                    left,
+                    round(box.top()),
+                    _QUOTE_BAR_PX,
+                    round(box.height()),
+                    self._kit.theme.colors.border,
+                )
             block = block.next()
         painter.end()
 
     def _show(self, text: str, *, is_markdown: bool) -> None:
-        if (text, is_markdown) != (self._source, self._is_markdown) or self._shown_in is None:
-            self._source, self._is_markdown = text, is_markdown
+        if (text, is_markdown) == (self._source, self._is_markdown) and self._shown_in is not None:
+            return
+        before, self._source = self._source, text
+        was_markdown, self._is_markdown = self._is_markdown, is_markdown
+        is_drawn = self._shown_in is not None and is_markdown and was_markdown
+        words = plain_growth(before, text) if is_drawn else None
+        if words is None or not self._add(words):
             self._render()
 
+    def _add(self, words: str) -> bool:
+        """Put words at the end; False if the end is in a format of its own, which they may not be in."""
+        cursor = QTextCursor(self.document())
+        cursor.movePosition(QTextCursor.MoveOperation.End)
+        form = cursor.charFormat()
+        is_own = (
+            form.isAnchor()
+            or form.fontFixedPitch()
+            or form.fontItalic()
+            or form.fontStrikeOut()
+            or form.fontWeight() > 500
+            or form.objectType() != 0
+        )
+        if is_own or cursor.currentTable() is not None or not cursor.block().text():
+            return False
+        with _KeptSelection(self):
+            cursor.insertText(words)
+        self._heights.clear()
+        self._natural_px = None
+        return True
+
     def _render(self) -> None:
-        self._shown_in = self._theme.colors
+        self.num_renders += 1
+        self._shown_in = self._kit.theme.colors
         old = self._own_document  # one that is not ours is deleted by Qt
         self._own_document = self._new_document()
         self._heights.clear()
         self._natural_px = None
-        self.setDocument(self._own_document)
+        with _KeptSelection(self):
+            self.setDocument(self._own_document)
         if old is not None:
             old.deleteLater()
         has_links = "](" in self._source or "://" in self._source
         tab = Qt.FocusPolicy.StrongFocus if has_links else Qt.FocusPolicy.ClickFocus
-        self.setFocusPolicy(tab)
+        if self.focusPolicy() is not tab:
+            self.setFocusPolicy(tab)
         self.updateGeometry()
 
     def _new_document(self) -> QTextDocument:
         if self._is_markdown:
-            return render(self._source, self._theme, self, is_first=self._is_first)
-        return render_plain(self._source, self._theme, self)
+            return render(self._source, self._kit, self, self._dress)
+        return render_plain(self._source, self._kit.theme, self)
 
     def _on_highlighted(self, url: QUrl) -> None:
         self.setToolTip(url.toString())
+
+
+class _KeptSelection:
+    """What is selected in a piece of text stays selected while more text comes, and does not grow with it."""
+
+    def __init__(self, edit: QTextBrowser) -> None:
+        self._edit = edit
+
+    def __enter__(self) -> None:
+        cursor = self._edit.textCursor()
+        self._anchor, self._place = cursor.anchor(), cursor.position()
+
+    def __exit__(self, *_: object) -> None:
+        if self._anchor == self._place:
+            return
+        last = self._edit.document().characterCount() - 1
+        cursor = QTextCursor(self._edit.document())
+        cursor.setPosition(min(self._anchor, last))
+        cursor.setPosition(min(self._place, last), QTextCursor.MoveMode.KeepAnchor)
+        self._edit.setTextCursor(cursor)

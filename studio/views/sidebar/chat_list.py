@@ -67,6 +67,8 @@ class ChatList(QListView):
             self.viewport().update()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
+        if self.state() == QAbstractItemView.State.EditingState:
+            return  # Enter ends the editing; a line edit passes it on all the same
         row = self.currentIndex().data(RowRole.ROW)
         has_modifier = event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and row is not None:

@@ -31,7 +31,7 @@ from studio.views.sidebar.list_rows import ChatRow, FolderRow, HeaderRow, Row, h
 from studio.views.sidebar.program_runs import ProgramRuns, RunRow
 from studio.views.sidebar.row_changes import apply_changes
 from studio.views.status_words import Mark, StatusWords, describe_chat
-from studio.views.words import count, tr
+from studio.views.words import plural, tr
 
 _Index = QModelIndex | QPersistentModelIndex
 _MIME = "application/x-layby-rows"
@@ -137,7 +137,8 @@ class ChatListModel(QAbstractListModel):
         return not parent.isValid() and self._limit < len(self._all)
 
     def fetchMore(self, parent: _Index) -> None:
-        self._show_more(self._limit + PAGE_ROWS)
+        if self.canFetchMore(parent):
+            self._show_more(self._limit + PAGE_ROWS)
 
     def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         if not index.isValid():
@@ -226,10 +227,10 @@ class ChatListModel(QAbstractListModel):
         if isinstance(row, HeaderRow):
             return tr("{title}, heading").format(title=title)
         if isinstance(row, FolderRow):
-            text = tr("{title}, folder, open, {number} chats")
+            text = tr("{title}, open folder, {chats}")
             if not row.folder.is_open:
-                text = tr("{title}, folder, closed, {number} chats")
-            return text.format(title=title, number=count(row.num_chats))
+                text = tr("{title}, closed folder, {chats}")
+            return text.format(title=title, chats=plural(row.num_chats, "1 chat", "{count} chats"))
         return tr("{title}, {state}").format(title=title, state=self._words(row).text)
 
     def _on_changed(self, chat: Conversation) -> None:

@@ -17,7 +17,7 @@ from studio.models.folder import Folder
 from studio.services.run_service import Steer
 from studio.views.sidebar.row_actions import RowActions
 from studio.views.steer_menu import first_words, is_held, is_outside
-from studio.views.words import count, tr
+from studio.views.words import plural, tr
 
 
 class ChatMenu(QMenu):
@@ -61,6 +61,7 @@ class ChatMenu(QMenu):
             self._add(tr("Rename"), lambda: do.rename(one))
             beside = self._add(tr("Open beside"), lambda: do.split_wanted.emit(one))
             beside.setEnabled(self.can_split)
+            self._add(tr("Open in its own window"), lambda: do.window_wanted.emit(one))
             self._add(tr("Duplicate"), lambda: do.duplicate(one))
             self.addSeparator()
             if (run := do.run_of(one)) is not None:
@@ -122,4 +123,6 @@ def _for(chats: Sequence[Conversation], text: str) -> str:
     """Says how many it is for, where it is for several."""
     if len(chats) == 1:
         return text
-    return tr("{what} ({number} chats)").format(what=text, number=count(len(chats)))
+    return tr("{what} ({chats})").format(
+        what=text, chats=plural(len(chats), "1 chat", "{count} chats")
+    )

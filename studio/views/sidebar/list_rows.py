@@ -18,21 +18,22 @@ from studio.views.words import tr
 
 
 class Section(Enum):
-    """A part of the list under a heading; the value is the heading."""
+    """A part of the list under a heading."""
 
-    PINNED = "Pinned"
-    PROGRAMS = "Programs"
+    PINNED = "pinned"
+    PROGRAMS = "programs"
     """Requests over the API."""
-    FOLDERS = "Folders"
-    TODAY = "Today"
-    YESTERDAY = "Yesterday"
-    WEEK = "Last 7 days"
-    MONTH = "Last 30 days"
-    EARLIER = "Earlier"
-    ARCHIVED = "Archived"
-    DELETED = "Deleted, kept for 7 days"
-    NAMES = "In names"
-    TEXTS = "In messages"
+    FOLDERS = "folders"
+    TODAY = "today"
+    YESTERDAY = "yesterday"
+    WEEK = "week"
+    MONTH = "month"
+    EARLIER = "earlier"
+    ARCHIVED = "archived"
+    DELETED = "deleted"
+    NAMES = "names"
+    """Of a search."""
+    TEXTS = "texts"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +136,20 @@ def section_by_day(now_s: float) -> Callable[[float], Section]:
 
 def heading(section: Section) -> str:
     """A section's heading in the user's language."""
-    return tr(section.value)
+    return {
+        Section.PINNED: tr("Pinned"),
+        Section.PROGRAMS: tr("Programs"),
+        Section.FOLDERS: tr("Folders"),
+        Section.TODAY: tr("Today"),
+        Section.YESTERDAY: tr("Yesterday"),
+        Section.WEEK: tr("Last 7 days"),
+        Section.MONTH: tr("Last 30 days"),
+        Section.EARLIER: tr("Earlier"),
+        Section.ARCHIVED: tr("Archived"),
+        Section.DELETED: tr("Deleted, kept for 7 days"),
+        Section.NAMES: tr("In names"),
+        Section.TEXTS: tr("In messages"),
+    }[section]
 
 
 class _Shelves:

@@ -18,7 +18,7 @@ from studio.services.run_service import Steer
 from studio.views.context import Context
 from studio.views.dialogs.confirm import Question, confirm
 from studio.views.sidebar.list_rows import ChatRow, FolderRow, HeaderRow, Row, Section
-from studio.views.words import count, tr
+from studio.views.words import plural, tr
 
 
 class RowActions(QObject):
@@ -28,6 +28,8 @@ class RowActions(QObject):
     """A chat that is to be shown."""
     split_wanted = Signal(object)
     """The same, in a pane of its own."""
+    window_wanted = Signal(object)
+    """The same, in a window of its own."""
     rename_wanted = Signal(object)
     """A chat or folder whose name the user wants to write."""
 
@@ -81,7 +83,7 @@ class RowActions(QObject):
         """Ask, because it cannot be undone."""
         text = tr("Delete “{title}” for good?").format(title=chats[0].title)
         if len(chats) > 1:
-            text = tr("Delete {number} chats for good?").format(number=count(len(chats)))
+            text = plural(len(chats), "Delete 1 chat for good?", "Delete {count} chats for good?")
         question = Question(
             text=text, detail=tr("They cannot be brought back then."), do=tr("Delete for good")
         )

@@ -11,7 +11,8 @@ import torch
 from engine.api import KvType, LoadOptions
 from engine.formats.checkpoint import open_checkpoint
 from engine.runtime.model_runner import ModelRunner
-from fakes.exact_ways import check_all_ways
+from fakes import native_rig
+from fakes.exact_ways import WHOLE, check_all_ways
 from fakes.tiny_files import write_tiny_folder, write_tiny_gguf
 from kernels.quant import BLOCK_FORMATS
 
@@ -24,6 +25,8 @@ def _threads() -> Iterator[None]:
 
 
 VARIANTS = ("native", "torch")
+EVERY_VARIANT = (*native_rig.VARIANTS, "torch")
+ARCHITECTURES = ("llama", "mistral", "qwen2", "qwen3")
 OPTIONS = LoadOptions(pool_tokens=1024, batch_tokens=1024, threads=2)
 
 
@@ -32,20 +35,24 @@ def _load(path: Path, options: LoadOptions) -> ModelRunner:
         return ModelRunner.load(checkpoint, options, lambda share: None)
 
 
+def _write_folder(folder: Path, architecture: str) -> Path:
+    written = write_tiny_folder(folder, model_type=architecture)
+    if architecture == "mistral":
+        config = (written / "config.json").read_text()
+        windowed = config.replace('"sliding_window": null', '"sliding_window": 70')
+        assert windowed != config
+        (written / "config.json").write_text(windowed)
+    return written
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("kv_type", list(KvType))
-@pytest.mark.parametrize("architecture", ["llama", "mistral", "qwen2", "qwen3"])
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_a_tiny_folder_is_exact_in_every_way(
     architecture: str, kv_type: KvType, variant: str, tmp_path: Path
 ) -> None:
-    folder = write_tiny_folder(tmp_path, model_type=architecture)
-    if architecture == "mistral":
-        config = (folder / "config.json").read_text()
-        windowed = config.replace('"sliding_window": null', '"sliding_window": 70')
-        assert windowed != config
-        (folder / "config.json").write_text(windowed)
-    options = replace(OPTIONS, kv_type=kv_type, cpu_variant=variant)
-    check_all_ways(_load(folder, options))
+    folder = _write_folder(tmp_path, architecture)
+    check_all_ways(_load(folder, replace(OPTIONS, kv_type=kv_type, cpu_variant=variant)))
 
 
 @pytest.mark.parametrize(
@@ -55,6 +62,30 @@ def test_a_tiny_folder_is_exact_in_every_way(
 def test_a_tiny_gguf_file_is_exact_in_every_way(storage: str, variant: str, tmp_path: Path) -> None:
     path = write_tiny_gguf(tmp_path, storage=storage)
     check_all_ways(_load(path, replace(OPTIONS, cpu_variant=variant)))
+
+
+@pytest.mark.full
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("variant", EVERY_VARIANT)
+@pytest.mark.parametrize("kv_type", list(KvType))
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_every_architecture_is_exact_in_every_way_on_every_variant(
+    architecture: str, kv_type: KvType, variant: str, tmp_path: Path
+) -> None:
+    folder = _write_folder(tmp_path, architecture)
+    options = replace(OPTIONS, kv_type=kv_type, cpu_variant=variant)
+    check_all_ways(_load(folder, options), WHOLE)
+
+
+@pytest.mark.full
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("variant", EVERY_VARIANT)
+@pytest.mark.parametrize("storage", BLOCK_FORMATS)
+def test_every_weight_format_is_exact_in_every_way_on_every_variant(
+    storage: str, variant: str, tmp_path: Path
+) -> None:
+    path = write_tiny_gguf(tmp_path, storage=storage)
+    check_all_ways(_load(path, replace(OPTIONS, cpu_variant=variant)), WHOLE)
 
 
 @pytest.mark.slow

@@ -51,7 +51,8 @@ def another_text(entry: SettingField) -> str:
         return next(str(one.value) for one in entry.choices if one is not entry.default)
     if entry.info.names:
         return next(name for name in entry.info.names if name != entry.default)
-    return "20" if entry.info.least is None else str(entry.info.least)
+    info = entry.info
+    return str(info.least or (20 if info.step == 1 else info.step))
 
 
 def test_every_setting_can_be_given_by_its_variable(path: Path) -> None:

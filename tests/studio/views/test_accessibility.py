@@ -28,7 +28,7 @@ from fakes.fake_window import Stage, open_stage, until
 from fakes.runs import make_run, make_wait
 from studio.views.actions import CommandId
 from studio.views.chat.code_block import CodeBlock
-from studio.views.chat.message_view import ReplyView
+from studio.views.chat.foot_view import MessageAction
 from studio.views.icon_button import IconButton
 from studio.views.model_selector import ModelSelector
 from studio.views.sidebar.conversation_list import Sidebar
@@ -48,8 +48,8 @@ async def fill(stage: Stage) -> None:
     await stage.window.panes.split(other)
     pane = stage.window.panes.panes[0]
     await until(lambda: pane.transcript is not None and pane.findChild(CodeBlock) is not None)
-    copy = pane.findChild(ReplyView).findChild(IconButton)
-    await until(copy.isEnabled)
+    foot = pane.transcript.foot_of(chat.messages[-1])
+    await until(lambda: foot.buttons and foot.buttons[MessageAction.COPY].isEnabled())
 
 
 def unnamed(window: QWidget) -> list[str]:
@@ -137,7 +137,7 @@ def test_tab_reaches_every_control_and_comes_back(play: Play, tmp_path: Path) ->
                 "Chats",
                 "Search chats",
                 "Messages",
-                "Copy reply",
+                "Copy",
                 "Copy code",
             } <= names
             assert any(isinstance(widget, ModelSelector) for widget in seen)

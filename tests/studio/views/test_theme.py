@@ -12,7 +12,16 @@ from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QApplication
 
 from studio.models.settings import Theme as ThemeChoice
-from studio.views.theme import NUM_HUES, Colors, Theme, load_colors, load_hues, with_high_contrast
+from studio.views.chat.highlighter import CodeColor
+from studio.views.theme import (
+    NUM_HUES,
+    Colors,
+    Theme,
+    load_code_colors,
+    load_colors,
+    load_hues,
+    with_high_contrast,
+)
 
 BOTH = pytest.mark.parametrize("choice", [ThemeChoice.LIGHT, ThemeChoice.DARK])
 
@@ -130,3 +139,11 @@ def test_small_text_stays_readable(qapp: QApplication, text_px: int) -> None:
     assert theme.small_px >= 11
     assert theme.code_font().pixelSize() == theme.ui_px
     theme.close()
+
+
+@BOTH
+def test_code_is_readable_in_every_colour(choice: ThemeChoice) -> None:
+    colors, ground = load_code_colors(choice), load_colors(choice).code
+    assert set(colors) == {color.value for color in CodeColor}
+    for name, color in colors.items():
+        assert contrast(color, ground) >= 4.5, name

@@ -7,10 +7,12 @@ import random
 import pytest
 
 from studio.views.chat.markdown_blocks import (
+    MAX_LIST_CHARS,
     MAX_OPEN_CHARS,
     BlockKind,
     BlockSplitter,
-    whole_parts,
+    ReplySplitter,
+    blocks_of,
 )
 
 SAMPLE = """# Title
@@ -43,7 +45,7 @@ After the list `code`.
 never closed"""
 
 
-def blocks_of(*deltas: str) -> list[tuple[BlockKind, str]]:
+def cut(*deltas: str) -> list[tuple[BlockKind, str]]:
     splitter = BlockSplitter()
     for delta in deltas:
         splitter.feed(delta)
@@ -53,7 +55,7 @@ def blocks_of(*deltas: str) -> list[tuple[BlockKind, str]]:
 
 
 def test_blocks_end_at_blank_lines_and_at_fences() -> None:
-    assert blocks_of(SAMPLE) == [
+    assert cut(SAMPLE) == [
         (BlockKind.PROSE, "# Title"),
         (BlockKind.PROSE, "A paragraph\non two lines."),
         (BlockKind.PROSE, "1. First:"),
@@ -67,7 +69,7 @@ def test_blocks_end_at_blank_lines_and_at_fences() -> None:
 
 
 def test_the_language_of_a_fence_is_kept() -> None:
-    assert [block.language for block in whole_parts("```py title=x\na\n```\n~~~\nb\n~~~")] == [
+    assert [block.language for block in blocks_of("```py title=x\na\n```\n~~~\nb\n~~~")] == [
         "py",
         "",
     ]
@@ -91,11 +93,18 @@ def test_blocks_do_not_depend_on_how_the_text_arrives(seed: int) -> None:
         "| a |",
         "`x`",
         "\r\n",
+        "$$",
+        "\\[",
+        "\\]",
+        "\\begin{align}",
+        "\\end{align}",
+        "$",
+        ".",
     ]
     text = SAMPLE if seed == 0 else "".join(dice.choice(pieces) for _ in range(60))
     cuts = sorted(dice.randrange(len(text) + 1) for _ in range(20))
     deltas = [text[low:high] for low, high in zip([0, *cuts], [*cuts, len(text)], strict=True)]
-    assert blocks_of(*deltas) == blocks_of(text) == blocks_of(*text)
+    assert cut(*deltas) == cut(text) == cut(*text)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -134,14 +143,85 @@ def test_an_open_block_stays_small(text: str) -> None:
     assert shown.replace(" ", "").replace("\n", "") == text.replace(" ", "").replace("\n", "")
 
 
-def test_whole_parts_keep_prose_between_code_together() -> None:
-    parts = whole_parts("One.\n\nTwo.\n\n1. a\n\n2. b\n```\ncode\n```\nThree.\n\n\nFour.\n")
-    assert [(part.kind, part.text) for part in parts] == [
-        (BlockKind.PROSE, "One.\n\nTwo.\n\n1. a\n\n2. b"),
-        (BlockKind.CODE, "code"),
-        (BlockKind.PROSE, "Three.\n\n\nFour."),
+FORMULAS = r"""Let
+$$
+x^2
+$$
+\[ y \]
+and $$z$$ among words.
+\begin{align}
+a &= b
+\end{align}
+1. item
+   \[ w \]
+$$ has no end
+
+Prose."""
+
+
+def test_formulas_of_their_own_lines_are_blocks() -> None:
+    kind = BlockKind
+    assert cut(FORMULAS) == [
+        (kind.PROSE, "Let"),
+        (kind.FORMULA, "x^2"),
+        (kind.FORMULA, " y "),
+        (kind.PROSE, "and $$z$$ among words."),
+        (kind.FORMULA, "\\begin{align}\na &= b\n\\end{align}"),
+        (kind.PROSE, "1. item"),
+        (kind.FORMULA, " w "),
+        (kind.PROSE, "$$\n has no end"),
+        (kind.PROSE, "Prose."),
     ]
 
 
-def test_nothing_makes_no_parts() -> None:
-    assert whole_parts("") == whole_parts(" \n\n") == []
+def test_a_long_list_is_cut_before_an_item() -> None:
+    text = "".join(f"{number}. an item with some words in it\n" for number in range(1, 100))
+    blocks = blocks_of(text)
+    assert len(blocks) > 2
+    assert all(len(block.text) < MAX_LIST_CHARS + 100 for block in blocks)
+    assert [block.goes_on for block in blocks] == [False] + [True] * (len(blocks) - 1)
+    assert "\n".join(block.text for block in blocks) == text.rstrip("\n")
+
+
+def test_every_block_knows_where_it_begins() -> None:
+    text = "<think>\nHm.\n\nWell.\n</think>\n" + SAMPLE
+    for block in blocks_of(text):
+        if block.kind is BlockKind.PROSE:
+            assert text[block.start :].lstrip("\n").startswith(block.text.split("\n")[0])
+
+
+def test_blocks_say_in_markdown_what_they_are() -> None:
+    for block in blocks_of(SAMPLE + "\n```\n\n" + FORMULAS):
+        again = blocks_of(block.markdown)
+        assert [(b.kind, b.text.split()) for b in again] == [(block.kind, block.text.split())]
+
+
+def test_thinking_has_a_head_and_blocks_of_its_own() -> None:
+    kinds = [
+        (block.kind, block.is_thought, block.text)
+        for block in blocks_of("<think>\nOne.\n\n```py\nx\n```\n</think>\n\nTwo.")
+    ]
+    assert kinds == [
+        (BlockKind.THOUGHT, False, ""),
+        (BlockKind.PROSE, True, "One."),
+        (BlockKind.CODE, True, "x"),
+        (BlockKind.PROSE, False, "Two."),
+    ]
+
+
+def test_thinking_that_nothing_opened_is_found_when_it_ends() -> None:
+    splitter = ReplySplitter()
+    splitter.feed("One.\n\nTwo.\n")
+    assert [block.is_thought for block in splitter.blocks] == [False, False]
+    splitter.feed("</think>\n\nThree.")
+    splitter.finish()
+    assert [(block.kind, block.is_thought) for block in splitter.blocks] == [
+        (BlockKind.THOUGHT, False),
+        (BlockKind.PROSE, True),
+        (BlockKind.PROSE, True),
+        (BlockKind.PROSE, False),
+    ]
+
+
+def test_nothing_makes_no_blocks() -> None:
+    assert blocks_of("") == blocks_of(" \n\n") == []

@@ -1,0 +1,159 @@
+"""Export and import as the user meets them: which file, and what came of it. GUI thread."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QStandardPaths
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from studio.models.chat import Conversation, MessageStatus
+from studio.models.errors import ExchangeError
+from studio.models.notices import Notice, NoticeLevel
+from studio.services.exchange.exchange_service import ImportReport
+from studio.services.exchange.markdown_file import Labels, file_name, to_markdown
+from studio.services.safe_file import write_atomically
+from studio.views.context import Context
+from studio.views.pdf_file import to_pdf
+from studio.views.words import plural, tr
+
+_CODE = "chats_exchanged"
+
+
+class ExchangeActions(QObject):
+    """Dialogs do not block; failures become notices."""
+
+    def __init__(self, context: Context, window: QWidget) -> None:
+        super().__init__(window)
+        self._context = context
+        self._window = window
+        self._chats = context.services.chats
+
+    def export_chat(self, chat: Conversation) -> QFileDialog:
+        """Ask where to, in which form, and write one chat."""
+        dialog = self._ask_for_target(tr("Export the chat"), file_name(chat.title) + ".md")
+        dialog.fileSelected.connect(
+            lambda path: self._start_export([chat], Path(path), dialog.selectedNameFilter())
+        )
+        return dialog
+
+    def export_all(self) -> QFileDialog:
+        """Ask for a file, and write all chats with all their versions; temporary ones stay out."""
+        dialog = self._dialog(tr("Export all chats"), QFileDialog.AcceptMode.AcceptSave)
+        dialog.setNameFilters([tr("Layby's chats (*.json)")])
+        dialog.setDefaultSuffix("json")
+        dialog.selectFile("layby-chats.json")
+        chats = [chat for chat in self._chats.chats if not chat.is_temporary]
+        dialog.fileSelected.connect(lambda path: self._start_export(chats, Path(path), ""))
+        dialog.open()
+        return dialog
+
+    def import_chats(self) -> QFileDialog:
+        """Ask for a file, and add its chats."""
+        dialog = self._dialog(tr("Import chats"), QFileDialog.AcceptMode.AcceptOpen)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.setNameFilters([tr("Chats of Layby or ChatGPT (*.json *.zip)")])
+        dialog.fileSelected.connect(lambda path: self.import_file(Path(path)))
+        dialog.open()
+        return dialog
+
+    def import_file(self, path: Path) -> None:
+        """Add the chats of a file."""
+        self._context.tasks.start(self._import(path))
+
+    async def export(self, chats: Sequence[Conversation], path: Path) -> None:
+        """Write chats in the form that the file's ending names. Raises ExchangeError, StoreError."""
+        exchange = self._chats.exchange
+        match path.suffix.lower():
+            case ".json":
+                await exchange.export_json(chats, path)
+            case ".pdf":
+                await exchange.loaded(chats)
+                page = to_markdown(chats[0], _labels())
+                family = self._context.theme.font(12).family()
+                await asyncio.to_thread(_write_pdf, path, page, chats[0].title, family)
+            case _:
+                await exchange.export_markdown(chats, path, labels=_labels())
+        self._say(tr("Exported to {path}").format(path=path))
+
+    def _start_export(self, chats: Sequence[Conversation], path: Path, chosen: str) -> None:
+        if not path.suffix:
+            path = path.with_suffix(_suffix_of(chosen))
+        self._context.tasks.start(self.export(chats, path))
+
+    async def _import(self, path: Path) -> None:
+        self._say(report_words(await self._chats.exchange.import_file(path)))
+
+    def _ask_for_target(self, title: str, name: str) -> QFileDialog:
+        dialog = self._dialog(title, QFileDialog.AcceptMode.AcceptSave)
+        dialog.setNameFilters(
+            [tr("Markdown (*.md)"), tr("Layby's chats (*.json)"), tr("PDF (*.pdf)")]
+        )
+        dialog.setDefaultSuffix("md")
+        dialog.filterSelected.connect(
+            lambda chosen: dialog.setDefaultSuffix(_suffix_of(chosen).removeprefix("."))
+        )
+        dialog.selectFile(name.removesuffix(".md"))
+        dialog.open()
+        return dialog
+
+    def _dialog(self, title: str, mode: QFileDialog.AcceptMode) -> QFileDialog:
+        dialog = QFileDialog(self._window, title)
+        dialog.setAcceptMode(mode)
+        documents = QStandardPaths.StandardLocation.DocumentsLocation
+        dialog.setDirectory(QStandardPaths.writableLocation(documents))
+        dialog.finished.connect(dialog.deleteLater)
+        return dialog
+
+    def _say(self, text: str) -> None:
+        self._context.services.notices.show(Notice(code=_CODE, level=NoticeLevel.INFO, text=text))
+
+
+def report_words(report: ImportReport) -> str:
+    """What came of an import, in a sentence."""
+    parts = [plural(report.num_new, "1 chat imported", "{count} chats imported")]
+    if report.num_known:
+        parts.append(plural(report.num_known, "1 was here already", "{count} were here already"))
+    if report.num_broken:
+        parts.append(
+            plural(
+                report.num_broken,
+                "1 entry was damaged and left out",
+                "{count} entries were damaged and left out",
+            )
+        )
+    return "; ".join(parts) + "."
+
+
+def _suffix_of(name_filter: str) -> str:
+    """The ending in a dialog's filter: ".json" of "Chats (*.json)"."""
+    for suffix in (".json", ".pdf"):
+        if f"*{suffix}" in name_filter:
+            return suffix
+    return ".md"
+
+
+def _labels() -> Labels:
+    return Labels(
+        you=tr("You"),
+        reply=tr("Reply"),
+        system=tr("System prompt"),
+        attachment=tr("Attachment"),
+        cut_off={
+            MessageStatus.STOPPED: tr("stopped"),
+            MessageStatus.LENGTH: tr("ended at the length limit"),
+            MessageStatus.INTERRUPTED: tr("interrupted"),
+            MessageStatus.FAILED: tr("failed"),
+        },
+    )
+
+
+def _write_pdf(path: Path, page: str, title: str, family: str) -> None:
+    try:
+        write_atomically(path, to_pdf(page, title, family))
+    except OSError as error:
+        raise ExchangeError(
+            f"{path} cannot be written: {error.strerror}; choose another place"
+        ) from error

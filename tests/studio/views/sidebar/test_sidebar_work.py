@@ -1,0 +1,265 @@
+"""What users do in the side bar: folders, pins, several chats at once, text search, programs, the archive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtCore import QModelIndex, QPoint, Qt
+from PySide6.QtGui import QAction
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLineEdit, QMessageBox
+
+from engine.api import Origin
+from engine.runs import ParkNow, ParkUsage, RunState
+from fakes.fake_window import Stage, open_stage, until
+from fakes.runs import make_run, make_wait
+from studio.views.actions import CommandId
+from studio.views.sidebar import chat_list_model
+from studio.views.sidebar.chat_list import ChatList
+from studio.views.sidebar.chat_list_model import RowRole
+from studio.views.sidebar.chat_menu import ChatMenu
+from studio.views.sidebar.conversation_list import Sidebar
+from studio.views.sidebar.list_rows import ChatRow
+from studio.views.sidebar.search_field import SearchField
+from studio.views.undo_bar import UndoBar
+
+Play = Callable[[Coroutine[Any, Any, None]], None]
+
+
+def rows_in(stage: Stage) -> list[str]:
+    """The names of all rows, headings too."""
+    model = list_of(stage).model()
+    return [str(model.index(row, 0).data()) for row in range(model.rowCount())]
+
+
+def list_of(stage: Stage) -> ChatList:
+    return stage.window.findChild(ChatList)
+
+
+def index_of(stage: Stage, name: str) -> QModelIndex:
+    return list_of(stage).model().index(rows_in(stage).index(name), 0)
+
+
+def click(
+    stage: Stage, name: str, keys: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier
+) -> None:
+    rows = list_of(stage)
+    spot = rows.visualRect(index_of(stage, name)).center()
+    QTest.mouseClick(rows.viewport(), Qt.MouseButton.LeftButton, keys, spot)
+
+
+def menu_of(stage: Stage, *names: str) -> dict[str, QAction]:
+    """The menu for these rows, opened by keyboard or mouse: its entries by their words."""
+    rows = [index_of(stage, name).data(RowRole.ROW) for name in names]
+    list_of(stage).menu_wanted.emit(rows, QPoint(0, 0))
+    menu = stage.window.findChild(ChatMenu)
+    return {action.text(): action for action in menu.actions() if action.text()}
+
+
+def test_a_new_folder_is_named_in_its_row_and_takes_what_is_dropped_on_it(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A", "B", "C")) as stage:
+            stage.window.commands[CommandId.NEW_FOLDER].trigger()
+            await until(lambda: list_of(stage).viewport().findChild(QLineEdit))
+            editor = list_of(stage).viewport().findChild(QLineEdit)
+            editor.selectAll()
+            QTest.keyClicks(editor, "Work")
+            QTest.keyClick(editor, Qt.Key.Key_Return)
+            await until(lambda: "Work" in rows_in(stage))
+            model = list_of(stage).model()
+            dragged = model.mimeData([index_of(stage, "A"), index_of(stage, "C")])
+            model.dropMimeData(dragged, Qt.DropAction.MoveAction, -1, -1, index_of(stage, "Work"))
+            assert rows_in(stage) == ["Folders", "Work", "C", "A", "Today", "B"]
+            back = model.mimeData([index_of(stage, "A")])
+            model.dropMimeData(back, Qt.DropAction.MoveAction, -1, -1, index_of(stage, "Today"))
+            assert rows_in(stage) == ["Folders", "Work", "C", "Today", "B", "A"]
+            pinned = model.mimeData([index_of(stage, "B")])
+            stage.chats.shelf.pin([stage.chats.chats[0]], is_pinned=True)
+            model.dropMimeData(pinned, Qt.DropAction.MoveAction, -1, -1, index_of(stage, "Pinned"))
+            assert rows_in(stage) == ["Pinned", "C", "B", "Folders", "Work", "Today", "A"]
+
+    play(story())
+
+
+def test_a_folder_dropped_into_another_lies_there_and_not_in_itself(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            await stage.chats.folders.new("Inner")
+            outer = await stage.chats.folders.new("Outer")
+            model = list_of(stage).model()
+            move = Qt.DropAction.MoveAction
+            for dragged, target in (("Inner", "Outer"), ("Outer", "Inner")):
+                data = model.mimeData([index_of(stage, dragged)])
+                model.dropMimeData(data, move, -1, -1, index_of(stage, target))
+                await until(lambda: not stage.window.context.tasks.num_running)
+            assert [one.name for one in stage.chats.folders.inside(outer.folder_id)] == ["Inner"]
+            assert outer.parent_id is None
+
+    play(story())
+
+
+def test_the_arrow_keys_fold_and_unfold(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A", "B")) as stage:
+            work = await stage.chats.folders.new("Work")
+            stage.chats.shelf.move([stage.chats.chats[1]], work.folder_id)
+            rows = list_of(stage)
+            rows.setCurrentIndex(index_of(stage, "A"))
+            QTest.keyClick(rows, Qt.Key.Key_Left)
+            assert rows.currentIndex().data() == "Work"
+            QTest.keyClick(rows, Qt.Key.Key_Left)
+            await until(lambda: rows_in(stage) == ["Folders", "Work", "Today", "B"])
+            QTest.keyClick(rows, Qt.Key.Key_Right)
+            await until(lambda: "A" in rows_in(stage))
+            QTest.keyClick(rows, Qt.Key.Key_Down)
+            QTest.keyClick(rows, Qt.Key.Key_Down)
+            assert rows.currentIndex().data() == "B"  # headings are passed over
+
+    play(story())
+
+
+def test_several_chats_are_selected_without_being_opened_and_deleted_at_once(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A", "B", "C", "D")) as stage:
+            control = Qt.KeyboardModifier.ControlModifier
+            open_chat = stage.window.panes.active.chat
+            click(stage, "D")
+            click(stage, "C", control)
+            click(stage, "A", control)
+            await until(lambda: not stage.window.context.tasks.num_running)
+            assert stage.window.panes.active.chat is open_chat
+            assert [chat.title for chat in list_of(stage).selected_chats()] == ["D", "C", "A"]
+            entries = menu_of(stage, "D", "C", "A")
+            assert "Rename" not in entries
+            entries["Pin (3 chats)"].trigger()
+            assert rows_in(stage) == ["Pinned", "D", "C", "A", "Today", "B"]
+            list_of(stage).setFocus()
+            await until(list_of(stage).hasFocus)
+            QTest.keyClick(list_of(stage), Qt.Key.Key_Delete)
+            await until(lambda: [chat.title for chat in stage.chats.chats] == ["B"])
+            bar = stage.window.findChild(UndoBar)
+            await until(bar.isVisible)
+            assert bar.accessibleName() == "3 chats deleted"
+            bar.take_back()
+            await until(lambda: len(stage.chats.chats) == 4)
+
+    play(story())
+
+
+def test_what_was_archived_and_deleted_is_listed_and_comes_back(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A", "B", "C")) as stage:
+            c, b, _ = stage.chats.chats
+            stage.chats.shelf.archive([b])
+            await stage.chats.delete(c)
+            assert rows_in(stage) == ["Today", "A"]
+            stage.window.commands[CommandId.ARCHIVED].trigger()
+            assert rows_in(stage) == ["Archived", "B", "Deleted, kept for 7 days", "C"]
+            assert list(menu_of(stage, "C")) == ["Bring back", "Delete for good…"]
+            menu_of(stage, "C")["Bring back"].trigger()
+            await until(lambda: rows_in(stage) == ["Archived", "B"])
+            menu_of(stage, "B")["Take out of the archive"].trigger()
+            assert rows_in(stage) == []
+            await stage.chats.delete(b)
+            menu_of(stage, "B")["Delete for good…"].trigger()
+            box = stage.window.findChild(QMessageBox)
+            next(one for one in box.buttons() if one.text() == "Delete for good").click()
+            await until(lambda: rows_in(stage) == [])
+            stage.window.commands[CommandId.ARCHIVED].trigger()
+            assert rows_in(stage) == ["Today", "C", "A"]
+
+    play(story())
+
+
+def test_the_search_looks_into_texts_and_leads_to_the_version_that_has_them(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A", "B")) as stage:
+            top, chat = stage.chats.chats
+            request_id = await stage.ask(chat, "Where is the needle?")
+            stage.engine.start(request_id)
+            stage.engine.say(request_id, "Not here.")
+            stage.engine.finish(request_id)
+            await until(lambda: chat.running_message is None)
+            await stage.chats.versions.edit_reply(chat, chat.messages[1], "In the haystack.")
+            await stage.window.panes.show_chat(top)
+            field = stage.window.findChild(SearchField)
+            QTest.keyClicks(field, "not her")
+            await until(lambda: "In messages" in rows_in(stage))
+            row = index_of(stage, "A").data(RowRole.ROW)
+            assert isinstance(row, ChatRow)
+            assert row.snippet is not None
+            assert row.snippet.text == "Not here."
+            QTest.keyClick(field, Qt.Key.Key_Return)
+            await until(lambda: stage.window.panes.active.chat is chat)
+            await until(lambda: chat.messages[1].text == "Not here.")
+            QTest.keyClick(field, Qt.Key.Key_Escape)
+            assert rows_in(stage) == ["Today", "A", "B"]
+
+    play(story())
+
+
+def test_requests_of_programs_stand_in_the_list_and_are_steered_there(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            waiting = make_run("chatcmpl-3f2a1b9c", RunState.QUEUED, wait=make_wait(place=2))
+            parks = ParkUsage(budget_bytes=1 << 30)
+            stage.engine.publish(replace(waiting, origin=Origin.API), parks=parks)
+            await until(lambda: "Programs" in rows_in(stage))
+            name = rows_in(stage)[1]
+            assert "3f2a1b" in name
+            said = index_of(stage, name).data(Qt.ItemDataRole.AccessibleTextRole)
+            assert said.startswith(f"{name}, Queued")
+            menu_of(stage, name)["Park now"].trigger()
+            assert stage.engine.commands[-1] == ParkNow(request_id="chatcmpl-3f2a1b9c")
+            click(stage, name)
+            assert stage.window.commands[CommandId.POOL].isChecked()
+            stage.engine.publish()
+            await until(lambda: "Programs" not in rows_in(stage))
+
+    play(story())
+
+
+def test_a_temporary_chat_says_so_and_is_gone_afterwards(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            stage.window.commands[CommandId.NEW_TEMPORARY].trigger()
+            await until(lambda: stage.window.panes.active.chat.is_temporary)
+            said = index_of(stage, "New chat").data(Qt.ItemDataRole.AccessibleTextRole)
+            assert "not saved" in said
+        async with open_stage(tmp_path) as stage:
+            assert [chat.title for chat in stage.chats.chats] == ["A"]
+
+    play(story())
+
+
+def test_many_chats_come_page_by_page(
+    play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chat_list_model, "PAGE_ROWS", 12)
+
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=tuple(f"Chat {n}" for n in range(40))) as stage:
+            rows = list_of(stage)
+            stage.window.findChild(SearchField).setText("chat")
+            assert rows.model().rowCount() == 12
+            rows.model().fetchMore(QModelIndex())
+            assert rows.model().rowCount() == 24
+            oldest = stage.chats.chats[-1]
+            stage.window.findChild(Sidebar).edit_title(oldest)
+            assert rows.currentIndex().data(RowRole.ROW).chat is oldest
+
+    play(story())

@@ -1,0 +1,103 @@
+"""Export and import from the window: every form of file, what came of it in words, and no HTML that is carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pypdfium2
+import pytest
+from PySide6.QtWidgets import QApplication, QFileDialog
+
+from fakes.fake_window import Stage, open_stage, until
+from studio.models.errand import Errand
+from studio.services.exchange.exchange_service import ImportReport
+from studio.views.actions import CommandId
+from studio.views.exchange_actions import report_words
+from studio.views.pdf_file import to_pdf
+
+Play = Callable[[Coroutine[Any, Any, None]], None]
+
+
+def notice(stage: Stage) -> str:
+    notices = stage.services.notices.notices.notices
+    return notices[0].text if notices else ""
+
+
+@pytest.mark.parametrize("ending", ["md", "json", "pdf"])
+def test_a_chat_is_exported_in_the_form_that_is_asked_for(
+    play: Play, tmp_path: Path, ending: str
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("Lisbon",)) as stage:
+            request_id = await stage.ask(stage.chats.chats[0], "Plan it")
+            stage.engine.say(request_id, "Day **one**")
+            stage.engine.finish(request_id)
+            await until(lambda: stage.chats.chats[0].running_message is None)
+            stage.window.commands[CommandId.EXPORT_CHAT].trigger()
+            dialog = stage.window.findChild(QFileDialog)
+            target = tmp_path / f"out.{ending}"
+            dialog.fileSelected.emit(str(target))
+            dialog.reject()
+            await until(target.exists)
+            await until(lambda: str(target) in notice(stage))
+            content = target.read_bytes()
+            assert content.startswith({"md": b"# ", "json": b"{", "pdf": b"%PDF"}[ending])
+
+    play(story())
+
+
+@pytest.mark.qt_log_ignore(r"does not support raise\(\)", extend=True)
+def test_all_chats_go_out_but_temporary_ones_and_come_in_again(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        target = tmp_path / "all.json"
+        async with open_stage(tmp_path / "a", titles=("A", "B")) as stage:
+            await stage.chats.new_chat(is_temporary=True)
+            stage.window.commands[CommandId.EXPORT_ALL].trigger()
+            dialog = stage.window.findChild(QFileDialog)
+            dialog.fileSelected.emit(str(target))
+            dialog.reject()
+            await until(lambda: str(target) in notice(stage))
+        async with open_stage(tmp_path / "b") as stage:
+            stage.window.app.receive(Errand(files=(target,)))
+            await until(lambda: notice(stage) == "2 chats imported.")
+            assert {chat.title for chat in stage.chats.chats} == {"A", "B", "New chat"}
+            stage.window.commands[CommandId.IMPORT].trigger()
+            dialog = stage.window.findChild(QFileDialog)
+            dialog.fileSelected.emit(str(tmp_path / "none.json"))
+            dialog.reject()
+            await until(lambda: notice(stage) == "Chats were not exported or imported")
+
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    play(story())
+
+
+@pytest.mark.parametrize(
+    ("report", "words"),
+    [
+        (ImportReport(num_new=1), "1 chat imported."),
+        (ImportReport(), "0 chats imported."),
+        (
+            ImportReport(num_new=1200, num_known=1, num_broken=2),
+            "1,200 chats imported; 1 was here already; 2 entries were damaged and left out.",
+        ),
+    ],
+)
+def test_what_came_of_an_import(report: ImportReport, words: str) -> None:
+    assert report_words(report) == words
+
+
+def test_a_pdf_has_every_word_on_numbered_pages_and_carries_no_html_out(
+    qapp: QApplication,
+) -> None:
+    body = "\n\n".join(f"## You\n\nParagraph {number}, " + "word " * 80 for number in range(60))
+    text = f"# Title\n\n<script>x</script> ![p](file:///etc/passwd) ```\ncode\n```\n\n{body}"
+    document = pypdfium2.PdfDocument(to_pdf(text, "Title", qapp.font().family()))
+    pages = [page.get_textpage().get_text_range() for page in document]
+    document.close()
+    assert len(pages) > 3
+    assert "<script>" in pages[0]
+    assert all(f"{number} / {len(pages)}" in page for number, page in enumerate(pages, start=1))
+    assert all(f"Paragraph {number}," in " ".join(pages) for number in range(60))
