@@ -118,7 +118,12 @@ class StartView(QWidget):
             self._show_around()
             return
         privacy = tr("It runs on this machine; nothing you write leaves it.")
-        if error is not None:
+        if self._models.is_resting:
+            self._say(
+                tr("The model rests"),
+                tr("Nobody used it for a while. Your next message loads it again."),
+            )
+        elif error is not None:
             self._say(tr("The model did not load"), tr(str(error)))
         elif entries:
             self._say(tr("Which model?"), privacy)
