@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -150,6 +153,36 @@ def test_it_survives_the_end_of_the_program_and_goes_on_at_its_offset(
     file.holds_after = None
     file.go_on.set()
     play(second_run())
+    assert server.ranges_of(NAME) == [None, "bytes=1200000-"]
+
+
+def test_a_killed_program_loses_nothing_that_had_come(tmp_path: Path, server: FileServer) -> None:
+    file = server.add(NAME, SIZE)
+    file.holds_after = 1_200_000
+    folder, address = str(tmp_path / "models"), f"{server.address}/{NAME}"
+    root = Path(__file__).resolve().parents[3]
+    paths = os.pathsep.join((str(root), str(root / "tests")))
+    with subprocess.Popen(
+        [sys.executable, "-m", "fakes.download_process", folder, address, "1200000"],
+        env={**os.environ, "PYTHONPATH": paths},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "there\n"
+        process.kill()
+
+    async def story() -> None:
+        async with open_rig(tmp_path) as rig:
+            assert (rig.only.state, rig.only.done_bytes) == (DownloadState.PAUSED, 1_200_000)
+            assert rig.only.files[0].etag == file.etag
+            await rig.downloads.go_on(rig.only.download_id)
+            await rig.until(DownloadState.DONE)
+            assert rig.content() == file.data
+
+    file.holds_after = None
+    file.go_on.set()
+    play(story())
     assert server.ranges_of(NAME) == [None, "bytes=1200000-"]
 
 
