@@ -15,7 +15,6 @@ from engine.api import EngineState, LoadOptions
 from engine.client import EngineClient
 from engine.runs import RunState
 from studio.models.chat import Conversation
-from studio.models.settings import Settings
 from studio.models.signal import Signal
 from studio.services.chat_service import ChatService
 from studio.services.model_service import ModelService
@@ -137,10 +136,10 @@ class ReloadService:
 
     def pending(self) -> tuple[str, ...]:
         """Keys of the settings that would change with the model being loaded again."""
-        options = self._client.snapshot().options
-        if self._models.state is not EngineState.READY or options is None:
+        options, model = self._client.snapshot().options, self._models.model
+        if self._models.state is not EngineState.READY or options is None or model is None:
             return ()
-        return changed_keys(self._settings.settings, options)
+        return changed_keys(self._models.load_settings.options_for(model.path), options)
 
     async def load(self, target: Target, choice: ReloadChoice) -> bool:
         """Do it; True once the model is ready (or gone, if that was asked).
@@ -190,12 +189,11 @@ class ReloadService:
         self.changed.emit()
 
 
-def changed_keys(settings: Settings, options: LoadOptions) -> tuple[str, ...]:
+def changed_keys(wanted: LoadOptions, options: LoadOptions) -> tuple[str, ...]:
     """Settings that say something else than a model was loaded with.
 
     That copies are made in the background cannot be told where they never are: then `options` say no.
     """
-    wanted = settings.load_options()
     return tuple(
         key
         for key, name in LOADED_WITH.items()

@@ -229,7 +229,7 @@ def test_every_setting_that_counts_at_the_next_load_is_known() -> None:
 
 def test_settings_that_say_what_is_loaded_are_not_told() -> None:
     settings = Settings()
-    assert changed_keys(settings, settings.load_options()) == ()
-    assert changed_keys(settings, LoadOptions(preempt_async=False)) == ()
+    assert changed_keys(settings.load_options(), settings.load_options()) == ()
+    assert changed_keys(settings.load_options(), LoadOptions(preempt_async=False)) == ()
     changed = settings.with_value("engine.threads", 3).with_value("park.ram_mib", 5)
-    assert changed_keys(changed, settings.load_options()) == ("engine.threads",)
+    assert changed_keys(changed.load_options(), settings.load_options()) == ("engine.threads",)

@@ -15,17 +15,13 @@ from engine.api import Device, EngineState, KvType, LoadOptions
 from engine.errors import EngineError
 from studio.models.errors import StudioError
 from studio.models.load_choices import LoadChoices
-from studio.models.model_fit import Verdict, capacity, plan_fit
+from studio.models.model_fit import Verdict, plan_fit
 from studio.models.model_library import ModelEntry
 from studio.services.machine import look_at_machine
 from studio.views.context import Context
 from studio.views.inputs import QuietList, QuietNumber
-from studio.views.models.model_words import (
-    capacity_words,
-    fit_words,
-    park_words,
-    verdict_words,
-)
+from studio.views.models.model_words import fit_words, park_words, verdict_words
+from studio.views.monitor.history_words import capacity_words
 from studio.views.paged_dialog import line, page_column, sentence
 from studio.views.settings.setting_words import choice_words
 from studio.views.words import count, tr
@@ -236,8 +232,8 @@ class LoadDialog(QDialog):
         is_known = fit.verdict is not Verdict.UNKNOWN
         self._needs.setText(fit_words(fit) if is_known else "")
         fits = fit.verdict is not Verdict.TOO_LARGE
-        chats = capacity(fit, self.chat_tokens.value())
-        self._capacity.setText(capacity_words(chats) if fits else "")
+        chats = fit.capacity(self.chat_tokens.value())
+        self._capacity.setText(f"{capacity_words(chats)}." if fits else "")
         self._parks.setText(park_words(fit) if fits else "")
 
     def _options(self) -> LoadOptions | None:
