@@ -63,6 +63,7 @@ class FakeModels:
         self.library_changed: Signal[[]] = Signal()
         self.fetch_changed: Signal[[]] = Signal()
         self.asked: list[tuple[str, str]] = []
+        self.is_resting = False
 
     @property
     def state(self) -> EngineState:
