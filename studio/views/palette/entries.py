@@ -16,6 +16,7 @@ from studio.models.settings import all_settings
 from studio.views.actions import COMMANDS, Actions, Menu, plain
 from studio.views.palette.fuzzy import score
 from studio.views.shortcuts import Shortcuts, shown
+from studio.views.status_words import title_words
 from studio.views.words import tr
 
 MOST_RECENT = 8
@@ -79,7 +80,7 @@ def chat_entries(
     """Every chat by its title."""
     kind = tr("Go to chat")
     return [
-        Entry(key=f"chat {chat.chat_id}", text=chat.title, kind=kind, do=_with(show, chat))
+        Entry(key=f"chat {chat.chat_id}", text=title_words(chat), kind=kind, do=_with(show, chat))
         for chat in chats
     ]
 
