@@ -18,7 +18,7 @@ from engine.model_info import ModelInfo as ModelInfo
 from engine.options import Device as Device
 from engine.options import KvType as KvType
 from engine.options import LoadOptions as LoadOptions
-from engine.runs import ForgetSaved, ParkReason, ParkUsage, Run, SteeringCommand, Suspend
+from engine.runs import ForgetSaved, Holding, ParkReason, ParkUsage, Run, SteeringCommand, Suspend
 from engine.runs import Origin as Origin
 from engine.runs import PoolUsage as PoolUsage
 from engine.runs import Priority as Priority
@@ -316,6 +316,9 @@ class LoadModel:
     path: Path
     name: str
     options: LoadOptions = field(default_factory=LoadOptions)
+    carries_on: bool = False
+    """For the same model with other options: requests alive are parked and go on afterwards, from the same token, as
+    far as they fit. Groups of several end as without."""
     only_if_idle: bool = False
     """Leave the model that is there as it is while any request is alive."""
 
@@ -350,6 +353,8 @@ class EngineSnapshot:
     parked: int = 0
     parks: ParkUsage = field(default_factory=ParkUsage)
     runs: tuple[Run, ...] = ()
+    holdings: tuple[Holding, ...] = ()
+    """Who holds which pages of the pool, each page once; what is in use beside them is on its way out or in."""
     saved_ids: tuple[str, ...] = ()
     """Requests of before whose state is on disk: what can be asked with `Request.resumes`."""
     tokens_per_s: float = 0.0

@@ -20,13 +20,19 @@ from engine.api import (
     Failed,
     Finished,
     ModelChanged,
+    Parked,
     Prompt,
     Request,
     RequestEvent,
+    Restored,
+    Started,
 )
 from engine.errors import InvalidRequest
 
 _T = TypeVar("_T")
+
+Move = Started | Parked | Restored | Finished | Failed
+"""A request has come into the pool, left it, or ended."""
 
 
 class EngineClient:
@@ -38,6 +44,7 @@ class EngineClient:
         self._queues: dict[str, asyncio.Queue[RequestEvent]] = {}
         self._model_listeners: list[Callable[[ModelChanged], object]] = []
         self._trouble_listeners: list[Callable[[DiskTrouble], object]] = []
+        self._move_listeners: list[Callable[[Move], object]] = []
         self._unsubscribe = port.subscribe(self._on_events)
 
     def stream(self, request: Request) -> RequestStream:
@@ -67,6 +74,10 @@ class EngineClient:
         """The same for every DiskTrouble."""
         return _connect(self._trouble_listeners, listener)
 
+    def on_move(self, listener: Callable[[Move], object]) -> Callable[[], None]:
+        """The same for every Move of any request, whosever it is; after its own client has been handed it."""
+        return _connect(self._move_listeners, listener)
+
     def close(self) -> None:
         """Hear no more events. Streams still open get none either."""
         self._unsubscribe()
@@ -83,8 +94,12 @@ class EngineClient:
             elif isinstance(event, DiskTrouble):
                 for hear in tuple(self._trouble_listeners):
                     hear(event)
-            elif (queue := self._queues.get(event.request_id)) is not None:
-                queue.put_nowait(event)
+            else:
+                if (queue := self._queues.get(event.request_id)) is not None:
+                    queue.put_nowait(event)
+                if self._move_listeners and isinstance(event, Move):
+                    for tell in tuple(self._move_listeners):
+                        tell(event)
 
     def _open(self, request: Request) -> asyncio.Queue[RequestEvent]:
         if request.request_id in self._queues:

@@ -47,7 +47,9 @@ class ParkCause(Enum):
     FORCED = "forced"
     """A test parks every request every so many tokens."""
     ON_DISK = "on_disk"
-    """It was parked when its model went away, and goes on from the state on disk."""
+    """It was parked when its model went away, and goes on from what was kept of it."""
+    RELOAD = "reload"
+    """Its model is being loaded anew."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +96,15 @@ class Holder:
 
     request_id: str
     held_tokens: int
+    pages: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holding:
+    """A share of the pool: pages of one request, or of the beginning that several have in common."""
+
+    request_ids: tuple[str, ...]
+    """Its holders, the one that was asked first before the others."""
     pages: int
 
 
@@ -148,6 +159,8 @@ class Run:
     num_recomputes: int
     waited_s: float
     """Seconds it has spent outside the pool, in line and parked."""
+    kept_pages: int = 0
+    """While it is parked: pages of its own kept outside the pool; 0 if its state was dropped, to be computed again."""
     wait: WaitReason | None = None
     """Set while it is outside the pool."""
     expected_wait_s: tuple[float, float] | None = None

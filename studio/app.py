@@ -40,7 +40,7 @@ from studio.services.comeback_service import ComebackService
 from studio.services.download_service import DownloadService
 from studio.services.history_store import HistoryStore
 from studio.services.hub_search import HubSearch
-from studio.services.idle_unloader import IdleUnloader
+from studio.services.idle_unloader import IdleUnloader, WakingEngine
 from studio.services.key_store import KeyStore
 from studio.services.load_settings_store import LoadSettingsStore
 from studio.services.model_catalog import read_catalog
@@ -55,7 +55,9 @@ from studio.services.notice_service import (
     NoticeService,
     notice_for,
 )
+from studio.services.park_history import ParkHistory
 from studio.services.park_service import ParkService
+from studio.services.reload_service import ReloadService
 from studio.services.run_service import RunService
 from studio.services.server_service import ServerService
 from studio.services.settings_service import SettingSource, SettingsService
@@ -262,41 +264,22 @@ async def open_services(
     settings: SettingsService, paths: Paths, *, engine: EnginePort | None = None
 ) -> AsyncIterator[WindowServices]:
     """Everything below the window, running. Raises StoreBusy when another Layby has the chats open."""
-    loop = asyncio.get_running_loop()
     engine = engine or create_engine()
-    client = EngineClient(engine, loop)
+    idle = IdleUnloader(engine, lambda: settings.settings.engine.idle_unload_min)
+    client = EngineClient(WakingEngine(engine, idle), asyncio.get_running_loop())
     notices = NoticeService()
-    store = HistoryStore(paths.history_file)
-    chats = ChatService(client, store, notices, clock=time.time)
+    chats = ChatService(client, HistoryStore(paths.history_file), notices, clock=time.time)
     library = _library(paths)
-    load_settings = LoadSettingsStore(paths.load_settings_file, settings)
-    models = ModelService(
-        client,
-        library,
-        ModelFetcher(library, pip=default_pip()),
-        settings=settings,
-        load_settings=load_settings,
-        facts=ModelFactsReader(inspect_model, paths.facts_file),
-        caches=find_model_caches(),
-        notices=notices,
-        inspect=inspect_model,
-    )
+    models = _models(client, library, settings, paths, notices=notices)
     downloads = DownloadService(library)
+    runs = RunService(client, chats)
+    history = ParkHistory(client, runs)
+    reloads = ReloadService(client, chats, runs, models=models, settings=settings)
     parking = ParkService(client, settings, notices)
     comebacks = ComebackService(client, chats, notices)
-    server_engine = engine
     keys = KeyStore(paths.keys_file)
-    parts = _server_parts(settings, library, keys, load_settings.options_for)
-    server = ServerService(
-        lambda: ServerThread(
-            server_engine, settings.settings.server.server_settings(), parts=parts
-        ),
-        notices,
-        settings=settings,
-        keys=keys,
-        log=parts.log,
-    )
-    idle = IdleUnloader(engine, lambda: settings.settings.engine.idle_unload_min)
+    parts = _server_parts(settings, library, keys, models.load_settings.options_for)
+    server = _server(engine, settings, parts, keys, notices=notices)
     for problem in (settings.problem, keys.problem):
         if problem is not None:
             notices.report(problem)
@@ -310,7 +293,9 @@ async def open_services(
             notices=notices,
             settings=settings,
             server=server,
-            runs=RunService(client, chats),
+            runs=runs,
+            history=history,
+            reloads=reloads,
             downloads=downloads,
             hub=HubSearch(),
             support=SupportService(
@@ -319,6 +304,8 @@ async def open_services(
         )
     finally:
         idle.close()
+        reloads.close()
+        history.close()
         await downloads.close()
         await server.stop()
         await comebacks.close()
@@ -327,6 +314,41 @@ async def open_services(
         parking.close()
         client.close()
         await asyncio.to_thread(engine.shutdown)
+
+
+def _models(
+    client: EngineClient,
+    library: ModelLibraryService,
+    settings: SettingsService,
+    paths: Paths,
+    *,
+    notices: NoticeService,
+) -> ModelService:
+    return ModelService(
+        client,
+        library,
+        ModelFetcher(library, pip=default_pip()),
+        settings=settings,
+        load_settings=LoadSettingsStore(paths.load_settings_file, settings),
+        facts=ModelFactsReader(inspect_model, paths.facts_file),
+        caches=find_model_caches(),
+        notices=notices,
+        inspect=inspect_model,
+    )
+
+
+def _server(
+    engine: EnginePort,
+    settings: SettingsService,
+    parts: ServerParts,
+    keys: KeyStore,
+    *,
+    notices: NoticeService,
+) -> ServerService:
+    def make() -> ServerThread:
+        return ServerThread(engine, settings.settings.server.server_settings(), parts=parts)
+
+    return ServerService(make, notices, settings=settings, keys=keys, log=parts.log)
 
 
 def _doctors_report(settings: SettingsService, paths: Paths, library: ModelLibraryService) -> str:

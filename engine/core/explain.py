@@ -12,11 +12,12 @@ from engine.core.admission import Admission
 from engine.core.config import ROTATE_BY_RECOMPUTE_AFTER_S, ResumeOrder
 from engine.core.cost_model import Outlook, Resident
 from engine.core.entrance import Entrance
+from engine.core.holdings import holdings, num_kept
 from engine.core.planner import owed_after_s
 from engine.core.room import tokens_left
-from engine.core.types import Party, SeqStatus, Sequence
+from engine.core.types import OWNS_PAGES, Party, SeqStatus, Sequence
 from engine.core.yard import Yard
-from engine.runs import Holder, RunState, WaitKind, WaitReason
+from engine.runs import Holder, Holding, RunState, WaitKind, WaitReason
 
 _STATES = {
     SeqStatus.WAITING: RunState.QUEUED,
@@ -66,6 +67,15 @@ class Explainer:
     def place(self, seq: Sequence) -> int:
         """1 for the next to enter; 0 if it stands in no line: in the pool, ended, or held by hand."""
         return self._places.get(seq, 0)
+
+    def holdings(self) -> tuple[Holding, ...]:
+        """Who holds which share of the pool."""
+        lines = self._yard.lines
+        return holdings(seq for status in OWNS_PAGES for seq in lines[status])
+
+    def num_kept(self, seq: Sequence) -> int:
+        """Pages kept for it outside the pool's account; 0 unless it is parked and its state was kept."""
+        return num_kept(self._yard.pool, seq) if seq.status is SeqStatus.PARKED else 0
 
     def wait_reason(self, seq: Sequence) -> WaitReason | None:
         """Why it is outside the pool; None if it is not."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import math
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -20,7 +19,6 @@ from engine.api import (
     EngineSnapshot,
     EngineState,
     Failed,
-    Finished,
     FinishReason,
     Listener,
     LoadModel,
@@ -33,9 +31,7 @@ from engine.errors import (
     DeviceFailure,
     EngineError,
     EngineStopped,
-    ModelError,
     ModelUnavailable,
-    RequestError,
 )
 from engine.runs import (
     ForgetSaved,
@@ -48,13 +44,18 @@ from engine.runs import (
     SteeringCommand,
     Suspend,
 )
-from engine.runtime.disk.recalling import come_back, no_folder
+from engine.runtime.carrying import Carrier
 from engine.runtime.event_bus import EventBus
 from engine.runtime.groups import Groups
 from engine.runtime.inbox import Inbox
 from engine.runtime.intake import Intake, Prepared
 from engine.runtime.live_request import LiveRequest
-from engine.runtime.loading import LoadCancelled, aborted_before_start, check_still_wanted
+from engine.runtime.loading import (
+    LoadCancelled,
+    aborted_before_start,
+    check_still_wanted,
+    load_model,
+)
 from engine.runtime.messages import (
     Abort,
     CopyDone,
@@ -65,6 +66,7 @@ from engine.runtime.messages import (
     Submit,
 )
 from engine.runtime.rate_meter import RateMeter
+from engine.runtime.reception import LiveRequests, Reception
 from engine.runtime.snapshots import SnapshotMaker
 from engine.runtime.token_counter import TokenCounter
 
@@ -92,6 +94,9 @@ class Engine(TokenCounter):
         self._stepper: Stepper | None = None
         self._live: dict[str, LiveRequest] = {}
         self._groups = Groups()
+        self._requests = LiveRequests(self._live, self._groups, clock)
+        self._reception: Reception | None = None
+        self._carrier = Carrier()
         self._arrivals = 0
         self._rate = RateMeter()
         self._snapshots = SnapshotMaker(self._rate, self._clock)
@@ -187,7 +192,7 @@ class Engine(TokenCounter):
             case Submit(request=request):
                 return self._accept(request)
             case Prepared():
-                return self._admit(message)
+                return self._reception.admit(message) if self._reception is not None else []
             case Abort(request_id=request_id):
                 return self._abort(request_id)
             case CopyDone():
@@ -197,7 +202,8 @@ class Engine(TokenCounter):
             case StateWritten() | ForgetSaved():
                 return self._disk.apply(message) if self._disk is not None else []
             case StateRead():
-                return self._admit_recalled(message)
+                reception = self._reception
+                return reception.admit_recalled(message) if reception is not None else []
             case Suspend(request_id=request_id):
                 return self._suspend(request_id)
             case LoadModel(only_if_idle=True) | UnloadModel(only_if_idle=True) if self._live:
@@ -231,78 +237,15 @@ class Engine(TokenCounter):
         live = LiveRequest(request, self._arrivals, self._clock())
         self._live[request.request_id] = live
         if (refusal := self._groups.join(live)) is not None:
-            return self._fail(live, refusal)
-        if self._model is None:
+            return self._requests.fail(live, refusal)
+        if self._reception is None:
             error = ModelUnavailable("no model is loaded; load one and ask again")
-            return self._refuse(live, error)
-        if not request.resumes:
-            self._intake.prepare(self._model.prepare_task(live))
-        elif self._disk is not None:
-            self._disk.recall(request.request_id)
-        else:
-            return self._fail(live, no_folder())
-        return []
-
-    def _admit(self, prepared: Prepared) -> list[EngineEvent]:
-        live = self._live.get(prepared.request_id)
-        if (
-            live is None
-            or live.generation is not None
-            or self._model is None
-            or self._stepper is None
-        ):
-            return []  # aborted, or its model was unloaded, while the prompt was being read
-        if prepared.error is not None:
-            return self._refuse(live, prepared.error)
-        try:
-            live.generation = self._model.generation(live, prepared.token_ids)
-        except EngineError as error:
-            return self._refuse(live, error)
-        except Exception as error:  # noqa: BLE001 - one request's trouble is its own
-            return self._refuse(live, RequestError(f"{type(error).__name__}: {error}"))
-        return self._enter(self._groups.ready(live))
-
-    def _admit_recalled(self, read: StateRead) -> list[EngineEvent]:
-        live, disk = self._live.get(read.request_id), self._disk
-        if live is None or disk is None or not disk.is_mine(read):
-            return []  # aborted, or its model was unloaded, while the state was being read
-        assert self._model is not None, "it has the folder"
-        try:
-            resumed = come_back(live, self._model, read.outcome)
-        except EngineError as error:
-            return self._fail(live, error)
-        events = self._enter((live,))
-        disk.take_over(live)
-        return [resumed, *events]
-
-    def _enter(self, ready: tuple[LiveRequest, ...]) -> list[EngineEvent]:
-        """Put requests in line, and do with them what was asked for meanwhile; to an empty prompt there is no reply."""
-        events: list[EngineEvent] = []
-        for live in ready:
-            assert self._stepper is not None, "whoever's prompt is read has a model"
-            assert live.generation is not None
-            if not live.generation.seq.num_prompt:
-                events.append(self._finish(live, FinishReason.STOP))
-                continue
-            if live.request.resumes:
-                self._stepper.adopt(live)
-            else:
-                self._stepper.add(live)
-            for wish in live.wishes:
-                self._steer(wish)
-        return events
-
-    def _refuse(self, live: LiveRequest, error: EngineError) -> list[EngineEvent]:
-        """End a request whose prompt cannot be read, and those that were asked together with it."""
-        return [
-            event
-            for member in self._groups.refuse(live, error)
-            for event in self._fail(member, error)
-        ]
+            return self._requests.refuse(live, error)
+        return self._reception.read_prompt(live)
 
     def _steer(self, command: SteeringCommand) -> None:
-        if self._model is not None:
-            self._model.steer(command, self._clock())
+        if self._reception is not None:
+            self._reception.steer(command)
 
     def _abort(self, request_id: str) -> list[EngineEvent]:
         live = self._live.get(request_id)
@@ -312,16 +255,9 @@ class Engine(TokenCounter):
             self._model.scheduler.abort(request_id, self._clock())
         if self._disk is not None:
             self._disk.forget(request_id)
-        return [self._finish(live, FinishReason.ABORTED), *self._enter(self._groups.leave(live))]
-
-    def _finish(self, live: LiveRequest, reason: FinishReason) -> Finished:
-        request_id = live.request.request_id
-        del self._live[request_id]
-        return Finished(request_id=request_id, reason=reason, usage=live.usage(self._clock()))
-
-    def _fail(self, live: LiveRequest, error: EngineError) -> list[EngineEvent]:
-        del self._live[live.request.request_id]
-        return [Failed(request_id=live.request.request_id, error=error, partial=live.has_sent_text)]
+        ended = self._requests.finish(live, FinishReason.ABORTED)
+        ready = self._groups.leave(live)
+        return [ended, *(self._reception.enter(ready) if self._reception is not None else [])]
 
     # The disk.
 
@@ -337,39 +273,38 @@ class Engine(TokenCounter):
             return self._abort(request_id)
         if live.generation is not None and self._model is not None:
             self._model.scheduler.abort(request_id, self._clock())
-        return self._fail(live, told)
+        return self._requests.fail(live, told)
 
     # The model.
 
     def _load(self, command: LoadModel) -> list[EngineEvent]:
-        events = self._drop_model(
-            ModelUnavailable("another model is being loaded; ask again when it is ready")
+        events: list[EngineEvent] = []
+        if command.carries_on:
+            events = self._carrier.take(self._model, self._live.values(), self._clock())
+        events += self._drop_model(
+            ModelUnavailable("another model is being loaded; ask again when it is ready"),
+            is_final=not command.carries_on,
         )
         self._state = EngineState.LOADING
         self._publish([*events, ModelChanged(state=self._state, model=None, progress=0.0)])
-        # Threads that spin while they wait halve the speed beside one busy program; read when torch is imported.
-        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-        # Here and not above: it takes a while to import (torch, where that computes, a second), when the window is up.
-        from engine.runtime.loaded_model import LoadedModel
-        from engine.runtime.stepper import Stepper
-
         try:
-            self._model = LoadedModel.load(command, self._on_load_progress, self._inbox.put)
-        except LoadCancelled:
+            loaded = load_model(command, self._on_load_progress, self._inbox.put)
+        except LoadCancelled:  # by a message that comes next; whoever is carried is its
             self._state = EngineState.NO_MODEL
             return [ModelChanged(state=self._state, model=None)]
-        except EngineError as error:
-            return self._load_failed(error)
-        except Exception as error:  # noqa: BLE001 - whatever a model's files do, the engine lives on
-            return self._load_failed(ModelError(f"{command.path}: {type(error).__name__}: {error}"))
-        self._state = EngineState.READY
-        self._stepper = Stepper(self._model, self._live, self._rate, self._clock)
-        self._publish([])
-        return self._model.first_news()
+        if isinstance(loaded, EngineError):
+            self._state = EngineState.FAILED
+            failed = ModelChanged(state=self._state, model=None, error=loaded)
+            return [*self._drop_model(loaded), failed]
+        # Here and not above, as for the model: it takes a while to import.
+        from engine.runtime.stepper import Stepper
 
-    def _load_failed(self, error: EngineError) -> list[EngineEvent]:
-        self._state = EngineState.FAILED
-        return [ModelChanged(state=self._state, model=None, error=error)]
+        self._model, self._state = loaded, EngineState.READY
+        self._stepper = Stepper(loaded, self._live, self._rate, self._clock)
+        self._reception = Reception(self._requests, self._intake, loaded, self._stepper)
+        carried = self._reception.bring(self._carrier)
+        self._publish([])
+        return [*loaded.first_news(), *carried]
 
     def _on_load_progress(self, progress: float) -> None:
         """Between two tensors: tell the world, and look whether anybody wants this load to end."""
@@ -381,16 +316,25 @@ class Engine(TokenCounter):
         self._publish(events)
         check_still_wanted(self._inbox.pending)
 
-    def _drop_model(self, error: EngineError, *, is_sound: bool = True) -> list[EngineEvent]:
-        """Free the model; whoever it served is told `error`, or where it can be gone on with that it was put aside."""
+    def _drop_model(
+        self, error: EngineError, *, is_sound: bool = True, is_final: bool = True
+    ) -> list[EngineEvent]:
+        """Free the model; whoever it served is told `error`, or where it can be gone on with that it was put aside.
+
+        Unless it `is_final`, those who are carried to the next one stay.
+        """
         events: list[EngineEvent] = []
+        if is_final:
+            self._carrier.carried = {}
         for live in tuple(self._live.values()):
+            if live.request.request_id in self._carrier.carried:
+                continue
             told = self._disk.suspend(live, is_sound=is_sound) if self._disk is not None else None
-            events += self._fail(live, told or error)
+            events += self._requests.fail(live, told or error)
         self._groups.end_all(error)
         if self._model is not None:
             self._model.close()
-        self._model = self._stepper = None
+        self._model = self._stepper = self._reception = None
         return events
 
     def _publish(self, events: list[EngineEvent]) -> None:

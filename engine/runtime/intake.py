@@ -75,14 +75,19 @@ class Intake:
 
 def _tokenize(task: PrepareTask) -> tuple[int, ...]:
     token_ids = tokenize(task.request.prompt, task.tokenizer, task.template)
-    if len(token_ids) >= task.window_tokens:
-        raise ContextLengthExceeded(
-            f"the prompt has {len(token_ids)} tokens and a reply needs at least one more, but a request can hold "
-            f"{task.window_tokens}; shorten the prompt, or load the model with a larger context",
-            needed_tokens=len(token_ids),
-            limit_tokens=task.window_tokens,
-        )
+    check_fits(len(token_ids), task.window_tokens)
     return token_ids
+
+
+def check_fits(prompt_tokens: int, window_tokens: int) -> None:
+    """Raises ContextLengthExceeded for a prompt that leaves no room for a reply."""
+    if prompt_tokens >= window_tokens:
+        raise ContextLengthExceeded(
+            f"the prompt has {prompt_tokens} tokens and a reply needs at least one more, but a request can hold "
+            f"{window_tokens}; shorten the prompt, or load the model with a larger context",
+            needed_tokens=prompt_tokens,
+            limit_tokens=window_tokens,
+        )
 
 
 def tokenize(prompt: Prompt, tokenizer: Tokenizer, template: ChatTemplate) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from engine.api import (
     Chat,
@@ -30,7 +31,7 @@ from engine.runtime.disk.disk_worker import DiskWorker, ModelFiles
 from engine.runtime.disk.recalling import adopt_state, check_recalled
 from engine.runtime.disk.state_file import Recalled
 from engine.runtime.disk.state_folder import StateFolder
-from engine.runtime.intake import PrepareTask
+from engine.runtime.intake import PrepareTask, check_fits
 from engine.runtime.live_request import Generation, LiveRequest
 from engine.runtime.messages import CopyDone, StateRead, StateWritten
 from engine.runtime.model_runner import ModelRunner
@@ -62,6 +63,8 @@ class LoadedModel:
     """Keeps durable requests on disk while they are parked, where that is asked for and works."""
     disk_trouble: ParkDiskFailed | None = None
     """Why it does not work."""
+    files: tuple[tuple[Path, int, int], ...] = ()
+    """Path, size and time of change of each file with weights: the same for a model that is loaded again."""
 
     @classmethod
     def load(
@@ -102,12 +105,13 @@ class LoadedModel:
         copier = PageCopier(choose_copies(runner.pool, is_async=park.is_async), on_done)
         scheduler = Scheduler(config)
         model = cls(options, info, tokenizer, template, runner, copier, scheduler)
+        model.files = tuple((path, *_size_and_time(path)) for path in paths)
         if (folder := options.preempt_disk) is not None:
-            files = ModelFiles(
+            model_files = ModelFiles(
                 info.name, runner.compute_id, runner.page_bytes, runner.is_finite, paths
             )
             try:
-                worker = DiskWorker(StateFolder.open(folder), files, on_done)
+                worker = DiskWorker(StateFolder.open(folder), model_files, on_done)
                 model.disk = DiskKeeper.start(worker, scheduler, runner, copier)
             except ParkDiskFailed as error:
                 _LOG.warning("%s", error)
@@ -126,7 +130,12 @@ class LoadedModel:
         return PrepareTask(live.request, self.tokenizer, self.template, self.runner.window_tokens)
 
     def generation(self, live: LiveRequest, token_ids: tuple[int, ...]) -> Generation:
-        """Everything a tokenised request needs to run. Raises InvalidRequest on sampling this vocabulary cannot do."""
+        """Everything a tokenised request needs to run.
+
+        Raises InvalidRequest on sampling this vocabulary cannot do, ContextLengthExceeded on a prompt that was read for
+        a larger window.
+        """
+        check_fits(len(token_ids), self.runner.window_tokens)
         request = live.request
         seed = request.sampling.seed
         if seed is None:
@@ -227,3 +236,8 @@ class LoadedModel:
             self.disk.close()
         self.copier.close()
         self.runner.close()
+
+
+def _size_and_time(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns

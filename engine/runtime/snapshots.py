@@ -95,6 +95,7 @@ class SnapshotMaker:
         self, state: EngineState, model: LoadedModel, live: Collection[LiveRequest], now_s: float
     ) -> EngineSnapshot:
         scheduler, runner = model.scheduler, model.runner
+        explainer = scheduler.explain() if live else None
         most = runner.plan.most_budget_bytes
         return EngineSnapshot(
             state=state,
@@ -108,19 +109,22 @@ class SnapshotMaker:
             running=scheduler.num_running,
             parked=scheduler.num_parked,
             parks=replace(scheduler.park_usage(), most_budget_bytes=most),
-            runs=self._list_runs(model, live, now_s),
+            runs=self._list_runs(scheduler.num_running, live, explainer, now_s),
+            holdings=explainer.holdings() if explainer is not None else (),
             saved_ids=model.disk.earlier_ids if model.disk is not None else (),
             tokens_per_s=self._rate.rate(now_s),
         )
 
     def _list_runs(
-        self, model: LoadedModel, live: Collection[LiveRequest], now_s: float
+        self,
+        num_running: int,
+        live: Collection[LiveRequest],
+        explainer: Explainer | None,
+        now_s: float,
     ) -> tuple[Run, ...]:
-        if not live:
+        if explainer is None:
             return ()
-        scheduler = model.scheduler
-        explainer = scheduler.explain()
-        speed = self._rate.rate(now_s) / max(scheduler.num_running, 1)
+        speed = self._rate.rate(now_s) / max(num_running, 1)
         return tuple(_run(one, explainer, speed, now_s) for one in live)
 
 
@@ -156,6 +160,7 @@ def _run(live: LiveRequest, explainer: Explainer, tokens_s: float, now_s: float)
         num_parks=seq.num_parks,
         num_recomputes=seq.num_recomputes,
         waited_s=seq.waited_s(now_s),
+        kept_pages=explainer.num_kept(seq),
         wait=explainer.wait_reason(seq),
         expected_wait_s=_expected_wait(seq, explainer, tokens_s),
     )

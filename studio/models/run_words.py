@@ -64,6 +64,8 @@ def _park_words(reason: ParkReason) -> str:
             return "Parked for a moment, as a test setting asks"
         case ParkCause.ON_DISK:
             return "Going on from where it was parked before the model was loaded"
+        case ParkCause.RELOAD:
+            return "Waiting for the model to be loaded anew; it goes on by itself"
     assert_never(reason.cause)
 
 

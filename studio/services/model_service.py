@@ -152,11 +152,17 @@ class ModelService:
 
         return await self._try(read)
 
-    async def load(self, name_or_path: str, options: LoadOptions | None = None) -> bool:
+    async def load(
+        self,
+        name_or_path: str,
+        options: LoadOptions | None = None,
+        *,
+        carries_on: bool = False,
+    ) -> bool:
         """Load a model and remember it; True once it is ready, False (and a notice) if it cannot be.
 
-        `options` None: as the settings say, and what is set for this model. A later `load` or `unload` ends this one
-        with False.
+        `options` None: as the settings say, and what is set for this model. `carries_on`: it is the same model, and
+        what is alive goes on with it. A later `load` or `unload` ends this one with False.
         """
         info = await self.inspect(name_or_path)
         if info is None:
@@ -171,7 +177,9 @@ class ModelService:
         self._loading = loading
         self._set_status(ModelChanged(state=EngineState.LOADING, model=None), info)
         started_s = time.monotonic()
-        self._client.control(LoadModel(path=info.path, name=info.name, options=options))
+        self._client.control(
+            LoadModel(path=info.path, name=info.name, options=options, carries_on=carries_on)
+        )
         if not await loading.is_ready:
             return False
         _log.info("loaded %s in %.1f s", info.name, time.monotonic() - started_s)

@@ -16,8 +16,9 @@ from engine.api import (
     Started,
     TokenDelta,
 )
-from engine.errors import ResumeRefused, Suspended
+from engine.errors import ModelUnavailable, ResumeRefused, Suspended
 from studio.models.chat import Message, MessageStatus, Park
+from studio.models.thoughts import ThoughtSplitter
 
 _ENDED_AS = {
     FinishReason.STOP: MessageStatus.DONE,
@@ -43,6 +44,8 @@ class ReplyFold:
         self._parked_kept_s = message.stats.parked_s if is_continued else 0.0
         self._tokens_before = self._tokens_kept
         """What had been written before; no part of the speed measured now."""
+        self._thoughts = ThoughtSplitter()
+        self._thoughts.feed(message.text if is_continued else "")
         self._asked_s = asked_s
         self._first_token_at_s: float | None = None
         self._parked_before_s = 0.0
@@ -72,11 +75,16 @@ class ReplyFold:
                 self._asked_s = now_s
                 self._tokens_before = len(event.token_ids)
                 message.text = event.text
+                self._thoughts = ThoughtSplitter()
+                self._thoughts.feed(event.text)
                 message.stats.completion_tokens = len(event.token_ids)
             case Finished():
                 self._finish(event)
             case Failed():
-                is_kept = self._is_coming_back or isinstance(event.error, Suspended)
+                is_model_gone = isinstance(event.error, ModelUnavailable) and bool(message.text)
+                is_kept = (
+                    self._is_coming_back or is_model_gone or isinstance(event.error, Suspended)
+                )
                 message.status = MessageStatus.INTERRUPTED if is_kept else MessageStatus.FAILED
                 message.park = None
                 message.note = str(event.error)
@@ -88,6 +96,8 @@ class ReplyFold:
         message.status = MessageStatus.WRITING
         message.reread_tokens = 0
         message.text += event.text
+        had_thought = self._thoughts.has_thought
+        self._thoughts.feed(event.text)
         stats.completion_tokens = (stats.completion_tokens or 0) + len(event.token_ids)
         if self._first_token_at_s is None:
             self._first_token_at_s = now_s
@@ -96,6 +106,8 @@ class ReplyFold:
                 stats.first_token_s = now_s - self._asked_s
             return
         writing_s = now_s - self._first_token_at_s - (stats.parked_s - self._parked_before_s)
+        if self._thoughts.has_thought and not had_thought:
+            stats.thought_s = (stats.thought_s or 0.0) + writing_s
         stats.tokens_per_s = _rate(stats.completion_tokens - self._tokens_before, writing_s)
 
     def _come_back(self, event: Restored) -> None:

@@ -11,8 +11,8 @@ from enum import Enum
 
 from engine.api import EngineSnapshot
 from engine.client import EngineClient
-from engine.runs import ParkNow, Pin, ResumeNext, Run
-from studio.models.chat import Conversation
+from engine.runs import ParkNow, Pin, Priority, ResumeNext, Run, SetPriority
+from studio.models.chat import Conversation, ids_of_request
 from studio.services.chat_service import ChatService
 
 _SHORT_ID = re.compile(r"[^-_]*[-_]?(.{0,6})")
@@ -28,7 +28,19 @@ class Steer(Enum):
     PIN = "pin"
     """Never park it while anybody else can be parked."""
     UNPIN = "unpin"
+    INTERACTIVE = "interactive"
+    """Before the others."""
+    NORMAL = "normal"
+    BACKGROUND = "background"
+    """After the others."""
     STOP = "stop"
+
+
+_PRIORITIES = {
+    Steer.INTERACTIVE: Priority.INTERACTIVE,
+    Steer.NORMAL: Priority.NORMAL,
+    Steer.BACKGROUND: Priority.BACKGROUND,
+}
 
 
 class RunService:
@@ -53,6 +65,12 @@ class RunService:
             run.request_id: titles.get(run.request_id) or _api_name(run.request_id) for run in runs
         }
 
+    def name(self, request_id: str) -> str:
+        """What a request is called, also one that has ended meanwhile."""
+        ids = ids_of_request(request_id)
+        titles = (chat.title for chat in self._chats.chats if ids and chat.chat_id == ids[0])
+        return next(titles, "") or _api_name(request_id)
+
     def steer_chat(self, chat: Conversation, steer: Steer) -> None:
         """Do it to the chat's running reply; nothing if none is running."""
         if (request_id := chat.request_id) is not None:
@@ -69,6 +87,9 @@ class RunService:
                 self._client.control(Pin(request_id=request_id))
             case Steer.UNPIN:
                 self._client.control(Pin(request_id=request_id, is_pinned=False))
+            case Steer.INTERACTIVE | Steer.NORMAL | Steer.BACKGROUND:
+                priority = _PRIORITIES[steer]
+                self._client.control(SetPriority(request_id=request_id, priority=priority))
             case Steer.STOP if (chat := self.chat_of(request_id)) is not None:
                 self._chats.stop(chat)
             case Steer.STOP:

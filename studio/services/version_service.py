@@ -91,6 +91,15 @@ class VersionService:
         path = chat.tree.path_to(message)
         return await self._copy_of(chat, path)
 
+    async def copy_shown(self, chat: Conversation) -> Conversation | None:
+        """A new chat with the messages that are shown, as they are now."""
+        try:
+            await self._records.load(chat)
+        except StoreError as error:
+            self._notices.report(error)
+            return None
+        return await self._copy_of(chat, chat.messages)
+
     async def duplicate(self, chat: Conversation) -> Conversation | None:
         """A new chat with all versions of all messages, showing the same ones."""
         try:

@@ -29,6 +29,8 @@ class CommandId(Enum):
     ARCHIVE_CHAT = "archive_chat"
     UNDO = "undo"
     ARCHIVED = "archived"
+    INSPECTOR = "inspector"
+    OWN_WINDOW = "own_window"
     RENAME_CHAT = "rename_chat"
     DELETE_CHAT = "delete_chat"
     STOP = "stop"
@@ -38,6 +40,7 @@ class CommandId(Enum):
     SETTINGS = "settings"
     QUIT = "quit"
     SEARCH = "search"
+    FIND = "find"
     NEXT_CHAT = "next_chat"
     PREVIOUS_CHAT = "previous_chat"
     SIDEBAR = "sidebar"
@@ -94,6 +97,7 @@ class WindowState:
     has_model: bool = False
     has_sidebar: bool = True
     has_pool_panel: bool = False
+    has_inspector: bool = False
     theme: Theme = Theme.SYSTEM
 
 
@@ -149,6 +153,13 @@ COMMANDS: tuple[Command, ...] = (
     Command(id=CommandId.NEW_FOLDER, menu=Menu.CHAT, text="New &folder", keys=("Ctrl+Shift+N",)),
     Command(id=CommandId.SEARCH, menu=Menu.CHAT, text="&Search chats", keys=("Ctrl+K",)),
     Command(
+        id=CommandId.FIND,
+        menu=Menu.CHAT,
+        text="Find in t&his chat",
+        keys=("Ctrl+F",),
+        is_enabled=lambda state: state.has_chat,
+    ),
+    Command(
         id=CommandId.RENAME_CHAT,
         menu=Menu.CHAT,
         text="&Rename chat",
@@ -165,13 +176,13 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         id=CommandId.PIN_CHAT,
         menu=Menu.CHAT,
-        text="P&in chat to the top",
+        text="Pin chat to the t&op",
         is_enabled=lambda state: state.has_chat,
     ),
     Command(
         id=CommandId.ARCHIVE_CHAT,
         menu=Menu.CHAT,
-        text="&Archive chat",
+        text="Arc&hive chat",
         is_enabled=lambda state: state.has_chat,
     ),
     Command(
@@ -223,6 +234,13 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(id=CommandId.ARCHIVED, menu=Menu.VIEW, text="&Archive"),
     Command(
+        id=CommandId.INSPECTOR,
+        menu=Menu.VIEW,
+        text="Chat se&ttings",
+        keys=("Ctrl+Shift+I",),
+        is_checked=lambda state: state.has_inspector,
+    ),
+    Command(
         id=CommandId.POOL,
         menu=Menu.VIEW,
         text="&Pool",
@@ -235,6 +253,13 @@ COMMANDS: tuple[Command, ...] = (
         text="&Split",
         keys=("Ctrl+\\",),
         is_enabled=lambda state: state.can_split,
+    ),
+    Command(
+        id=CommandId.OWN_WINDOW,
+        menu=Menu.VIEW,
+        text="Chat in its own &window",
+        keys=("Ctrl+Shift+W",),
+        is_enabled=lambda state: state.has_chat,
     ),
     Command(
         id=CommandId.CLOSE_PANE,

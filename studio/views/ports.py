@@ -9,6 +9,8 @@ from studio.services.download_service import DownloadService
 from studio.services.hub_search import HubSearch
 from studio.services.model_service import ModelService
 from studio.services.notice_service import NoticeService
+from studio.services.park_history import ParkHistory
+from studio.services.reload_service import ReloadService
 from studio.services.run_service import RunService
 from studio.services.server_service import ServerService
 from studio.services.settings_service import SettingsService
@@ -27,4 +29,6 @@ class WindowServices:
     runs: RunService
     downloads: DownloadService
     hub: HubSearch
+    history: ParkHistory
+    reloads: ReloadService
     support: SupportService

@@ -6,9 +6,10 @@ The same for the strip above a composer and for a row of the pool panel. It only
 from __future__ import annotations
 
 from PySide6.QtCore import QPoint, Signal
+from PySide6.QtGui import QAction, QActionGroup
 from PySide6.QtWidgets import QMenu, QWidget
 
-from engine.runs import Run, RunState, WaitKind
+from engine.runs import Priority, Run, RunState, WaitKind
 from studio.services.run_service import Steer
 from studio.views.icon_button import IconButton
 from studio.views.words import tr
@@ -17,7 +18,7 @@ _OUTSIDE = frozenset({RunState.QUEUED, RunState.PARKED})
 
 
 class SteerButton(IconButton):
-    """Three dots with a menu: park now, never park, stop. `wanted` carries the Steer."""
+    """Three dots with a menu: park now, never park, priority, stop. `wanted` carries the Steer."""
 
     wanted = Signal(object)
 
@@ -30,6 +31,7 @@ class SteerButton(IconButton):
         self._pin = menu.addAction(tr("Never park"))
         self._pin.setCheckable(True)
         self._pin.triggered.connect(self._on_pin)
+        self._priorities = self._add_priorities(menu.addMenu(tr("Priority")))
         menu.addSeparator()
         stop = menu.addAction(tr("Stop"))
         stop.triggered.connect(lambda: self.wanted.emit(Steer.STOP))
@@ -40,6 +42,22 @@ class SteerButton(IconButton):
         self._park.setEnabled(can_park and not is_held(run))
         self._pin.setEnabled(can_park)
         self._pin.setChecked(run.is_pinned)
+        for priority, action in self._priorities.items():
+            action.setChecked(priority == run.priority)
+
+    def _add_priorities(self, menu: QMenu) -> dict[Priority, QAction]:
+        group = QActionGroup(menu)
+        added = {}
+        for priority, steer, text in (
+            (Priority.INTERACTIVE, Steer.INTERACTIVE, tr("Before the others")),
+            (Priority.NORMAL, Steer.NORMAL, tr("Normal")),
+            (Priority.BACKGROUND, Steer.BACKGROUND, tr("In the background")),
+        ):
+            action = added[priority] = menu.addAction(text)
+            action.setCheckable(True)
+            action.setActionGroup(group)
+            action.triggered.connect(lambda _=False, steer=steer: self.wanted.emit(steer))
+        return added
 
     def _on_pin(self, is_on: bool) -> None:
         self.wanted.emit(Steer.PIN if is_on else Steer.UNPIN)

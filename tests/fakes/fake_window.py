@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from engine.api import EngineState, ModelInfo
+from engine.api import EngineState, LoadOptions, ModelInfo
 from engine.client import EngineClient
 from fakes.fake_engine import TINY_MODEL, FakeEngine
 from studio.models.chat import Conversation
@@ -28,6 +28,8 @@ from studio.services.load_settings_store import LoadSettingsStore
 from studio.services.model_catalog import read_catalog
 from studio.services.model_library_service import ModelLibraryService
 from studio.services.notice_service import NoticeService
+from studio.services.park_history import ParkHistory
+from studio.services.reload_service import ReloadService
 from studio.services.run_service import RunService
 from studio.services.server_service import ServerService
 from studio.services.settings_service import SettingsService
@@ -93,8 +95,11 @@ class FakeModels:
     async def refresh(self) -> None:
         self.asked.append(("refresh", ""))
 
-    async def load(self, name: str) -> bool:
-        self.asked.append(("load", name))
+    async def load(
+        self, name: str, options: LoadOptions | None = None, *, carries_on: bool = False
+    ) -> bool:
+        del options
+        self.asked.append(("carry on", name) if carries_on else ("load", name))
         return True
 
     async def unload(self) -> None:
@@ -211,13 +216,16 @@ async def open_stage(
         keys=KeyStore(folder / "keys.json"),
         log=RequestLog(),
     )
+    runs = RunService(client, chats)
     services = WindowServices(
         chats=chats,
         models=models,  # type: ignore[arg-type]
         notices=notices,
         settings=settings,
         server=server,
-        runs=RunService(client, chats),
+        runs=runs,
+        history=ParkHistory(client, runs),
+        reloads=ReloadService(client, chats, runs, models=models, settings=settings),  # type: ignore[arg-type]
         downloads=downloads,
         hub=HubSearch("http://127.0.0.1:9"),
         support=SupportService(
@@ -242,5 +250,7 @@ async def open_stage(
         window.deleteLater()
         await downloads.close()
         await server.stop()
+        services.reloads.close()
+        services.history.close()
         await chats.close()
         client.close()

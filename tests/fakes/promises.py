@@ -7,7 +7,15 @@ from dataclasses import dataclass
 
 from engine.core.config import GUARD_S, LONGEST_TURN, ParkMemory, ResumeOrder, SchedulerConfig
 from engine.core.parked import CopyWay, EndReason
-from engine.core.types import IS_OUT, LEGAL_MOVES, SeqEnd, SeqStatus, Sequence, StepBatch
+from engine.core.types import (
+    IS_OUT,
+    LEGAL_MOVES,
+    OWNS_PAGES,
+    SeqEnd,
+    SeqStatus,
+    Sequence,
+    StepBatch,
+)
 from engine.runs import ParkCause, WaitKind
 from fakes.worlds import Case, Head, Leader, World
 
@@ -166,12 +174,27 @@ def check_state(world: World) -> None:
     """Between steps: accounts, memory, legal moves, bounded waits."""
     if world.checked:
         world.scheduler.check()
+        _check_picture(world)
     _check_memory(world)
     for case in world.cases.values():
         now = case.seq.status
         assert now in _reachable(case.seen), f"{case.seen} became {now}"
         case.seen = now
     _check_waits(world)
+
+
+def _check_picture(world: World) -> None:
+    """Every page of the pool is told with exactly those who list it."""
+    owners: dict[int, set[str]] = {}
+    for seq in world.scheduler.live:
+        if seq.status in OWNS_PAGES:
+            for page in seq.page_table:
+                owners.setdefault(page, set()).add(seq.request_id)
+    listed = Counter(frozenset(ids) for ids in owners.values())
+    told: Counter[frozenset[str]] = Counter()
+    for one in world.scheduler.explain().holdings():
+        told[frozenset(one.request_ids)] += one.pages
+    assert told == listed, f"told {told}, listed {listed}"
 
 
 def _check_memory(world: World) -> None:

@@ -52,21 +52,26 @@ def build(folder: Path) -> Path:
 @needs_tools
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("arguments", "expected"),
+    ("arguments", "expected", "limit_s"),
     [
-        (["quick"], ["i8mm", "dotprod"]),
-        pytest.param([], ["i8mm", "dotprod", "portable"], marks=pytest.mark.full),
+        (["quick"], ["i8mm", "dotprod"], 280),
+        pytest.param(
+            [],
+            ["i8mm", "dotprod", "portable"],
+            3600,
+            marks=[pytest.mark.full, pytest.mark.timeout(4000)],
+        ),
     ],
     ids=["quick", "full"],
 )
 def test_arm_variants_agree_with_the_portable_one_and_are_exact(
-    tmp_path: Path, arguments: list[str], expected: list[str]
+    tmp_path: Path, arguments: list[str], expected: list[str], limit_s: int
 ) -> None:
     done = subprocess.run(
         [EMULATOR, "-cpu", "max", build(tmp_path), *arguments],
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=limit_s,
         check=False,
     )
     assert done.returncode == 0, done.stdout

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from engine.runs import ForgetSaved
 from engine.runtime.disk.disk_worker import DiskWorker
 from engine.runtime.disk.model_hash import HashStopped
 from engine.runtime.disk.recalling import put_aside
-from engine.runtime.disk.saved_state import Save, SavedState
+from engine.runtime.disk.saved_state import Save, SavedState, state_of
 from engine.runtime.disk.state_folder import discard
 from engine.runtime.live_request import LiveRequest
 from engine.runtime.messages import StateRead, StateWritten
@@ -209,29 +210,15 @@ class DiskKeeper:
         return in_pool + self._copier.view_saved(seq.saved[: count - len(in_pool)])
 
     def _state(self, live: LiveRequest, seq: Sequence) -> SavedState:
-        request, generation = live.request, live.generation
-        assert generation is not None, f"{seq.request_id} is in line"
+        assert live.generation is not None, f"{seq.request_id} is in line"
         model = self._worker.model
-        return SavedState(
-            request_id=seq.request_id,
+        return replace(
+            state_of(
+                live.request, live.generation
+            ),  # its hash is known by the worker, its pages are counted there
             model_name=model.name,
-            model_sha256="",  # known by the worker
             compute=model.compute_id,
             page_bytes=model.page_bytes,
-            num_pages=0,  # settled when it is written
-            num_prompt=seq.num_prompt,
-            num_discarded=seq.num_discarded,
-            seed=generation.seed,
-            sampling=request.sampling,
-            max_tokens=request.max_tokens,
-            stop=request.stop,
-            ignore_eos=request.ignore_eos,
-            continues_text=generation.continues_text,
-            num_parks=seq.num_parks,
-            num_recomputes=seq.num_recomputes,
-            parked_s=seq.parked_s,
-            token_ids=tuple(seq.token_ids),
-            reply_ids=tuple(generation.reply_ids),
         )
 
     def _tell(self, why: str) -> list[EngineEvent]:

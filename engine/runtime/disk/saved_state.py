@@ -10,10 +10,11 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 
-from engine.api import SamplingParams
+from engine.api import Request, SamplingParams
 from engine.core.parked import ParkedState
 from engine.core.types import Sequence
 from engine.errors import InvalidRequest
+from engine.runtime.live_request import Generation
 
 _MOST_INT = 1 << 48
 _MOST_STOPS = 1024
@@ -64,6 +65,32 @@ class SavedState:
             )
         if not self.num_discarded and self.reply_ids != self.token_ids[self.num_prompt :]:
             raise StateBroken("the reply is not the end of the tokens")
+
+
+def state_of(request: Request, generation: Generation) -> SavedState:
+    """What can be told of a request without its model: without pages, and not yet said whose it is."""
+    seq = generation.seq
+    return SavedState(
+        request_id=request.request_id,
+        model_name="",
+        model_sha256="",
+        compute="",
+        page_bytes=0,
+        num_pages=0,
+        num_prompt=seq.num_prompt,
+        num_discarded=seq.num_discarded,
+        seed=generation.seed,
+        sampling=request.sampling,
+        max_tokens=request.max_tokens,
+        stop=request.stop,
+        ignore_eos=request.ignore_eos,
+        continues_text=generation.continues_text,
+        num_parks=seq.num_parks,
+        num_recomputes=seq.num_recomputes,
+        parked_s=seq.parked_s,
+        token_ids=tuple(seq.token_ids),
+        reply_ids=tuple(generation.reply_ids),
+    )
 
 
 @dataclass(slots=True, eq=False)

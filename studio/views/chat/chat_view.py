@@ -21,6 +21,7 @@ from studio.views.chat.foot_view import FootView
 from studio.views.chat.formula_view import FormulaView
 from studio.views.chat.inline_formulas import has_formulas
 from studio.views.chat.kit import Kit
+from studio.views.chat.message_editor import MessageEditor
 from studio.views.chat.prose_view import ProseView
 from studio.views.chat.quiet_prose import QuietProse
 from studio.views.chat.row_events import RowEvents, foot_of
@@ -104,9 +105,21 @@ class ChatView(QScrollArea):
         return foot_of(section) if section is not None else None
 
     @property
+    def feet(self) -> list[FootView]:
+        """The lines under those messages that are near what is seen."""
+        return [row.view for _, row in self.rows.places if isinstance(row.view, FootView)]
+
+    @property
     def sticks(self) -> bool:
         """Whether the view follows the newest text."""
         return self._sticks
+
+    @property
+    def first_seen_index(self) -> int:
+        """The index of the first message that is seen."""
+        top = self.verticalScrollBar().value()
+        seen = next(self.rows.rows_between(top, top + self.viewport().height()), None)
+        return seen[0].index if seen is not None else 0
 
     def sync(self) -> None:
         """The chat has other messages than before: show these, and keep what is still there."""
@@ -141,8 +154,15 @@ class ChatView(QScrollArea):
             self._is_placing = False
             self._place_again()
 
+    def show_message(self, message_id: int) -> None:
+        """Scroll to a message; nothing if it is not shown."""
+        section = self.rows.section_of(message_id)
+        if section is not None:
+            section.split(self.rows.width)
+            self.show_row(section, section.rows[0])
+
     def start_edit(self, message: Message, *, is_edited: bool = True) -> None:
-        """Put an editor in the place of a prompt, or the prompt back."""
+        """Put an editor in the place of a message, or the message back."""
         section = self.rows.section_of(message.message_id)
         if section is None or section.is_edited is is_edited:
             return
@@ -151,8 +171,8 @@ class ChatView(QScrollArea):
             self.rows.drop_gone(section)
             self.rows.settle(section.index)
         editor = section.rows[0].view
-        if is_edited and editor is not None:
-            editor.setFocus(Qt.FocusReason.OtherFocusReason)
+        if is_edited and isinstance(editor, MessageEditor):
+            editor.start()
 
     def place_later(self) -> None:
         """Something in a row has another height now, for a reason of its own."""

@@ -88,6 +88,8 @@ class FootView(QWidget):
 
     def show_actions(self, actions: frozenset[MessageAction], version: tuple[int, int]) -> None:
         """Offer these; `version` is (its number from 1, how many there are)."""
+        if (actions, version) == (self._actions, self._version):
+            return
         self._actions, self._version = actions, version
         if version[1] > 1:
             self.make_buttons()  # how many versions there are is always seen
@@ -174,8 +176,9 @@ class FootView(QWidget):
                 button.setVisible(total > 1)
             else:
                 button.setVisible(action in self._actions)
-        self.buttons[MessageAction.PREVIOUS].setEnabled(number > 1)
-        self.buttons[MessageAction.NEXT].setEnabled(number < total)
+        before, after = MessageAction.PREVIOUS, MessageAction.NEXT
+        self.buttons[before].setEnabled(number > 1 and before in self._actions)
+        self.buttons[after].setEnabled(number < total and after in self._actions)
         self._count.setVisible(total > 1)
         self._count.setText(f"{number}/{total}")
         self._count.setAccessibleName(

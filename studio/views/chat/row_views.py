@@ -10,7 +10,7 @@ from studio.views.chat.formula_view import FormulaView
 from studio.views.chat.kit import Kit
 from studio.views.chat.markdown_blocks import Block, BlockKind
 from studio.views.chat.markdown_style import Dress
-from studio.views.chat.prompt_editor import PromptEditor
+from studio.views.chat.message_editor import MessageEditor
 from studio.views.chat.prompt_view import PromptView
 from studio.views.chat.prose_view import ProseView
 from studio.views.chat.quiet_prose import QuietProse
@@ -26,7 +26,7 @@ RowView = (
     | ThoughtHead
     | PromptView
     | FootView
-    | PromptEditor
+    | MessageEditor
 )
 
 
@@ -48,7 +48,7 @@ class ViewStock:
             case RowKind.FOOT:
                 return FootView(section.message, kit, parent)
             case RowKind.EDITOR:
-                return PromptEditor(section.message.text, kit.theme, parent)
+                return MessageEditor(section.message, kit.theme, parent)
             case RowKind.PROMPT:
                 is_last = section.rows[-2] is row
                 return PromptView(kit, parent, is_first=section.rows[0] is row, is_last=is_last)
@@ -95,5 +95,5 @@ def show_block(view: RowView, block: Block) -> None:
             view.set_text(block.text)
         case ProseView() | QuietProse():
             view.set_markdown(block.text)
-        case ThoughtHead() | FootView() | PromptEditor():
+        case ThoughtHead() | FootView() | MessageEditor():
             pass

@@ -26,7 +26,7 @@ from studio.views.models.model_words import (
     park_words,
     verdict_words,
 )
-from studio.views.paged_dialog import line, page_column
+from studio.views.paged_dialog import line, page_column, sentence
 from studio.views.settings.setting_words import choice_words
 from studio.views.words import count, tr
 
@@ -92,7 +92,7 @@ class LoadDialog(QDialog):
         try:
             self._store.change(self._entry.path, self.choices)
         except (EngineError, StudioError) as error:
-            self._problem.setText(f"{str(error)[:1].upper()}{str(error)[1:]}.")
+            self._problem.setText(sentence(error))
             self._problem.show()
             return False
         self.accept()

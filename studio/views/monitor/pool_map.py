@@ -1,108 +1,198 @@
-"""The KV pool as one bar with a piece for each chat in its hue, and parked states against their budget. GUI thread.
+"""The KV pool as a map: a cell for every page or few, in the order of their owners. GUI thread; imports no services.
 
-Drawn from a snapshot when told; must not import services.
+A click goes to the chat. With the keyboard, the arrow keys walk from piece to piece, each told to a screen reader, and
+Enter goes to the chat.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from itertools import accumulate
 
-from PySide6.QtCore import QRectF, QSize
-from PySide6.QtGui import QColor, QPainter, QPainterPath, QPaintEvent
-from PySide6.QtWidgets import QSizePolicy, QWidget
-
-from engine.api import EngineSnapshot
-from engine.runs import ParkUsage, RunState
-from studio.views.monitor.pool_bar import used_pages
-from studio.views.run_sentences import Others
-from studio.views.theme import Theme
-from studio.views.words import memory, tr
-
-_HEIGHT_PX = 16
-_RADIUS_PX = 4
-_GAP_PX = 1
-_KEPT_OPACITY = 0.3
-_IN_POOL = frozenset(
-    {RunState.READING, RunState.WRITING, RunState.BEING_PARKED, RunState.BEING_RESTORED}
+from PySide6.QtCore import QEvent, QPoint, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleAnnouncementEvent,
+    QFocusEvent,
+    QHelpEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
 )
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
+from studio.views.monitor.segments import Kind, Segment
+from studio.views.monitor.stripes import paint_piece
+from studio.views.theme import Theme
 
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A share of the pool, 0 to 1, and whose it is: a hue's number, or None for kept beginnings."""
-
-    share: float
-    hue: int | None
-
-
-def pieces_of(snapshot: EngineSnapshot, others: Others) -> tuple[Piece, ...]:
-    """The pool's pages by owner, in the order of the requests, then the kept ones.
-
-    Pages that several share are drawn with each of them; all are shrunk to what is used in truth.
-    """
-    pool = snapshot.pool
-    if not pool.total_pages:
-        return ()
-    held = [
-        (-(-run.held_tokens // pool.page_tokens), others.hue(run) or 0)
-        for run in snapshot.runs
-        if run.state in _IN_POOL and run.held_tokens
-    ]
-    wanted = sum(pages for pages, _ in held)
-    shrink = min(1.0, used_pages(pool) / wanted) if wanted else 1.0
-    owned = [Piece(pages * shrink / pool.total_pages, hue) for pages, hue in held]
-    return (*owned, Piece(pool.reusable_pages / pool.total_pages, None))
+_CELL_PX = 9
+_PITCH_PX = 11
+_MOST_ROWS = 5
+_NEXT_KEYS = frozenset({Qt.Key.Key_Right, Qt.Key.Key_Down})
+_PREVIOUS_KEYS = frozenset({Qt.Key.Key_Left, Qt.Key.Key_Up})
+_ENTER_KEYS = frozenset({Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space})
 
 
 class PoolMap(QWidget):
-    """Any number of pieces on a track; what is left is free."""
+    """`chosen` carries the id of a request whose piece was clicked."""
+
+    chosen = Signal(str)
 
     def __init__(self, name: str, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
         self._theme = theme
-        self._pieces: tuple[Piece, ...] = ()
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self._segments: tuple[Segment, ...] = ()
+        self._ends: list[int] = []
+        self._current: Segment | None = None
         self.setAccessibleName(name)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setMouseTracking(True)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
-    def show_pieces(self, pieces: tuple[Piece, ...], words: str) -> None:
-        """Draw the pieces; `words` say the same to a screen reader and in the tool tip."""
-        if pieces != self._pieces:
-            self._pieces = pieces
-            self.update()
-        if words != self.toolTip():
-            self.setToolTip(words)
+    def show_segments(self, segments: tuple[Segment, ...], words: str) -> None:
+        """Draw the pieces; nothing is drawn anew where nothing has changed."""
+        if words != self.accessibleDescription():
             self.setAccessibleDescription(words)
+        if segments == self._segments:
+            return
+        before = sum(one.size for one in self._segments)
+        self._segments = segments
+        self._ends = list(accumulate(one.size for one in segments))
+        if self._current is not None:
+            ids = self._current.request_ids
+            kind = self._current.kind
+            same = (one for one in segments if one.request_ids == ids and one.kind is kind)
+            self._current = next(same, None)
+        if self._total != before:
+            self._fit()
+        self.update()
+
+    @property
+    def pages_per_cell(self) -> int:
+        """1, or more where the pool is too large for a cell each."""
+        room = self._columns * _MOST_ROWS
+        return max(1, -(-self._total // room))
+
+    def segment_at(self, at: QPoint) -> Segment | None:
+        """The piece under a point."""
+        column, row = at.x() // _PITCH_PX, at.y() // _PITCH_PX
+        cell = row * self._columns + column
+        is_inside = 0 <= column < self._columns and 0 <= cell < self._num_cells
+        return self._segment_of(cell) if is_inside else None
 
     def sizeHint(self) -> QSize:
-        return QSize(120, _HEIGHT_PX)
+        rows = max(1, -(-self._num_cells // self._columns))
+        return QSize(120, rows * _PITCH_PX)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self._fit()
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            found = self.segment_at(event.pos())
+            QToolTip.showText(event.globalPos(), found.words if found else "", self)
+            return True
+        return super().event(event)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        found = self.segment_at(event.position().toPoint())
+        is_chat = found is not None and bool(found.request_ids)
+        shape = Qt.CursorShape.PointingHandCursor if is_chat else Qt.CursorShape.ArrowCursor
+        self.setCursor(shape)
+        self._mark(found if is_chat else None)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        if not self.hasFocus():
+            self._mark(None)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        found = self.segment_at(event.position().toPoint())
+        if event.button() == Qt.MouseButton.LeftButton and found is not None:
+            self._mark(found)
+            self._choose()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        key = Qt.Key(event.key())
+        if key in _NEXT_KEYS or key in _PREVIOUS_KEYS:
+            self._step(1 if key in _NEXT_KEYS else -1)
+        elif key in _ENTER_KEYS:
+            self._choose()
+        else:
+            super().keyPressEvent(event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self._mark(None)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        box = QRectF(self.rect())
-        shape = QPainterPath()
-        shape.addRoundedRect(box, _RADIUS_PX, _RADIUS_PX)
-        painter.setClipPath(shape)
-        painter.fillRect(box, self._theme.colors.track)
-        left = 0.0
-        for piece in self._pieces:
-            width = box.width() * piece.share
-            gap = _GAP_PX if width > 2 * _GAP_PX else 0
-            painter.setOpacity(_KEPT_OPACITY if piece.hue is None else 1.0)
-            painter.fillRect(QRectF(left, 0, width - gap, box.height()), self._color(piece))
-            left += width
+        for segment, box in self._cells():
+            paint_piece(painter, box, segment, self._theme)
+            if segment is self._current:
+                painter.setPen(QPen(self._theme.colors.text, 1))
+                painter.setBrush(Qt.BrushStyle.NoBrush)
+                painter.drawRect(box.adjusted(0.5, 0.5, -0.5, -0.5))
+        if self.hasFocus() and self._current is None:
+            painter.setPen(QPen(self._theme.colors.accent, 1))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5))
         painter.end()
 
-    def _color(self, piece: Piece) -> QColor:
-        return self._theme.colors.accent if piece.hue is None else self._theme.hues[piece.hue]
+    @property
+    def _total(self) -> int:
+        return self._ends[-1] if self._ends else 0
 
+    @property
+    def _columns(self) -> int:
+        return max(1, (self.width() + _PITCH_PX - _CELL_PX) // _PITCH_PX)
 
-def park_words(parks: ParkUsage) -> str:
-    """ "26 MB of 8 GB for parked chats"."""
-    if parks.budget_bytes == 0:
-        return tr("Parking is off: a chat that finds no room ends")
-    if parks.budget_bytes < 0:
-        return tr("{used} for parked chats, no limit").format(used=memory(parks.used_bytes))
-    return tr("{used} of {budget} for parked chats").format(
-        used=memory(parks.used_bytes), budget=memory(parks.budget_bytes)
-    )
+    @property
+    def _num_cells(self) -> int:
+        return -(-self._total // self.pages_per_cell)
+
+    def _fit(self) -> None:
+        self.setFixedHeight(self.sizeHint().height())
+
+    def _segment_of(self, cell: int) -> Segment:
+        """A cell of several pages shows the piece that has the first of them."""
+        page = cell * self.pages_per_cell
+        return next(one for one, end in zip(self._segments, self._ends, strict=True) if page < end)
+
+    def _cells(self) -> Iterator[tuple[Segment, QRectF]]:
+        per_cell, columns = self.pages_per_cell, self._columns
+        place = 0
+        for cell in range(self._num_cells):
+            while self._ends[place] <= cell * per_cell:
+                place += 1
+            row, column = divmod(cell, columns)
+            box = QRectF(column * _PITCH_PX, row * _PITCH_PX, _CELL_PX, _CELL_PX)
+            yield self._segments[place], box
+
+    def _step(self, by: int) -> None:
+        if not self._segments:
+            return
+        places = {id(one): place for place, one in enumerate(self._segments)}
+        now = places.get(id(self._current), -1 if by > 0 else len(self._segments))
+        self._mark(self._segments[min(max(now + by, 0), len(self._segments) - 1)])
+        if self._current is not None:
+            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, self._current.words))
+            QToolTip.showText(self.mapToGlobal(QPoint(0, self.height())), self._current.words, self)
+
+    def _mark(self, segment: Segment | None) -> None:
+        if segment is not self._current:
+            self._current = segment
+            self.update()
+
+    def _choose(self) -> None:
+        if self._current is not None and self._current.kind is Kind.HELD:
+            self.chosen.emit(self._current.request_ids[0])

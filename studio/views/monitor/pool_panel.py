@@ -1,71 +1,102 @@
 """The pool panel: who holds the pool, what is parked in memory, all requests in flight and their buttons. GUI thread.
 
-Drawn when the window's watch has looked, at most four times a second; hidden, it looks at nothing.
+At the window's side, or below where panes beside each other need the width. What has colours is drawn at most ten times
+a second, words and the timeline four times; hidden, it looks at nothing.
 """
 
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QHBoxLayout,
+    QLabel,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
 
 from engine.api import EngineSnapshot
 from studio.views.context import Context
 from studio.views.icon_button import IconButton
-from studio.views.monitor.pool_bar import describe_pool
-from studio.views.monitor.pool_map import Piece, PoolMap, park_words, pieces_of
+from studio.views.monitor.pool_figures import PoolFigures, secondary
+from studio.views.monitor.pool_history import PoolHistory
 from studio.views.monitor.run_row import RunRow
-from studio.views.monitor.status_line import pool_words
 from studio.views.run_sentences import Others
 from studio.views.words import tr
 
 WIDTH_PX = 340
+BELOW_PX = 264
 _SIDE_PX = 16
+_MOST_PX = 1 << 24
 
 
 class PoolPanel(QWidget):
-    """Hidden until it is asked for."""
+    """Hidden until it is asked for. `chosen` carries the id of a request whose pages were clicked."""
 
     close_wanted = Signal()
+    chosen = Signal(str)
 
     def __init__(self, context: Context, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("poolPanel")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        self.setFixedWidth(WIDTH_PX)
         self.hide()
         self._context = context
         self.rows: dict[str, RunRow] = {}
-        self._map = PoolMap(tr("Pool by chat"), context.theme, self)
-        self._pool = _secondary(self)
-        self._parked = PoolMap(tr("Memory of parked chats"), context.theme, self)
-        self._parks = _secondary(self)
-        self._nothing = _secondary(self)
-        self._nothing.setText(tr("Nothing runs. Chats and requests of programs appear here."))
+        self.figures = PoolFigures(context, self)
+        self.figures.chosen.connect(self.chosen)
+        self.history = PoolHistory(context, self)
+        self._nothing = secondary(self)
+        self._nothing.setText(
+            tr(
+                "Nothing runs. Chats and requests of programs appear here, with who holds which part of the pool, who "
+                "waits for whom, and what can be done about it."
+            )
+        )
         self._list = QVBoxLayout()
         self._list.setSpacing(4)
+        self._body = QBoxLayout(QBoxLayout.Direction.TopToBottom)
+        self._left = QVBoxLayout()
         self._lay_out()
+        self.set_below(is_below=False)
+        context.watch.moved.connect(self._draw)
         context.watch.ticked.connect(self._refresh)
+
+    def set_below(self, *, is_below: bool) -> None:
+        """Stand below the panes, wide and low, instead of beside them."""
+        way = QBoxLayout.Direction
+        self._body.setDirection(way.LeftToRight if is_below else way.TopToBottom)
+        self._body.setStretch(0, 1 if is_below else 0)
+        self._body.setStretch(1, 1)
+        self.setProperty("below", is_below)
+        self.style().unpolish(self)
+        self.style().polish(self)
+        self.setMinimumSize(0 if is_below else WIDTH_PX, BELOW_PX if is_below else 0)
+        self.setMaximumSize(_MOST_PX if is_below else WIDTH_PX, BELOW_PX if is_below else _MOST_PX)
+        self._place_history(self._left if is_below else self._body)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
+        self._draw()
         self._refresh()
+
+    def _draw(self) -> None:
+        if self.isVisible():
+            self.figures.show_pictures(self._context.watch.snapshot)
 
     def _refresh(self) -> None:
         if not self.isVisible():
             return
-        snapshot, others = self._context.watch.snapshot, self._context.watch.others
-        self._map.show_pieces(pieces_of(snapshot, others), describe_pool(snapshot.pool))
-        self._pool.setText(pool_words(snapshot.pool).capitalize())
-        parks = snapshot.parks
-        share = min(1.0, parks.used_bytes / parks.budget_bytes) if parks.budget_bytes > 0 else 0.0
-        self._parked.show_pieces((Piece(share, None),), park_words(parks))
-        self._parks.setText(park_words(parks))
-        self._show_runs(snapshot, others)
+        snapshot = self._context.watch.snapshot
+        self.figures.show_words(snapshot)
+        self.history.refresh()
+        self._show_runs(snapshot, self._context.watch.others)
 
     def _show_runs(self, snapshot: EngineSnapshot, others: Others) -> None:
-        alive = {run.request_id for run in snapshot.runs}
-        for request_id in self.rows.keys() - alive:
+        alive = {run.request_id: run for run in snapshot.runs}
+        for request_id in self.rows.keys() - alive.keys():
             row = self.rows.pop(request_id)
             self._list.removeWidget(row)
             row.hide()
@@ -91,6 +122,20 @@ class PoolPanel(QWidget):
         head = QHBoxLayout()
         head.addWidget(title, 1)
         head.addWidget(close)
+        self._left.setContentsMargins(0, 0, _SIDE_PX - 8, 0)
+        self._left.setSpacing(12)
+        self._left.addWidget(self.figures)
+        self._left.addStretch(1)
+        self._body.setSpacing(12)
+        self._body.addLayout(self._left)
+        self._body.addWidget(self._make_list())
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(_SIDE_PX, 8, 8, 12)
+        layout.setSpacing(6)
+        layout.addLayout(head)
+        layout.addLayout(self._body, 1)
+
+    def _make_list(self) -> QScrollArea:
         page = QWidget(self)
         page.setObjectName("runsPage")
         inner = QVBoxLayout(page)
@@ -104,21 +149,13 @@ class PoolPanel(QWidget):
         area.setWidgetResizable(True)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setWidget(page)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(_SIDE_PX, 8, 8, 8)
-        layout.setSpacing(6)
-        layout.addLayout(head)
-        figures = QVBoxLayout()
-        figures.setContentsMargins(0, 0, _SIDE_PX - 8, 0)
-        for widget in (self._map, self._pool, self._parked, self._parks):
-            figures.addWidget(widget)
-        layout.addLayout(figures)
-        layout.addSpacing(6)
-        layout.addWidget(area, 1)
+        return area
 
-
-def _secondary(parent: QWidget) -> QLabel:
-    label = QLabel(parent)
-    label.setObjectName("secondary")
-    label.setWordWrap(True)
-    return label
+    def _place_history(self, layout: QBoxLayout) -> None:
+        """Under the figures where the panel is wide, under the list where it is high."""
+        for old in (self._left, self._body):
+            old.removeWidget(self.history)
+        if layout is self._left:
+            layout.insertWidget(1, self.history)
+        else:
+            layout.addWidget(self.history)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QRectF, Qt, Signal
-from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtGui import QContextMenuEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from engine.runs import Run
 from studio.services.run_service import Steer
 from studio.views.elided_label import ElidedLabel
+from studio.views.icon_button import IconButton
 from studio.views.run_sentences import Others, describe_run, reason_sentence
 from studio.views.state_mark import StateMark
 from studio.views.status_words import StatusWords, Tone, joined
-from studio.views.steer_menu import SteerButton, first_words, is_outside
+from studio.views.steer_menu import SteerButton, first_words, is_held, is_outside
 from studio.views.theme import Theme
 from studio.views.words import tokens, tr
 
 _EDGE_PX = 3
+_BUTTON_PX = 24
 
 
 class RunRow(QFrame):
@@ -31,15 +33,21 @@ class RunRow(QFrame):
         self._hue = 0
         self._title = ElidedLabel(self)
         self._title.setObjectName("title")
-        self._held = QLabel(self)
-        self._held.setObjectName("secondary")
         self._mark = StateMark(theme, self)
         self._state = _line(self)
         self._reason = _line(self)
         self.first_button = QPushButton(self)
         self.first_button.setObjectName("steer")
         self.first_button.clicked.connect(lambda: self._steer(Steer.GO_FIRST))
+        self.park_button = self._icon("park", Steer.PARK)
+        self.pin_button = self._icon("pin", None)
+        self.pin_button.setCheckable(True)
+        self.pin_button.clicked.connect(
+            lambda is_on: self._steer(Steer.PIN if is_on else Steer.UNPIN)
+        )
+        self.stop_button = self._icon("stop", Steer.STOP)
         self.more_button = SteerButton("", self)
+        self.more_button.setFixedSize(_BUTTON_PX, _BUTTON_PX)
         self.more_button.wanted.connect(self._steer)
         self._lay_out()
 
@@ -47,21 +55,29 @@ class RunRow(QFrame):
         """Show how the request stands now."""
         name, words = others.names[run.request_id], describe_run(run)
         self._title.set_text(name)
-        self._held.setText(tokens(run.held_tokens))
         self._mark.show_state(words)
         self._show_state(words, run)
         reason = reason_sentence(None, run, others)
-        self._reason.setText(reason)
-        self._reason.setVisible(bool(reason))
+        if reason != self._reason.text():
+            self._reason.setText(reason)
+            self._reason.setVisible(bool(reason))
         self.first_button.setVisible(is_outside(run))
-        self.first_button.setText(first_words(run))
-        self.first_button.setAccessibleName(f"{first_words(run)}: {name}")
-        self.more_button.set_label(tr("More for {name}").format(name=name))
+        if first_words(run) != self.first_button.text():
+            self.first_button.setText(first_words(run))
+        self.park_button.setEnabled(others.can_park and not is_held(run))
+        self.pin_button.setEnabled(others.can_park)
+        self.pin_button.setChecked(run.is_pinned)
         self.more_button.show_run(run, can_park=others.can_park)
-        self.setAccessibleName(f"{name}: {joined(words.text, reason)}")
+        self._name_buttons(name, run)
+        spoken = f"{name}: {joined(words.text, reason)}"
+        if spoken != self.accessibleName():
+            self.setAccessibleName(spoken)
         if (hue := others.hue(run)) is not None and hue != self._hue:
             self._hue = hue
             self.update()
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        self.more_button.menu_of_run.popup(event.globalPos())
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
@@ -72,12 +88,21 @@ class RunRow(QFrame):
         painter.drawRoundedRect(edge, _EDGE_PX / 2, _EDGE_PX / 2)
         painter.end()
 
+    def _icon(self, name: str, steer: Steer | None) -> IconButton:
+        button = IconButton(name, "", self)
+        button.setObjectName("small")
+        button.setFixedSize(_BUTTON_PX, _BUTTON_PX)
+        if steer is not None:
+            button.clicked.connect(lambda: self._steer(steer))
+        return button
+
     def _lay_out(self) -> None:
         head = QHBoxLayout()
-        head.setSpacing(8)
+        head.setSpacing(2)
         head.addWidget(self._title, 1)
-        head.addWidget(self._held)
-        head.addWidget(self.more_button)
+        head.addSpacing(6)
+        for button in (self.park_button, self.pin_button, self.stop_button, self.more_button):
+            head.addWidget(button)
         state = QHBoxLayout()
         state.setSpacing(6)
         state.addWidget(self._mark, 0, Qt.AlignmentFlag.AlignTop)
@@ -88,12 +113,29 @@ class RunRow(QFrame):
         layout.addLayout(head)
         layout.addLayout(state)
         layout.addWidget(self._reason)
-        layout.addSpacing(2)
+        self._reason.hide()
         layout.addWidget(self.first_button, 0, Qt.AlignmentFlag.AlignLeft)
+
+    def _name_buttons(self, name: str, run: Run) -> None:
+        """What each does is its tool tip; a screen reader hears to whom, too."""
+        pin = tr("May be parked again") if run.is_pinned else tr("Never park")
+        for button, words in (
+            (self.first_button, first_words(run)),
+            (self.park_button, tr("Park now")),
+            (self.pin_button, pin),
+            (self.stop_button, tr("Stop")),
+            (self.more_button, tr("More")),
+        ):
+            spoken = f"{words}: {name}"
+            if button.accessibleName() != spoken:
+                button.setAccessibleName(spoken)
+                button.setToolTip(words if isinstance(button, IconButton) else "")
 
     def _show_state(self, words: StatusWords, run: Run) -> None:
         pinned = tr("never parked") if run.is_pinned else ""
-        self._state.setText(joined(words.text, pinned))
+        text = joined(words.text, tokens(run.held_tokens), pinned)
+        if text != self._state.text():
+            self._state.setText(text)
         name = "waiting" if words.tone is Tone.WAITING else "secondary"
         if self._state.objectName() != name:
             self._state.setObjectName(name)

@@ -6,7 +6,7 @@ Drawn when the window's watch has looked. The pool's part is a button that opens
 from __future__ import annotations
 
 from PySide6.QtCore import QPoint, Qt, Signal
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QGuiApplication, QMouseEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QWidget
 
 from engine.api import EngineSnapshot, EngineState, PoolUsage
@@ -14,8 +14,13 @@ from studio.views.actions import CommandId
 from studio.views.context import Context
 from studio.views.elided_label import ElidedLabel
 from studio.views.key_hints import hint
-from studio.views.monitor.pool_bar import PoolBar, used_pages
+from studio.views.monitor.pool_bar import PoolBar
+from studio.views.monitor.segments import describe_pool, pool_segments, used_pages
+from studio.views.theme import Theme
 from studio.views.words import count, memory, rate, tr
+
+_BAR_PX = 140
+_BAR_HEIGHT_PX = 8
 
 
 class StatusLine(QWidget):
@@ -30,7 +35,8 @@ class StatusLine(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._context = context
         self._server = context.services.server
-        self._bar = PoolBar(context.theme, self)
+        self._bar = _PoolSummary(context.theme, self)
+        self._bar.clicked.connect(self.pool_wanted)
         self._pool = QPushButton(self)
         self._pool.setObjectName("quiet")
         hint(self._pool, tr("Who is in the pool, and who waits"), CommandId.POOL)
@@ -51,6 +57,7 @@ class StatusLine(QWidget):
         layout.addWidget(self._model, 1)
         layout.addWidget(self._address)
         self._disconnect = self._server.changed.connect(self._show_server)
+        context.watch.moved.connect(self._draw)
         context.watch.ticked.connect(self.refresh)
         self._show_server()
         self.refresh()
@@ -62,10 +69,15 @@ class StatusLine(QWidget):
     def refresh(self) -> None:
         """Show the engine's last snapshot."""
         snapshot = self._context.watch.snapshot
-        self._bar.show_pool(snapshot.pool)
+        self._draw()
         _set_text(self._pool, pool_words(snapshot.pool))
         _set_text(self._work, work_words(snapshot))
         self._model.set_text(model_words(snapshot))
+
+    def _draw(self) -> None:
+        watch = self._context.watch
+        segments = pool_segments(watch.snapshot, watch.others)
+        self._bar.show_segments(segments, describe_pool(watch.snapshot.pool))
 
     def _show_server(self) -> None:
         address = self._server.address
@@ -90,13 +102,28 @@ class StatusLine(QWidget):
         if address is None:
             start = self.server_menu.addAction(tr("Start the local server"))
             start.triggered.connect(lambda: tasks.start(self._server.start()))
-            self.server_menu.addAction(tr("Server…   Ctrl+Shift+L"), self.server_wanted.emit)
+            self.server_menu.addAction(tr("Server, keys, requests…"), self.server_wanted.emit)
             return
         copy = self.server_menu.addAction(tr("Copy the address"))
         copy.triggered.connect(lambda: QGuiApplication.clipboard().setText(f"{address}/v1"))
-        self.server_menu.addAction(tr("Server…   Ctrl+Shift+L"), self.server_wanted.emit)
+        self.server_menu.addAction(tr("Server, keys, requests…"), self.server_wanted.emit)
         stop = self.server_menu.addAction(tr("Stop the local server"))
         stop.triggered.connect(lambda: tasks.start(self._server.stop()))
+
+
+class _PoolSummary(PoolBar):
+    """The pool in little; clicking it does what the button beside it does."""
+
+    clicked = Signal()
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(tr("Pool"), theme, parent)
+        self.set_size(_BAR_PX, _BAR_HEIGHT_PX)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton:
+            self.clicked.emit()
 
 
 def pool_words(pool: PoolUsage) -> str:

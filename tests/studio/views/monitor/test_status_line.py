@@ -93,7 +93,7 @@ def test_the_server_is_switched_from_its_button(play: Play, tmp_path: Path) -> N
             line.server_menu.actions()[0].trigger()
             await until(lambda: button.text() == "Server 127.0.0.1:8484")
             button.click()
-            copy, stop = line.server_menu.actions()
+            copy, _page, stop = line.server_menu.actions()
             copy.trigger()
             assert QGuiApplication.clipboard().text() == "http://127.0.0.1:8484/v1"
             stop.trigger()

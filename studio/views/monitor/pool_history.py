@@ -1,0 +1,50 @@
+"""The lower part of the pool panel: the timeline, the longest wait, and how well waits held. GUI thread."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+
+from studio.views.context import Context
+from studio.views.monitor.history_words import longest_words, saving_words, tally_words
+from studio.views.monitor.pool_figures import secondary, set_text
+from studio.views.monitor.timeline_view import Picture, TimelineView
+from studio.views.words import tr
+
+_ONE_GB = 1 << 30
+
+
+class PoolHistory(QWidget):
+    """Hidden while there is nothing to tell."""
+
+    def __init__(self, context: Context, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._context = context
+        title = QLabel(tr("Last ten minutes"), self)
+        title.setObjectName("title")
+        self.timeline = TimelineView(context.theme, self)
+        self._words = (secondary(self), secondary(self), secondary(self))
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(4)
+        layout.addWidget(title)
+        layout.addWidget(self.timeline)
+        for label in self._words:
+            layout.addWidget(label)
+
+    def refresh(self) -> None:
+        """Draw what the history knows now."""
+        history = self._context.services.history
+        history.look()
+        lanes = history.lanes()
+        self.setVisible(bool(lanes))
+        if not lanes:
+            return
+        self.timeline.show_picture(Picture(lanes, history.now_s, self._context.watch.hue_of_key))
+        texts = (
+            longest_words(history.longest_wait()),
+            tally_words(history.tally),
+            saving_words(history.saving(_ONE_GB)),
+        )
+        for label, text in zip(self._words, texts, strict=True):
+            set_text(label, text)
+            label.setVisible(bool(text))
