@@ -13,13 +13,15 @@ from PySide6.QtGui import QFocusEvent, QKeyEvent, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from studio.models.chat import Message, Role
+from studio.views.chat.attachment_bar import attached_words
 from studio.views.chat.kit import Kit
 from studio.views.icon_button import IconButton
 from studio.views.state_mark import StateMark
 from studio.views.status_words import Mark, Tone, describe_reply
-from studio.views.words import tr
+from studio.views.words import shortened, tr
 
 _COPIED_MS = 1500
+_MOST_FILES_CHARS = 80
 _HEIGHT_PX = 28
 _LABEL_OF_TONE = {
     Tone.QUIET: "secondary",
@@ -99,6 +101,7 @@ class FootView(QWidget):
         """Say how the message stands now."""
         if not self._is_reply:
             self._mark.hide()
+            self._say_files()
             return
         words = describe_reply(self.message)
         text = "" if self.message.status.is_alive else words.text  # the strip has the words
@@ -114,6 +117,15 @@ class FootView(QWidget):
             self._state.style().polish(self._state)
         if self.buttons:
             self.buttons[MessageAction.COPY].setEnabled(bool(self.message.text))
+
+    def _say_files(self) -> None:
+        """What went with a prompt."""
+        text = attached_words(self.message.attachments)
+        if text != self._state.text():
+            self._state.setObjectName("secondary")
+            self._state.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+            self._state.setText(shortened(text, _MOST_FILES_CHARS))
+            self._state.setToolTip(text)
 
     def set_revealed(self, *, is_revealed: bool) -> None:
         """Let the buttons be seen, or leave them to the keyboard alone."""
