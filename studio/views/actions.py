@@ -155,7 +155,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         id=CommandId.FIND,
         menu=Menu.CHAT,
-        text="Find in t&his chat",
+        text="Find in this ch&at",
         keys=("Ctrl+F",),
         is_enabled=lambda state: state.has_chat,
     ),

@@ -29,7 +29,7 @@ from studio.views.words import tr
 WIDTH_PX = 340
 BELOW_PX = 264
 _SIDE_PX = 16
-_MOST_PX = 1 << 24
+_MOST_PX = (1 << 24) - 1
 
 
 class PoolPanel(QWidget):
