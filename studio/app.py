@@ -13,7 +13,7 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
@@ -29,6 +29,7 @@ from engine.api import (
 )
 from engine.client import EngineClient
 from engine.factory import create_engine, inspect_model
+from studio.crash_watch import CrashWatch
 from studio.models.errand import Errand
 from studio.models.errors import StoreBusy, StoreError
 from studio.models.request_log import RequestLog
@@ -39,7 +40,7 @@ from studio.services.comeback_service import ComebackService
 from studio.services.download_service import DownloadService
 from studio.services.history_store import HistoryStore
 from studio.services.hub_search import HubSearch
-from studio.services.idle_unloader import IdleUnloader
+from studio.services.idle_unloader import IdleUnloader, WakingEngine
 from studio.services.key_store import KeyStore
 from studio.services.load_settings_store import LoadSettingsStore
 from studio.services.model_catalog import read_catalog
@@ -48,13 +49,19 @@ from studio.services.model_facts import ModelFactsReader
 from studio.services.model_fetcher import ModelFetcher, default_pip
 from studio.services.model_library_service import ModelLibraryService
 from studio.services.model_service import ModelService
-from studio.services.notice_service import NoticeService, notice_for
+from studio.services.notice_service import (
+    CRASHED_NOTICE,
+    UNEXPECTED_NOTICE,
+    NoticeService,
+    notice_for,
+)
 from studio.services.park_history import ParkHistory
 from studio.services.park_service import ParkService
 from studio.services.reload_service import ReloadService
 from studio.services.run_service import RunService
 from studio.services.server_service import ServerService
 from studio.services.settings_service import SettingSource, SettingsService
+from studio.services.support_service import SupportService
 from studio.views.ports import WindowServices
 
 _log = logging.getLogger(__name__)
@@ -211,6 +218,7 @@ async def _window_until_closed(settings: SettingsService, paths: Paths, errand: 
     from studio.views.single_instance import InstanceServer, address_for
 
     async with open_services(settings, paths) as services:
+        watch = _watch_for_crashes(paths, services.notices)
         window = MainWindow(services)
         _on_signals(window.quit)
         window.show()
@@ -223,7 +231,27 @@ async def _window_until_closed(settings: SettingsService, paths: Paths, errand: 
         others.close()
         loading.cancel()
         window.deleteLater()
+        watch.stop()
+    if services.support.wants_all_deleted:
+        for path in services.support.delete_everything():
+            sys.stderr.write(f"layby: {path} could not be deleted\n")
     return 0
+
+
+def _watch_for_crashes(paths: Paths, notices: NoticeService) -> CrashWatch:
+    """Tell of what nobody caught, once for all of it, and of a crash of the run before."""
+    loop = asyncio.get_running_loop()
+
+    def tell() -> None:
+        with suppress(RuntimeError):  # the loop has closed: nobody is left to hear
+            loop.call_soon_threadsafe(notices.show, UNEXPECTED_NOTICE)
+
+    watch = CrashWatch(paths.logs, tell)
+    watch.start()
+    loop.set_exception_handler(watch.on_loop_error)
+    if watch.last_run_crashed:
+        notices.show(CRASHED_NOTICE)
+    return watch
 
 
 async def _load_last_model(services: WindowServices) -> None:
@@ -236,47 +264,22 @@ async def open_services(
     settings: SettingsService, paths: Paths, *, engine: EnginePort | None = None
 ) -> AsyncIterator[WindowServices]:
     """Everything below the window, running. Raises StoreBusy when another Layby has the chats open."""
-    loop = asyncio.get_running_loop()
     engine = engine or create_engine()
-    client = EngineClient(engine, loop)
+    idle = IdleUnloader(engine, lambda: settings.settings.engine.idle_unload_min)
+    client = EngineClient(WakingEngine(engine, idle), asyncio.get_running_loop())
     notices = NoticeService()
-    store = HistoryStore(paths.history_file)
-    chats = ChatService(client, store, notices, clock=time.time)
+    chats = ChatService(client, HistoryStore(paths.history_file), notices, clock=time.time)
     library = _library(paths)
-    load_settings = LoadSettingsStore(paths.load_settings_file, settings)
-    models = ModelService(
-        client,
-        library,
-        ModelFetcher(library, pip=default_pip()),
-        settings=settings,
-        load_settings=load_settings,
-        facts=ModelFactsReader(inspect_model, paths.facts_file),
-        caches=find_model_caches(),
-        notices=notices,
-        inspect=inspect_model,
-    )
-    runs = RunService(client, chats)
+    models = _models(client, library, settings, paths, notices=notices, idle=idle)
+    downloads = DownloadService(library)
+    keys = KeyStore(paths.keys_file)
+    parts = _server_parts(settings, library, keys, models.load_settings.options_for)
+    runs = RunService(client, chats, parts.log)
     history = ParkHistory(client, runs)
     reloads = ReloadService(client, chats, runs, models=models, settings=settings)
-    downloads = DownloadService(library)
     parking = ParkService(client, settings, notices)
     comebacks = ComebackService(client, chats, notices)
-    server_engine = engine
-    keys = KeyStore(paths.keys_file)
-    parts = _server_parts(settings, library, keys, load_settings.options_for)
-    server = ServerService(
-        lambda: ServerThread(
-            server_engine, settings.settings.server.server_settings(), parts=parts
-        ),
-        notices,
-        settings=settings,
-        keys=keys,
-        log=parts.log,
-    )
-    idle = IdleUnloader(engine, lambda: settings.settings.engine.idle_unload_min)
-    for problem in (settings.problem, keys.problem):
-        if problem is not None:
-            notices.report(problem)
+    server = _server(engine, settings, parts, keys, notices=notices)
     try:
         await chats.start()
         await models.refresh()
@@ -292,11 +295,13 @@ async def open_services(
             reloads=reloads,
             downloads=downloads,
             hub=HubSearch(),
+            support=SupportService(
+                paths, settings, doctor=lambda: _doctors_report(settings, paths, library)
+            ),
         )
     finally:
-        reloads.close()
-        history.close()
-        idle.close()
+        for listener in (idle, reloads, history):
+            listener.close()
         await downloads.close()
         await server.stop()
         await comebacks.close()
@@ -305,6 +310,53 @@ async def open_services(
         parking.close()
         client.close()
         await asyncio.to_thread(engine.shutdown)
+
+
+def _models(
+    client: EngineClient,
+    library: ModelLibraryService,
+    settings: SettingsService,
+    paths: Paths,
+    *,
+    notices: NoticeService,
+    idle: IdleUnloader,
+) -> ModelService:
+    return ModelService(
+        client,
+        library,
+        ModelFetcher(library, pip=default_pip()),
+        settings=settings,
+        load_settings=LoadSettingsStore(paths.load_settings_file, settings),
+        facts=ModelFactsReader(inspect_model, paths.facts_file),
+        caches=find_model_caches(),
+        notices=notices,
+        inspect=inspect_model,
+        is_resting=idle.is_resting,
+    )
+
+
+def _server(
+    engine: EnginePort,
+    settings: SettingsService,
+    parts: ServerParts,
+    keys: KeyStore,
+    *,
+    notices: NoticeService,
+) -> ServerService:
+    def make() -> ServerThread:
+        return ServerThread(engine, settings.settings.server.server_settings(), parts=parts)
+
+    for problem in (settings.problem, keys.problem):
+        if problem is not None:
+            notices.report(problem)
+    return ServerService(make, notices, settings=settings, keys=keys, log=parts.log)
+
+
+def _doctors_report(settings: SettingsService, paths: Paths, library: ModelLibraryService) -> str:
+    # Here and not above: only a log bundle needs to look at the machine.
+    from studio.cli.doctor import doctors_report
+
+    return doctors_report(settings, paths, library)
 
 
 def inspect_for_command_line(path: Path, name: str) -> ModelInfo:

@@ -314,7 +314,7 @@ class Engine(TokenCounter):
         ]
         events += aborted_before_start(self._inbox.pending, self._groups, self._clock())
         self._publish(events)
-        check_still_wanted(self._inbox.pending, is_idle=not self._live)
+        check_still_wanted(self._inbox.pending)
 
     def _drop_model(
         self, error: EngineError, *, is_sound: bool = True, is_final: bool = True

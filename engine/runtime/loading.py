@@ -42,12 +42,11 @@ def load_model(
         return ModelError(f"{command.path}: {type(error).__name__}: {error}")
 
 
-def check_still_wanted(pending: Iterable[Message], *, is_idle: bool) -> None:
-    """Raises LoadCancelled if a message that waits would end the load; some would only if nobody waits for it."""
+def check_still_wanted(pending: Iterable[Message]) -> None:
+    """Raises LoadCancelled if a message that waits would end the load; one for an idle engine waits for its end."""
     for one in pending:
-        if isinstance(one, UnloadModel | LoadModel) and (is_idle or not one.only_if_idle):
-            raise LoadCancelled
-        if isinstance(one, Shutdown):
+        is_wanted = isinstance(one, UnloadModel | LoadModel) and not one.only_if_idle
+        if is_wanted or isinstance(one, Shutdown):
             raise LoadCancelled
 
 

@@ -8,7 +8,7 @@
 namespace layby {
 namespace {
 
-using simd::VALUE_VECTORS;
+constexpr int MOST_VALUE_VECTORS = 4;
 
 // What N queries have gathered in a piece so far.
 template <int N>
@@ -106,10 +106,10 @@ inline void gather_strip(const KvLayer& kv, const Piece& piece, const Strip<N>& 
                          Gathered<N>& gathered) {
   const int64_t stride = kv.value_stride;
   if constexpr (!Kind::HAS_SCALES) {
-    gather_some<Kind, N, VALUE_VECTORS>(piece, strip, weights, stride, {0, stride}, gathered);
+    gather_some<Kind, N, vectors_for(N, MOST_VALUE_VECTORS)>(piece, strip, weights, stride, {0, stride}, gathered);
   } else {
     constexpr int GROUP_VECTORS = KV_GROUP / LANES;
-    constexpr int V = VALUE_VECTORS < GROUP_VECTORS ? VALUE_VECTORS : GROUP_VECTORS;
+    constexpr int V = vectors_for(N, GROUP_VECTORS < MOST_VALUE_VECTORS ? GROUP_VECTORS : MOST_VALUE_VECTORS);
     alignas(64) float scaled[N * STRIP];
     for (int64_t at = 0; at < stride; at += KV_GROUP) {
       const int64_t end = at + KV_GROUP < stride ? at + KV_GROUP : stride;

@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-enum { LAYBY_ABI = 4 };
+enum { LAYBY_ABI = 5 };
 // Kinds of buffers, what their number of rows follows, and no such buffer.
 enum { LAYBY_ROWS = 0, LAYBY_FLOAT_OPERAND = 1, LAYBY_QUANTIZED_OPERAND = 2, LAYBY_BFLOAT_OPERAND = 3 };
 enum { LAYBY_TOKENS = 0, LAYBY_OUTPUTS = 1 };

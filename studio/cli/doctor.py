@@ -29,7 +29,25 @@ def run_doctor(
     settings: SettingsService, paths: Paths, library: ModelLibraryService, *, is_deep: bool
 ) -> int:
     """Print every check as it is done; 1 if one of them failed."""
-    checks = chain(
+    has_failed = False
+    for check in examine(settings, paths, library, is_deep=is_deep):
+        sys.stdout.write(f"{_line(check)}\n")
+        sys.stdout.flush()
+        has_failed = has_failed or check.level is Level.FAIL
+    return 1 if has_failed else 0
+
+
+def doctors_report(settings: SettingsService, paths: Paths, library: ModelLibraryService) -> str:
+    """All of it as one text, for a log bundle."""
+    checks = examine(settings, paths, library, is_deep=False)
+    return "".join(f"{_line(check)}\n" for check in checks)
+
+
+def examine(
+    settings: SettingsService, paths: Paths, library: ModelLibraryService, *, is_deep: bool
+) -> Iterator[Check]:
+    """Every check, one after another."""
+    return chain(
         [ok("layby", f"{__version__}, SQLite {sqlite3.sqlite_version}")],
         _survive("packages", check_packages()),
         _survive("machine", check_machine(is_deep=is_deep)),
@@ -38,12 +56,10 @@ def run_doctor(
         _survive("models", check_library(library)),
         _survive("port", check_port(settings.settings.server)),
     )
-    has_failed = False
-    for check in checks:
-        sys.stdout.write(f"{check.level.value:<4}  {check.subject:<9}  {check.text}\n")
-        sys.stdout.flush()
-        has_failed = has_failed or check.level is Level.FAIL
-    return 1 if has_failed else 0
+
+
+def _line(check: Check) -> str:
+    return f"{check.level.value:<4}  {check.subject:<9}  {check.text}"
 
 
 def _survive(subject: str, checks: Iterator[Check]) -> Iterator[Check]:

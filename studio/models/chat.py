@@ -72,6 +72,10 @@ class ReplyStats:
     parked_s: float = 0.0
     thought_s: float | None = None
     """Seconds of thinking before the answer, without parked time; None if it did not think, or still does."""
+    reads_from_id: int | None = None
+    """Of a prompt: from here on the model is given only the messages from this one on; None: as before."""
+    summary: str = ""
+    """Of a prompt: what stands for the messages before that, for the model."""
     num_continues: int = 0
     """How often the reply was gone on with after it had ended."""
 
@@ -98,6 +102,16 @@ class Message:
     parent_id: int | None = None
     """The message that it answers or follows; None: it begins the chat."""
     attachments: tuple[Attachment, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextCut:
+    """The oldest messages of a chat are not given to the model any more: there is no room for them."""
+
+    first_id: int
+    """The first message that still is."""
+    summary: str = ""
+    """What stands for those before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,6 +186,14 @@ class Conversation:
     def versions_of(self, message: Message) -> tuple[Message, ...]:
         """A message and its other versions, oldest first; its place among them is the 2 of 2/3."""
         return self.tree.versions_of(message)
+
+    @property
+    def cut(self) -> ContextCut | None:
+        """What of the messages shown is not given to the model; None: nothing is kept from it."""
+        for message in reversed(self.messages):
+            if (first_id := message.stats.reads_from_id) is not None:
+                return ContextCut(first_id=first_id, summary=message.stats.summary)
+        return None
 
     @property
     def last_status(self) -> MessageStatus | None:

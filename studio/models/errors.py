@@ -87,6 +87,12 @@ class AttachmentError(StudioError):
     code = "attachment_refused"
 
 
+class SupportError(StudioError):
+    """A log bundle cannot be saved; the message names the file."""
+
+    code = "support_failed"
+
+
 class ExchangeError(StudioError):
     """A file of chats cannot be read or written; the message names it."""
 

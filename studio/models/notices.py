@@ -27,6 +27,7 @@ class NoticeAction(Enum):
     GET_MODEL = "get_model"
     NEW_CHAT = "new_chat"
     RETRY = "retry"
+    LOG_BUNDLE = "log_bundle"
     OPEN_SETTINGS = "open_settings"
     OPEN_SERVER = "open_server"
     OPEN_MODELS = "open_models"

@@ -40,6 +40,8 @@ class ThoughtSplitter:
     def __init__(self) -> None:
         self.was_thought_all_along = False
         """A closing tag came that nothing had opened: what was given out before it was thinking too."""
+        self.has_thought = False
+        """There was thinking, and it has ended."""
         self._held = ""
         self._start = 0
         """Where `_held` begins in the reply."""
@@ -96,7 +98,7 @@ class ThoughtSplitter:
         self.was_thought_all_along = not self._closer
         self._give(pieces, start, is_thought=True)
         self._skip(end - start)
-        self._closer, self._may_close = "", False
+        self._closer, self._may_close, self.has_thought = "", False, True
         self._give(pieces, len(self._held), is_thought=False)
 
     def _find_closer(self) -> tuple[int, int]:

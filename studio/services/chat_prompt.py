@@ -10,6 +10,7 @@ from engine.api import Chat, ChatMessage, Origin, Priority, Request
 from studio.models.attachment import Attachment
 from studio.models.chat import (
     NEW_CHAT_TITLE,
+    ContextCut,
     Conversation,
     Message,
     MessageStatus,
@@ -18,6 +19,7 @@ from studio.models.chat import (
 )
 
 _TITLE_CHARS = 40
+_SUMMARY = "What was said before, in short:\n"
 _USABLE = frozenset(
     {MessageStatus.DONE, MessageStatus.STOPPED, MessageStatus.LENGTH, MessageStatus.INTERRUPTED}
 )
@@ -44,12 +46,16 @@ def request_for(chat: Conversation, reply: Message, *, resumes: bool = False) ->
 def prompt_for(chat: Conversation, *, continued: Message | None = None) -> Chat:
     """System prompt and turns, without failed, running and empty replies; at last the reply that is gone on with.
 
-    Prompts that thereby follow each other become one: many templates want the roles to alternate.
+    Prompts that thereby follow each other become one: many templates want the roles to alternate. What was cut off for
+    want of room is left out; a summary of it follows the system prompt.
     """
     turns: list[ChatMessage] = []
-    if chat.settings.system_prompt.strip():
-        turns.append(ChatMessage(role=Role.SYSTEM.value, content=chat.settings.system_prompt))
-    for message in chat.messages:
+    cut, system = chat.cut, chat.settings.system_prompt
+    if cut is not None and cut.summary:
+        system = f"{system}\n\n{_SUMMARY}{cut.summary}".lstrip()
+    if system.strip():
+        turns.append(ChatMessage(role=Role.SYSTEM.value, content=system))
+    for message in messages_after(chat, cut):
         content = content_of(message)
         if message.status not in _USABLE or not content or message is continued:
             continue
@@ -59,6 +65,13 @@ def prompt_for(chat: Conversation, *, continued: Message | None = None) -> Chat:
     if continued is not None:
         turns.append(ChatMessage(role=continued.role.value, content=continued.text))
     return Chat(messages=tuple(turns), continues=continued is not None)
+
+
+def messages_after(chat: Conversation, cut: ContextCut | None) -> list[Message]:
+    """The messages that the model is given."""
+    ids = [message.message_id for message in chat.messages]
+    first = ids.index(cut.first_id) if cut is not None and cut.first_id in ids else 0
+    return chat.messages[first:]
 
 
 def content_of(message: Message) -> str:

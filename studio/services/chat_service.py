@@ -18,6 +18,8 @@ from studio.services.attachments.attachment_service import AttachmentService
 from studio.services.chat_book import ChatBook
 from studio.services.chat_records import ChatRecords
 from studio.services.chat_saver import SAVE_INTERVAL_S, ChatSaver
+from studio.services.compare_service import CompareService
+from studio.services.context_service import ContextService
 from studio.services.draft_service import DraftService
 from studio.services.exchange.exchange_service import ExchangeService
 from studio.services.folder_service import FolderService
@@ -35,9 +37,9 @@ class ChatService:
     """`chats` are all that are not deleted, the last used first. For the signals see `ChatBook`.
 
     turns: ask, edit, ask again, go on. versions: choose, write otherwise, delete one message, branch, duplicate.
-    drafts: unsent text and files, the queued prompt. shelf: pin, archive, move, delete, restore. folders. presets:
-    a chat's settings and named ones. search. attachments: files for drafts. exchange: export
-    and import.
+    context: how much of the window a chat takes. drafts: unsent text and files, the queued prompt. shelf: pin, archive,
+    move, delete, restore. folders. presets: a chat's settings and named ones. search. attachments: files for drafts.
+    exchange: export and import.
     """
 
     def __init__(
@@ -64,11 +66,15 @@ class ChatService:
         self._runner = runner = ReplyRunner(client, book, records, notices=notices, clock=clock)
         self.turns = TurnService(client, book, records, runner=runner, notices=notices, clock=clock)
         self.versions = VersionService(book, records, notices, clock=clock)
+        self.context = ContextService(client)
         self.drafts = DraftService(book, records, self.turns, runner)
         self.shelf = ShelfService(book, records, runner, clock=clock)
         self.folders = FolderService(book, records, store.lists)
         self.presets = PresetService(book, records, store.lists)
         self.search = SearchService(book, store.search)
+        self.comparing = CompareService(
+            book, self.turns, self.versions, shelf=self.shelf, presets=self.presets
+        )
         self.attachments = AttachmentService(client, self.drafts, notices)
         self.exchange = ExchangeService(book, records, self.folders, clock=clock)
         self._checking: asyncio.Task[None] | None = None

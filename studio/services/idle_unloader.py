@@ -1,4 +1,4 @@
-"""Unloads the model once nobody has used it for as long as the user has set.
+"""Unloads the model once nobody has used it for as long as the user has set, and loads it again for the next request.
 
 A small thread of its own, so that it works in the window and in `layby serve` alike; the engine itself makes sure that
 nobody is cut off (`UnloadModel.only_if_idle`). Listens to the engine, whose every event counts as use.
@@ -11,7 +11,20 @@ import threading
 import time
 from collections.abc import Callable
 
-from engine.api import EngineEvent, EnginePort, EngineState, UnloadModel
+from engine.api import (
+    Command,
+    EngineEvent,
+    EnginePort,
+    EngineSnapshot,
+    EngineState,
+    Listener,
+    LoadModel,
+    ModelChanged,
+    Prompt,
+    Request,
+    UnloadModel,
+    Unsubscribe,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -34,6 +47,7 @@ class IdleUnloader:
         self._limit_min = limit_min
         self._clock = clock
         self._used_s = clock()
+        self._unloaded: LoadModel | None = None
         self._ended = threading.Event()
         self._unsubscribe = engine.subscribe(self._on_events)
         self._thread: threading.Thread | None = None
@@ -58,12 +72,63 @@ class IdleUnloader:
             return False
         _log.info("the model has been idle for %d min: it is unloaded", limit_s // 60)
         self._used_s = self._clock()
+        if snapshot.model is not None and snapshot.options is not None:
+            model = snapshot.model
+            self._unloaded = LoadModel(
+                path=model.path, name=model.name, options=snapshot.options, only_if_idle=True
+            )
         self._engine.control(UnloadModel(only_if_idle=True))
         return True
+
+    def is_resting(self) -> bool:
+        """Whether a model has been unloaded for want of use and the next request brings it back."""
+        return self._unloaded is not None and self._engine.snapshot().state is EngineState.NO_MODEL
+
+    def wake(self) -> None:
+        """Have the model that was unloaded for want of use loaded again; any thread. Nothing if another is there."""
+        unloaded, self._unloaded = self._unloaded, None
+        if unloaded is not None and self._engine.snapshot().state is EngineState.NO_MODEL:
+            self._engine.control(unloaded)
 
     def _run(self) -> None:
         while not self._ended.wait(_LOOK_S):
             self.check()
 
-    def _on_events(self, _events: tuple[EngineEvent, ...]) -> None:
+    def _on_events(self, events: tuple[EngineEvent, ...]) -> None:
         self._used_s = self._clock()
+        for event in events:
+            if isinstance(event, ModelChanged) and event.state is EngineState.LOADING:
+                self._unloaded = None
+
+
+class WakingEngine:
+    """The engine as the window's chats see it: a request brings back the model that was unloaded for want of use.
+
+    The engine loads before it takes the request up, for it takes messages in their order.
+    """
+
+    def __init__(self, engine: EnginePort, idle: IdleUnloader) -> None:
+        self._engine = engine
+        self._idle = idle
+
+    def submit(self, request: Request) -> None:
+        self._idle.wake()
+        self._engine.submit(request)
+
+    def abort(self, request_id: str) -> None:
+        self._engine.abort(request_id)
+
+    def subscribe(self, listener: Listener) -> Unsubscribe:
+        return self._engine.subscribe(listener)
+
+    def control(self, command: Command) -> None:
+        self._engine.control(command)
+
+    def snapshot(self) -> EngineSnapshot:
+        return self._engine.snapshot()
+
+    def count_tokens(self, prompt: Prompt) -> int | None:
+        return self._engine.count_tokens(prompt)
+
+    def shutdown(self) -> None:
+        self._engine.shutdown()

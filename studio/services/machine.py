@@ -5,7 +5,7 @@ from __future__ import annotations
 import psutil
 
 from engine.api import EngineSnapshot, EngineState
-from kernels.cpu.library import LIBRARY_PATH
+from kernels.cpu.library import NativeUnavailable, load_library
 from studio.models.model_fit import Machine
 
 
@@ -21,5 +21,13 @@ def look_at_machine(snapshot: EngineSnapshot) -> Machine:
         total_bytes=memory.total,
         free_bytes=min(memory.total, memory.available + given_back),
         cores=psutil.cpu_count(logical=False) or psutil.cpu_count() or 1,
-        has_native_kernels=LIBRARY_PATH.exists(),
+        has_native_kernels=_has_native_kernels(),
     )
+
+
+def _has_native_kernels() -> bool:
+    try:
+        load_library()
+    except NativeUnavailable:
+        return False
+    return True

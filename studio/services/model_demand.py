@@ -14,7 +14,7 @@ from pathlib import Path
 
 from engine.api import EngineState, LoadModel, LoadOptions, ModelChanged
 from engine.client import EngineClient
-from engine.errors import EngineError, ModelUnavailable
+from engine.errors import EngineError, ModelNotFound, ModelUnavailable
 from studio.models.model_library import ModelEntry
 from studio.services.model_library_service import ModelLibraryService
 
@@ -67,12 +67,15 @@ class ModelDemand:
         """Have the model that `name` means loaded; returns when it is ready.
 
         Raises `refusal`, the reason why it cannot be served as things are, where nothing can be done about it;
-        ModelUnavailable, with a time to ask again, where another model is in use or it takes too long; and the
-        ModelError of a model that cannot be loaded.
+        ModelNotFound for a name that the library does not have; ModelUnavailable, with a time to ask again, where
+        another model is in use or it takes too long; and the ModelError of a model that cannot be loaded.
         """
         wanted = name or self._usual_model()
         offers = await self.offers()
         offer = next((each for each in offers if each.is_meant_by(wanted)), None)
+        if offer is None and name and offers:
+            names = ", ".join(each.name for each in offers)
+            raise ModelNotFound(f"there is no model {name[:200]!r} in the library; it has {names}")
         if offer is None:
             raise refusal
         try:

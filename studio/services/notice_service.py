@@ -82,6 +82,11 @@ NOTICE_TABLE: dict[str, _Row] = {
         "A file was not attached",
         NoticeAction.NONE,
     ),
+    "support_failed": (
+        NoticeLevel.WARNING,
+        "The log bundle was not saved",
+        NoticeAction.NONE,
+    ),
     "exchange_failed": (
         NoticeLevel.WARNING,
         "Chats were not exported or imported",
@@ -112,6 +117,20 @@ NOTICE_TABLE: dict[str, _Row] = {
     "fetch_cancelled": (NoticeLevel.INFO, "The download was stopped", NoticeAction.GET_MODEL),
 }
 """Every code of `engine.errors` and `studio.models.errors` has a row; a test walks both trees."""
+
+
+UNEXPECTED_NOTICE = Notice(
+    code="unexpected",
+    level=NoticeLevel.WARNING,
+    text="Something in Layby did not work; chats go on, and the log has the particulars.",
+    action=NoticeAction.LOG_BUNDLE,
+)
+CRASHED_NOTICE = Notice(
+    code="crashed_before",
+    level=NoticeLevel.WARNING,
+    text="Layby ended unexpectedly the last time; what was saved is here.",
+    action=NoticeAction.LOG_BUNDLE,
+)
 
 
 class NoticeService:

@@ -18,6 +18,7 @@ from engine.api import (
 )
 from engine.errors import ModelUnavailable, ResumeRefused, Suspended
 from studio.models.chat import Message, MessageStatus, Park
+from studio.models.thoughts import ThoughtSplitter
 
 _ENDED_AS = {
     FinishReason.STOP: MessageStatus.DONE,
@@ -43,6 +44,8 @@ class ReplyFold:
         self._parked_kept_s = message.stats.parked_s if is_continued else 0.0
         self._tokens_before = self._tokens_kept
         """What had been written before; no part of the speed measured now."""
+        self._thoughts = ThoughtSplitter()
+        self._thoughts.feed(message.text if is_continued else "")
         self._asked_s = asked_s
         self._first_token_at_s: float | None = None
         self._parked_before_s = 0.0
@@ -72,6 +75,8 @@ class ReplyFold:
                 self._asked_s = now_s
                 self._tokens_before = len(event.token_ids)
                 message.text = event.text
+                self._thoughts = ThoughtSplitter()
+                self._thoughts.feed(event.text)
                 message.stats.completion_tokens = len(event.token_ids)
             case Finished():
                 self._finish(event)
@@ -91,6 +96,8 @@ class ReplyFold:
         message.status = MessageStatus.WRITING
         message.reread_tokens = 0
         message.text += event.text
+        had_thought = self._thoughts.has_thought
+        self._thoughts.feed(event.text)
         stats.completion_tokens = (stats.completion_tokens or 0) + len(event.token_ids)
         if self._first_token_at_s is None:
             self._first_token_at_s = now_s
@@ -99,6 +106,8 @@ class ReplyFold:
                 stats.first_token_s = now_s - self._asked_s
             return
         writing_s = now_s - self._first_token_at_s - (stats.parked_s - self._parked_before_s)
+        if self._thoughts.has_thought and not had_thought:
+            stats.thought_s = (stats.thought_s or 0.0) + writing_s
         stats.tokens_per_s = _rate(stats.completion_tokens - self._tokens_before, writing_s)
 
     def _come_back(self, event: Restored) -> None:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from engine.client import EngineClient
 from studio.models.chat import (
     NEW_CHAT_TITLE,
+    ContextCut,
     Conversation,
     Message,
     MessageStatus,
@@ -57,15 +58,18 @@ class TurnService:
         self._notices = notices
         self._clock = clock
 
-    async def send(self, chat: Conversation, text: str) -> bool:
+    async def send(self, chat: Conversation, text: str, *, cut: ContextCut | None = None) -> bool:
         """Store the prompt with the draft's files, then ask the engine; True once asked, the draft is empty then.
+
+        From this prompt on the model is not given what is cut off.
 
         False if there is nothing to send, the chat is still answering, or it could not be stored.
         """
         if not await self._is_open(chat):
             return False
         prompt = QueuedPrompt(text=text, attachments=chat.draft_attachments)
-        if not await self._send(chat, prompt, replace(chat, draft="", draft_attachments=())):
+        changed = replace(chat, draft="", draft_attachments=())
+        if not await self._send(chat, prompt, changed, cut=cut):
             return False
         chat.draft = ""
         added_since = (one for one in chat.draft_attachments if one not in prompt.attachments)
@@ -147,7 +151,14 @@ class TurnService:
             self._wake(chat, reply, resumes=True)
         return reply.status.is_alive
 
-    async def _send(self, chat: Conversation, prompt: QueuedPrompt, changed: Conversation) -> bool:
+    async def _send(
+        self,
+        chat: Conversation,
+        prompt: QueuedPrompt,
+        changed: Conversation,
+        *,
+        cut: ContextCut | None = None,
+    ) -> bool:
         """Add the turn; the chat is stored as in `changed`."""
         if not (prompt.text.strip() or prompt.attachments) or chat.running_message is not None:
             return False
@@ -157,6 +168,8 @@ class TurnService:
             if not chat.messages and chat.title == NEW_CHAT_TITLE:
                 changed.title = title_for(prompt.text or prompt.attachments[0].name)
             turn = [self._prompt(chat, prompt), self._reply(chat)]
+            if cut is not None:
+                turn[0].stats.reads_from_id, turn[0].stats.summary = cut.first_id, cut.summary
             turn[0].parent_id = chat.messages[-1].message_id if chat.messages else None
             if not await self._add(changed, turn):
                 return False

@@ -29,6 +29,9 @@ class CommandId(Enum):
     ARCHIVE_CHAT = "archive_chat"
     UNDO = "undo"
     ARCHIVED = "archived"
+    INSPECTOR = "inspector"
+    OWN_WINDOW = "own_window"
+    COMPARE = "compare"
     RENAME_CHAT = "rename_chat"
     DELETE_CHAT = "delete_chat"
     STOP = "stop"
@@ -38,6 +41,7 @@ class CommandId(Enum):
     SETTINGS = "settings"
     QUIT = "quit"
     SEARCH = "search"
+    FIND = "find"
     NEXT_CHAT = "next_chat"
     PREVIOUS_CHAT = "previous_chat"
     SIDEBAR = "sidebar"
@@ -60,11 +64,14 @@ class CommandId(Enum):
     EXPORT_ALL = "export_all"
     IMPORT = "import"
     ATTACH = "attach"
+    LOG_BUNDLE = "log_bundle"
+    PRIVACY = "privacy"
 
 
 class Menu(Enum):
     """The menus, in their order."""
 
+    FILE = "&File"
     CHAT = "&Chat"
     VIEW = "&View"
     MODEL = "&Model"
@@ -91,6 +98,7 @@ class WindowState:
     has_model: bool = False
     has_sidebar: bool = True
     has_pool_panel: bool = False
+    has_inspector: bool = False
     theme: Theme = Theme.SYSTEM
 
 
@@ -110,6 +118,31 @@ class Command:
 
 COMMANDS: tuple[Command, ...] = (
     Command(
+        id=CommandId.ATTACH,
+        menu=Menu.FILE,
+        text="Attach &files…",
+        keys=("Ctrl+Shift+A",),
+        is_enabled=lambda state: state.has_chat,
+    ),
+    Command(
+        id=CommandId.EXPORT_CHAT,
+        menu=Menu.FILE,
+        text="E&xport this chat…",
+        keys=("Ctrl+Shift+E",),
+        is_enabled=lambda state: state.has_chat,
+        starts_group=True,
+    ),
+    Command(id=CommandId.EXPORT_ALL, menu=Menu.FILE, text="Export &all chats…"),
+    Command(id=CommandId.IMPORT, menu=Menu.FILE, text="&Import chats…"),
+    Command(
+        id=CommandId.SETTINGS,
+        menu=Menu.FILE,
+        text="Settin&gs…",
+        keys=("Ctrl+,",),
+        starts_group=True,
+    ),
+    Command(id=CommandId.QUIT, menu=Menu.FILE, text="&Quit", keys=("Ctrl+Q",), starts_group=True),
+    Command(
         id=CommandId.NEW_CHAT, menu=Menu.CHAT, text="&New chat", keys=("Ctrl+N", "Ctrl+Shift+O")
     ),
     Command(
@@ -120,6 +153,13 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(id=CommandId.NEW_FOLDER, menu=Menu.CHAT, text="New &folder", keys=("Ctrl+Shift+N",)),
     Command(id=CommandId.SEARCH, menu=Menu.CHAT, text="&Search chats", keys=("Ctrl+K",)),
+    Command(
+        id=CommandId.FIND,
+        menu=Menu.CHAT,
+        text="F&ind in this chat",
+        keys=("Ctrl+F",),
+        is_enabled=lambda state: state.has_chat,
+    ),
     Command(
         id=CommandId.RENAME_CHAT,
         menu=Menu.CHAT,
@@ -137,7 +177,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         id=CommandId.PIN_CHAT,
         menu=Menu.CHAT,
-        text="P&in chat to the top",
+        text="Pin chat to the t&op",
         is_enabled=lambda state: state.has_chat,
     ),
     Command(
@@ -153,28 +193,11 @@ COMMANDS: tuple[Command, ...] = (
         is_enabled=lambda state: state.has_chat,
     ),
     Command(
-        id=CommandId.ATTACH,
-        menu=Menu.CHAT,
-        text="Attach &files…",
-        keys=("Ctrl+Shift+A",),
-        is_enabled=lambda state: state.has_chat,
-    ),
-    Command(
         id=CommandId.UNDO,
         menu=Menu.CHAT,
         text="Ta&ke back what was done last",
         is_enabled=lambda state: state.can_undo,
     ),
-    Command(
-        id=CommandId.EXPORT_CHAT,
-        menu=Menu.CHAT,
-        text="E&xport this chat…",
-        keys=("Ctrl+Shift+E",),
-        is_enabled=lambda state: state.has_chat,
-        starts_group=True,
-    ),
-    Command(id=CommandId.EXPORT_ALL, menu=Menu.CHAT, text="Export &all chats…"),
-    Command(id=CommandId.IMPORT, menu=Menu.CHAT, text="&Import chats…"),
     Command(
         id=CommandId.STOP,
         menu=Menu.CHAT,
@@ -204,14 +227,6 @@ COMMANDS: tuple[Command, ...] = (
         is_checked=lambda state: state.is_pinned,
     ),
     Command(
-        id=CommandId.SETTINGS,
-        menu=Menu.CHAT,
-        text="Settin&gs…",
-        keys=("Ctrl+,",),
-        starts_group=True,
-    ),
-    Command(id=CommandId.QUIT, menu=Menu.CHAT, text="&Quit", keys=("Ctrl+Q",), starts_group=True),
-    Command(
         id=CommandId.SIDEBAR,
         menu=Menu.VIEW,
         text="Side &bar",
@@ -219,6 +234,13 @@ COMMANDS: tuple[Command, ...] = (
         is_checked=lambda state: state.has_sidebar,
     ),
     Command(id=CommandId.ARCHIVED, menu=Menu.VIEW, text="&Archive"),
+    Command(
+        id=CommandId.INSPECTOR,
+        menu=Menu.VIEW,
+        text="Chat se&ttings",
+        keys=("Ctrl+Shift+I",),
+        is_checked=lambda state: state.has_inspector,
+    ),
     Command(
         id=CommandId.POOL,
         menu=Menu.VIEW,
@@ -232,6 +254,20 @@ COMMANDS: tuple[Command, ...] = (
         text="&Split",
         keys=("Ctrl+\\",),
         is_enabled=lambda state: state.can_split,
+    ),
+    Command(
+        id=CommandId.COMPARE,
+        menu=Menu.VIEW,
+        text="Co&mpare settings…",
+        keys=("Ctrl+Shift+K",),
+        is_enabled=lambda state: state.has_chat,
+    ),
+    Command(
+        id=CommandId.OWN_WINDOW,
+        menu=Menu.VIEW,
+        text="Chat in its own &window",
+        keys=("Ctrl+Shift+W",),
+        is_enabled=lambda state: state.has_chat,
     ),
     Command(
         id=CommandId.CLOSE_PANE,
@@ -302,6 +338,8 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(id=CommandId.PALETTE, menu=Menu.HELP, text="&All commands…", keys=("Ctrl+Shift+P",)),
     Command(id=CommandId.SHORTCUTS, menu=Menu.HELP, text="&Shortcuts", keys=("F1", "Ctrl+/")),
+    Command(id=CommandId.PRIVACY, menu=Menu.HELP, text="&Privacy…", starts_group=True),
+    Command(id=CommandId.LOG_BUNDLE, menu=Menu.HELP, text="Create &log bundle…"),
 )
 
 

@@ -33,6 +33,7 @@ from studio.views.settings.dialog import OwnPage
 from studio.views.settings.settings_window import SettingsWindow
 from studio.views.settings.shortcut_page import ShortcutPage
 from studio.views.shortcuts import Shortcuts
+from studio.views.support_actions import SupportActions
 from studio.views.tray import Tray
 
 _RECENT = "window.recent_commands"
@@ -73,6 +74,9 @@ class AppCommands:
         self.shortcuts = Shortcuts(self._settings)
         self.palette = Palette(context.theme, window)
         self.exchange = ExchangeActions(context, window)
+        self.support = SupportActions(
+            context, window, quit_program=lambda: self._do(CommandId.QUIT)
+        )
         self.palette.chosen.connect(self._on_chosen)
         services = context.services
         self.tray = Tray(
@@ -85,6 +89,7 @@ class AppCommands:
         )
         settings_window.own_pages = (
             OwnPage("Shortcuts", lambda parent: ShortcutPage(self.shortcuts, parent)),
+            OwnPage("Privacy", self.support.make_page),
         )
         self._disconnect = self._settings.changed.connect(self._on_settings_changed)
 
@@ -93,6 +98,8 @@ class AppCommands:
         return {
             CommandId.PALETTE: self.open_palette,
             CommandId.SHORTCUTS: self.list_shortcuts,
+            CommandId.LOG_BUNDLE: self.support.create_bundle,
+            CommandId.PRIVACY: lambda: self._settings_window.open(page="Privacy"),
             CommandId.EXPORT_CHAT: self._export_chat,
             CommandId.EXPORT_ALL: self.exchange.export_all,
             CommandId.IMPORT: self.exchange.import_chats,

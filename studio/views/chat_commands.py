@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
 from studio.models.chat import Conversation
 from studio.views.actions import CommandId
 from studio.views.chat_navigation import ChatNavigation
+from studio.views.chat_windows import ChatWindows
+from studio.views.compare.compare_commands import CompareCommands
 from studio.views.context import Context
+from studio.views.inspector.inspector import Inspector
 from studio.views.panes import PaneArea
 from studio.views.sidebar.conversation_list import Sidebar
 from studio.views.undo_bar import UndoBar
@@ -35,16 +39,34 @@ class ChatCommands:
         self._navigation = navigation
         self._do = do = sidebar.actions_of_rows
         self.undo_bar = UndoBar(context.services.chats.book, context.tasks, window)
+        self.inspector = Inspector(context, window)
+        self.compare = CompareCommands(context, panes, sidebar, window)
         sidebar.chosen.connect(navigation.show_message)
         sidebar.new_wanted.connect(navigation.show_new)
         sidebar.temporary_wanted.connect(navigation.show_temporary)
         sidebar.undo_wanted.connect(self.undo_bar.take_back)
         do.split_wanted.connect(navigation.show_beside)
+        do.window_wanted.connect(navigation.show_in_window)
+
+    @property
+    def windows(self) -> ChatWindows:
+        """The chats in windows of their own."""
+        return self._navigation.windows
 
     def close(self) -> None:
         """Listen no more."""
+        self.windows.close()
         self.undo_bar.close_bar()
+        self.compare.bar.close_bar()
+        self.inspector.close_inspector()
         self._sidebar.close_sidebar()
+
+    def toggle_inspector(self) -> None:
+        """Show the chat's settings, the keyboard in them, or hide them and go back to the chat."""
+        is_hidden = self.inspector.isHidden()
+        self.inspector.setVisible(is_hidden)
+        target = self.inspector.preset_bar.button if is_hidden else self._panes.active.composer
+        target.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def handlers(self) -> dict[CommandId, Callable[[], object]]:
         """What each command does."""
@@ -59,6 +81,8 @@ class ChatCommands:
             CommandId.DELETE_CHAT: lambda: self._do.delete(self.meant_chats()),
             CommandId.UNDO: self.undo_bar.take_back,
             CommandId.ARCHIVED: self._show_archive,
+            CommandId.COMPARE: self.compare.ask,
+            CommandId.OWN_WINDOW: self._show_in_window,
         }
 
     def meant_chats(self) -> list[Conversation]:
@@ -86,6 +110,10 @@ class ChatCommands:
     def _archive(self) -> None:
         chats = self.meant_chats()
         self._do.archive(chats, is_archived=not all(chat.is_archived for chat in chats))
+
+    def _show_in_window(self) -> None:
+        for chat in self.meant_chats():
+            self._navigation.show_in_window(chat)
 
     def _show_archive(self) -> None:
         self._sidebar.show()

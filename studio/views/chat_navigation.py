@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from studio.models.chat import NEW_CHAT_TITLE, Conversation
+from studio.views.chat_windows import ChatWindows
 from studio.views.context import Context
 from studio.views.panes import PaneArea
 
@@ -14,10 +15,23 @@ class ChatNavigation:
         self._tasks = context.tasks
         self._service = context.services.chats
         self._panes = panes
+        self.windows = ChatWindows(context, panes)
 
     def show(self, chat: Conversation) -> None:
-        """Go to the pane that shows the chat, or show it in the active one."""
-        self._tasks.start(self._panes.show_chat(chat))
+        """Go to the pane or window that shows the chat, or show it in the active pane."""
+        if not self.windows.bring_forward(chat):
+            self._tasks.start(self._panes.show_chat(chat))
+
+    def show_in_window(self, chat: Conversation) -> None:
+        """Show a chat in a window of its own, and something else where it was."""
+        pane = self._panes.pane_of(chat)
+        if pane is not None and len(self._panes.panes) > 1:
+            self._panes.close_pane(pane)
+            self.windows.open(chat)
+        elif pane is not None:
+            self._tasks.start(self._move_to_window(chat))
+        else:
+            self.windows.open(chat)
 
     def show_message(self, chat: Conversation, message_id: int | None) -> None:
         """The same, and go to one of its messages, in whichever version it is."""
@@ -45,8 +59,10 @@ class ChatNavigation:
             self._tasks.start(self._split())
 
     def show_beside(self, chat: Conversation) -> None:
-        """Go to the pane that shows the chat, or show it in a new one; nothing if there is no room."""
+        """Go to where the chat is shown, or show it in a new pane; nothing if there is no room."""
         pane = self._panes.pane_of(chat)
+        if self.windows.bring_forward(chat):
+            return
         if pane is not None:
             self._panes.activate(pane)
         elif self._panes.can_split:
@@ -59,11 +75,24 @@ class ChatNavigation:
         if active.chat in free and len(free) > 1:
             self.show(free[(free.index(active.chat) + places) % len(free)])
 
+    async def _move_to_window(self, chat: Conversation) -> None:
+        others = [one for one in self._listed() if one is not chat]
+        await self._panes.active.show_chat(others[0] if others else await self._service.new_chat())
+        self._panes.changed.emit()
+        self.windows.open(chat)
+
     async def _show_message(self, chat: Conversation, message_id: int | None) -> None:
-        await self._panes.show_chat(chat)
+        if not self.windows.bring_forward(chat):
+            await self._panes.show_chat(chat)
         message = chat.tree.get(message_id)
-        if message is not None and message not in chat.messages:
+        if message is None:
+            return
+        if message not in chat.messages:
             self._service.versions.choose(chat, message)
+        window = self.windows.windows.get(chat)
+        pane = window.pane if window is not None else self._panes.pane_of(chat)
+        if pane is not None and pane.transcript is not None:
+            pane.transcript.show_message(message.message_id)
 
     async def _show_temporary(self) -> None:
         await self._panes.show_chat(await self._service.new_chat(is_temporary=True))
@@ -95,5 +124,9 @@ class ChatNavigation:
         return await self._service.new_chat()
 
     def _listed(self) -> list[Conversation]:
-        """The chats that are not archived, the last used first."""
-        return [chat for chat in self._service.chats if not chat.is_archived]
+        """The chats that are neither archived nor in a window of their own, the last used first."""
+        return [
+            chat
+            for chat in self._service.chats
+            if not chat.is_archived and chat not in self.windows.windows
+        ]

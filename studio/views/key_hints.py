@@ -21,6 +21,7 @@ def hint(widget: QWidget, label: str, command: CommandId) -> None:
     widget.setProperty(_COMMAND, command.value)
     widget.setProperty(_LABEL, label)
     widget.setToolTip(label)
+    widget.setAccessibleName(widget.accessibleName() or label)
 
 
 def tell_keys(window: QWidget, keys: Mapping[CommandId, tuple[str, ...]]) -> None:

@@ -37,7 +37,7 @@ from studio.views.chat.slices import Slices
 from studio.views.chat_commands import ChatCommands
 from studio.views.chat_navigation import ChatNavigation
 from studio.views.context import Context
-from studio.views.focus_order import next_tab_stop, press_with_enter
+from studio.views.focus_order import bring_into_sight, next_tab_stop, press_with_enter
 from studio.views.frame_ticker import FIGURES_MS, FRAME_MS, FrameTicker
 from studio.views.icons import app_icon
 from studio.views.model_actions import ModelActions
@@ -73,28 +73,17 @@ class MainWindow(QMainWindow):
         fit_to_screen(self)
         self._services = services
         self._application = cast(QApplication, QApplication.instance())
-        self._theme = theme = Theme(self._application)
+        self._theme = Theme(self._application)
         tasks = Tasks(services.notices)
         self.reload_flow = ReloadFlow(services, tasks, self)
-        self.context = Context(
-            services=services,
-            theme=theme,
-            kit=Kit(theme, Formulas(self), Slices(self)),
-            tasks=tasks,
-            model_actions=ModelActions(
-                services.models, services.downloads, tasks, self, loads=self.reload_flow
-            ),
-            watch=RunWatch(services.runs, self),
-            frames=FrameTicker(self, FRAME_MS),
-            figures=FrameTicker(self, FIGURES_MS),
-        )
+        self.context = self._make_context(services, tasks)
         self._closed = asyncio.Event()
         self._is_quitting = False
         self._dressed_as: AppearanceSettings | None = None
         self._dress(services.settings.settings)
         self._sidebar = Sidebar(self.context, self)
         self._top = TopBar(self.context, self)
-        self.notice_bar = NoticeBar(services.notices, theme, self)
+        self.notice_bar = NoticeBar(services.notices, self._theme, self)
         self.panes = PaneArea(self.context, self)
         self._navigation = ChatNavigation(self.context, self.panes)
         self.pool_panel = PoolPanel(self.context, self)
@@ -107,10 +96,10 @@ class MainWindow(QMainWindow):
         self.models_window = DialogOpener(lambda: ModelsWindow(self.context, self))
         self.server_window = DialogOpener(lambda: ServerWindow(self.context, self))
         self._status = StatusLine(self.context, self)
-        self._lay_out()
         self.chat_commands = ChatCommands(
             self.context, self._sidebar, self.panes, navigation=self._navigation, window=self
         )
+        self._lay_out()
         self.app = AppCommands(
             self.context,
             self.settings_window,
@@ -126,6 +115,20 @@ class MainWindow(QMainWindow):
         self._connect()
         self._update_commands()
         self._navigation.show_first()
+
+    def _make_context(self, services: WindowServices, tasks: Tasks) -> Context:
+        return Context(
+            services=services,
+            theme=self._theme,
+            kit=Kit(self._theme, Formulas(self), Slices(self)),
+            tasks=tasks,
+            model_actions=ModelActions(
+                services.models, services.downloads, tasks, self, loads=self.reload_flow
+            ),
+            watch=RunWatch(services.runs, self),
+            frames=FrameTicker(self, FRAME_MS),
+            figures=FrameTicker(self, FIGURES_MS),
+        )
 
     async def wait_closed(self) -> None:
         """Return once the user has closed the window."""
@@ -171,6 +174,7 @@ class MainWindow(QMainWindow):
             return False
         reason = Qt.FocusReason
         stop.setFocus(reason.TabFocusReason if forward else reason.BacktabFocusReason)
+        bring_into_sight(stop)
         return True
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -200,13 +204,16 @@ class MainWindow(QMainWindow):
         centre.setSpacing(0)
         centre.addWidget(self._top)
         centre.addWidget(self.notice_bar)
+        centre.addWidget(self.chat_commands.compare.bar)
         centre.addWidget(self.panes, 1)
-        self._pool_place = PoolPlace(self.pool_panel, self.panes, centre)
+        self._pool_place = PoolPlace(
+            self.pool_panel, self.panes, centre, above=self.chat_commands.inspector
+        )
         upper = QHBoxLayout()
         upper.setSpacing(0)
         upper.addWidget(self._sidebar)
         upper.addLayout(centre, 1)
-        upper.addLayout(self._pool_place.beside)
+        upper.addWidget(self._pool_place.beside)
         page = QWidget(self)
         layout = QVBoxLayout(page)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -219,6 +226,8 @@ class MainWindow(QMainWindow):
         self._sidebar.pool_wanted.connect(self._toggle_pool)
         self._top.sidebar_wanted.connect(self._toggle_sidebar)
         self._top.split_wanted.connect(self._navigation.split)
+        self._top.inspector_wanted.connect(self._toggle_inspector)
+        self.chat_commands.inspector.close_wanted.connect(self._toggle_inspector)
         self.notice_bar.action_wanted.connect(self._do_notice_action)
         self.panes.changed.connect(self._update_commands)
         self.panes.changed.connect(self._pool_place.choose)
@@ -246,6 +255,7 @@ class MainWindow(QMainWindow):
     def _handlers(self) -> dict[CommandId, Callable[[], object]]:
         return {
             CommandId.SEARCH: self._search,
+            CommandId.FIND: lambda: self.panes.active.open_find(),
             CommandId.STOP: lambda: self.panes.active.stop(),
             CommandId.GO_FIRST: lambda: self.panes.active.steer(Steer.GO_FIRST),
             CommandId.PARK: lambda: self.panes.active.steer(Steer.PARK),
@@ -255,6 +265,7 @@ class MainWindow(QMainWindow):
             CommandId.QUIT: self.quit,
             CommandId.SIDEBAR: self._toggle_sidebar,
             CommandId.POOL: self._toggle_pool,
+            CommandId.INSPECTOR: self._toggle_inspector,
             CommandId.SPLIT: self._navigation.split,
             CommandId.CLOSE_PANE: lambda: self.panes.close_pane(self.panes.active),
             CommandId.NEXT_PANE: self.panes.activate_next,
@@ -290,6 +301,7 @@ class MainWindow(QMainWindow):
                 has_model=self._services.models.state is EngineState.READY,
                 has_sidebar=not self._sidebar.isHidden(),
                 has_pool_panel=not self.pool_panel.isHidden(),
+                has_inspector=not self.chat_commands.inspector.isHidden(),
                 theme=self._services.settings.settings.appearance.theme,
             )
         )
@@ -297,9 +309,11 @@ class MainWindow(QMainWindow):
         self._top.set_title(chat.title if chat is not None and is_single else "")
         self._top.set_can_split(can_split=self.panes.can_split)
         self._sidebar.set_open(chat, can_split=self.panes.can_split)
+        self.chat_commands.inspector.show_chat(chat)
 
     def _rest_while_unseen(self) -> None:
-        is_unseen = self.isMinimized() or not self.isVisible()
+        has_windows = bool(self.chat_commands.windows.windows)
+        is_unseen = (self.isMinimized() or not self.isVisible()) and not has_windows
         self.context.frames.set_paused(is_paused=is_unseen)
         self.context.figures.set_paused(is_paused=is_unseen)
         self.context.watch.set_paused(is_paused=is_unseen)
@@ -338,6 +352,11 @@ class MainWindow(QMainWindow):
         if (chat := self._services.runs.chat_of(request_id)) is not None:
             self._navigation.show(chat)
 
+    def _toggle_inspector(self) -> None:
+        self.chat_commands.toggle_inspector()
+        self._pool_place.choose()
+        self._update_commands()
+
     def _on_chat_removed(self, chat: Conversation) -> None:
         pane = self.panes.pane_of(chat)
         if pane is not None and len(self.panes.panes) > 1:
@@ -354,6 +373,8 @@ class MainWindow(QMainWindow):
                 self.context.model_actions.get_starter()
             case NoticeAction.NEW_CHAT:
                 self._navigation.show_new()
+            case NoticeAction.LOG_BUNDLE:
+                self.app.support.create_bundle()
             case NoticeAction.OPEN_SETTINGS:
                 self.settings_window.open()
             case NoticeAction.OPEN_SERVER:

@@ -76,6 +76,10 @@ class ModelActions(QObject):
         else:
             self.unload()
 
+    def look_around(self) -> None:
+        """Look for models that other programs keep on this computer."""
+        self._tasks.start(self._models.look_around())
+
     def download(self, offer: Offer) -> None:
         """Put a model into the queue of downloads."""
         self._tasks.start(self._download(offer))

@@ -96,7 +96,7 @@ class ModelSelector(QToolButton):
                 menu.addAction(label, partial(self._actions.get, found.name))
         menu.addAction(tr("Use a model file…"), self._actions.choose_file)
         menu.addAction(tr("Use a model folder…"), self._actions.choose_folder)
-        menu.addAction(tr("Models…   Ctrl+Shift+M"), self._actions.library_wanted.emit)
+        menu.addAction(tr("Models and downloads…"), self._actions.library_wanted.emit)
         self._add_ending(menu)
 
     def _add_ending(self, menu: QMenu) -> None:

@@ -14,6 +14,7 @@ from studio.services.reload_service import ReloadService
 from studio.services.run_service import RunService
 from studio.services.server_service import ServerService
 from studio.services.settings_service import SettingsService
+from studio.services.support_service import SupportService
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +27,8 @@ class WindowServices:
     settings: SettingsService
     server: ServerService
     runs: RunService
-    history: ParkHistory
-    reloads: ReloadService
     downloads: DownloadService
     hub: HubSearch
+    history: ParkHistory
+    reloads: ReloadService
+    support: SupportService

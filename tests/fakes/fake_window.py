@@ -18,6 +18,7 @@ from studio.models.errors import ServerStartError
 from studio.models.model_library import FoundModel, ModelEntry, ModelFacts, ModelSource
 from studio.models.request_log import RequestLog
 from studio.models.signal import Signal
+from studio.paths import Paths
 from studio.services.chat_service import ChatService
 from studio.services.download_service import DownloadService
 from studio.services.history_store import HistoryStore
@@ -32,6 +33,7 @@ from studio.services.reload_service import ReloadService
 from studio.services.run_service import RunService
 from studio.services.server_service import ServerService
 from studio.services.settings_service import SettingsService
+from studio.services.support_service import SupportService
 from studio.views.main_window import MainWindow
 from studio.views.ports import WindowServices
 
@@ -61,6 +63,7 @@ class FakeModels:
         self.library_changed: Signal[[]] = Signal()
         self.fetch_changed: Signal[[]] = Signal()
         self.asked: list[tuple[str, str]] = []
+        self.is_resting = False
 
     @property
     def state(self) -> EngineState:
@@ -226,6 +229,16 @@ async def open_stage(
         reloads=ReloadService(client, chats, runs, models=models, settings=settings),  # type: ignore[arg-type]
         downloads=downloads,
         hub=HubSearch("http://127.0.0.1:9"),
+        support=SupportService(
+            Paths(
+                data=folder / "data",
+                cache=folder / "cache",
+                config=folder / "config",
+                logs=folder / "logs",
+            ),
+            settings,
+            doctor=lambda: "ok    layby\n",
+        ),
     )
     window = MainWindow(services)
     window.resize(1280, 800)  # whatever the screen of the test run
@@ -236,9 +249,9 @@ async def open_stage(
     finally:
         window.close()
         window.deleteLater()
-        services.reloads.close()
-        services.history.close()
         await downloads.close()
         await server.stop()
+        services.reloads.close()
+        services.history.close()
         await chats.close()
         client.close()

@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from studio.models.settings import all_settings
-from studio.services.notice_service import NOTICE_TABLE
+from studio.models.snippets import SNIPPETS
+from studio.services.notice_service import CRASHED_NOTICE, NOTICE_TABLE, UNEXPECTED_NOTICE
 from studio.views.actions import COMMANDS, Menu
 from studio.views.settings.dialog import PAGES
 from studio.views.settings.setting_words import choice_words
@@ -69,6 +70,8 @@ def _of_tables() -> Iterator[str]:
     for page in PAGES:
         yield from (page.title, *(heading for _, heading in page.groups))
     yield from (text for _, text, _ in NOTICE_TABLE.values())
+    yield from (snippet.where for snippet in SNIPPETS)
+    yield from (notice.text for notice in (CRASHED_NOTICE, UNEXPECTED_NOTICE))
 
 
 def _of_calls(path: Path) -> Iterator[str]:

@@ -51,6 +51,7 @@ def build(folder: Path) -> Path:
 
 @needs_tools
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
@@ -66,7 +67,6 @@ def test_arm_variants_agree_with_the_portable_one_and_are_exact(
         [EMULATOR, "-cpu", "max", build(tmp_path), *arguments],
         capture_output=True,
         text=True,
-        timeout=280,
         check=False,
     )
     assert done.returncode == 0, done.stdout

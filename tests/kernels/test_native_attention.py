@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from fakes.native_rig import VARIANTS, ModelWeights, compiled, needs_kernels, reference
+from fakes.native_rig import (
+    MOST_ROWS,
+    ROW_COUNTS,
+    VARIANTS,
+    ModelWeights,
+    compiled,
+    needs_kernels,
+    reference,
+)
 from kernels.api import AttentionShape, Program, Recorder, StepInputs
 from kernels.kv_layout import KvType
 from kernels.native_backend import NativeProgram
@@ -180,3 +188,61 @@ def test_a_later_row_that_is_not_finite_does_not_reach_an_earlier_one(
         np.testing.assert_array_equal(together, one_by_one)
         assert np.isfinite(together[:4]).all()
         assert not np.isfinite(together[4:]).any()
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("kv_type", KvType)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_no_size_of_chunks_changes_a_bit(
+    shape: AttentionShape, variant: str, kv_type: KvType
+) -> None:
+    program, weights = attention_program(shape)
+    tokens = tokens_of(330)
+    tables = list(range(11)), list(range(21, 10, -1))
+    with compiled(program, weights.source(), variant=variant, pages=22, kv_type=kv_type) as native:
+        expected = prefill(native, tokens, tables[0], [1])
+        for threads in (1, 2):
+            native.team.resize(threads)
+            for chunk in ROW_COUNTS:
+                got = prefill(native, tokens, tables[threads - 1], [chunk])
+                np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("kv_type", KvType)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_row_has_the_same_bits_at_every_place(
+    shape: AttentionShape, variant: str, kv_type: KvType
+) -> None:
+    """Sequences of 1 to 64 tokens, and three long ones, decode together in every order of a turn."""
+    program, weights = attention_program(shape)
+    lengths = [1 + 7 * s % 64 for s in range(MOST_ROWS)]
+    lengths[0], lengths[4], lengths[9] = 290, 257, 256
+    texts = [tokens_of(length, seed) for seed, length in enumerate(lengths)]
+    ends = np.cumsum([-(-length // 32) for length in lengths]).tolist()
+    tables = [list(range(a, b)) for a, b in zip([0, *ends], ends, strict=False)]
+
+    def decode(native: NativeProgram, order: list[int]) -> NDArray[np.float32]:
+        step = StepInputs(
+            [texts[s][-1] for s in order],
+            [lengths[s] - 1 for s in order],
+            list(range(len(order))),
+            [tables[s] for s in order],
+            list(range(len(order))),
+        )
+        return native.run(step).copy()
+
+    with compiled(
+        program, weights.source(), variant=variant, pages=ends[-1], kv_type=kv_type
+    ) as native:
+        for text, table in zip(texts, tables, strict=True):
+            prefill(native, text, table, [300])
+        alone = np.concatenate([decode(native, [s]) for s in range(MOST_ROWS)])
+        for threads in (1, 2):
+            native.team.resize(threads)
+            for count in ROW_COUNTS:
+                for turn in range(count):
+                    order = np.roll(np.arange(count), turn).tolist()
+                    np.testing.assert_array_equal(decode(native, order), alone[order])

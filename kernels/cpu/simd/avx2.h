@@ -11,9 +11,7 @@ namespace simd {
 
 constexpr int LANES = 8;
 constexpr int ATTENTION_QUERIES = 6;
-constexpr int KEY_VECTORS = 2;
-constexpr int BYTE_KEY_VECTORS = 1;
-constexpr int VALUE_VECTORS = 2;
+constexpr int REGISTERS = 16;
 
 using F = __m256;
 using I = __m256i;

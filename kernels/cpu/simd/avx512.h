@@ -11,10 +11,8 @@ namespace {
 namespace simd {
 
 constexpr int LANES = 16;
-constexpr int ATTENTION_QUERIES = 6;      // queries that share a load of a key or value
-constexpr int KEY_VECTORS = 2;            // vectors of positions scored together
-constexpr int BYTE_KEY_VECTORS = 2;     // the same where keys are bytes
-constexpr int VALUE_VECTORS = 4;          // vectors of a value summed together
+constexpr int ATTENTION_QUERIES = 6;      // most queries that share a load of a key or value
+constexpr int REGISTERS = 32;
 
 using F = __m512;
 using I = __m512i;

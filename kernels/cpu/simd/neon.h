@@ -12,9 +12,7 @@ namespace simd {
 
 constexpr int LANES = 4;
 constexpr int ATTENTION_QUERIES = 6;
-constexpr int KEY_VECTORS = 4;
-constexpr int BYTE_KEY_VECTORS = 2;
-constexpr int VALUE_VECTORS = 4;
+constexpr int REGISTERS = 32;
 
 using F = float32x4_t;
 using I = int32x4_t;

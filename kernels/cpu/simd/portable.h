@@ -14,9 +14,7 @@ namespace simd {
 
 constexpr int LANES = 4;
 constexpr int ATTENTION_QUERIES = 3;
-constexpr int KEY_VECTORS = 2;
-constexpr int BYTE_KEY_VECTORS = 1;
-constexpr int VALUE_VECTORS = 2;
+constexpr int REGISTERS = 16;
 
 struct F {
   float v[LANES];

@@ -12,15 +12,16 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
-from engine.api import EngineState
-from engine.errors import ModelUnavailable
 from engine.runs import Run
 from studio.models.chat import NEW_CHAT_TITLE, Conversation, Message, Role
-from studio.models.notices import Notice, NoticeLevel
 from studio.services.run_service import Steer
 from studio.views.chat.attaching import Attaching
 from studio.views.chat.chat_view import SIDE_PX, ChatView, column_of
 from studio.views.chat.composer import Composer
+from studio.views.chat.context_meter import ContextWatch
+from studio.views.chat.find_bar import FindBar
+from studio.views.chat.message_actions import MessageActions
+from studio.views.chat.sending import Sending
 from studio.views.chat.status_strip import StatusStrip
 from studio.views.context import Context
 from studio.views.elided_label import ElidedLabel
@@ -48,40 +49,51 @@ class ChatPane(QWidget):
         self._models = context.services.models
         self.chat: Conversation | None = None
         self.transcript: ChatView | None = None
+        self._actions: MessageActions | None = None
         self._header = _PaneHeader(self)
         self._header.close_button.clicked.connect(self.close_wanted)
         self.start_view = StartView(self._models, context.model_actions, self)
+        self.find_bar = FindBar(context.theme, self)
+        self.find_bar.closed.connect(self._on_find_closed)
         self._blank = QWidget(self)
         self._stack = QStackedWidget(self)
         self._stack.addWidget(self._blank)
         self._stack.addWidget(self.start_view)
         self.composer = Composer(self)
         self.composer.edited.connect(self._on_edited)
-        self.composer.submitted.connect(self._on_submitted)
         self.composer.stopped.connect(self.stop)
         self.attaching = Attaching(context, self.composer, self)
+        self.sending = Sending(context, self.composer, self)
+        self.context_watch = ContextWatch(context, self.composer, self)
         self.strip = StatusStrip(context.theme, self)
         self.strip.steer_wanted.connect(self.steer)
         self._composer_frame = QVBoxLayout()
-        self._composer_frame.setSpacing(0)
-        self._composer_frame.addWidget(self.strip)
-        self._composer_frame.addWidget(self.composer)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self._header)
-        layout.addWidget(self._stack, 1)
-        layout.addLayout(self._composer_frame)
+        self._lay_out()
         self.setFocusProxy(self.composer)
         context.watch.ticked.connect(self._show_strip)
         self._disconnects = (
             self._chats.chat_changed.connect(self._on_chat_changed),
             self._chats.message_added.connect(self._on_message_added),
+            self._chats.path_changed.connect(self._on_path_changed),
             self._chats.message_changed.connect(self._on_message_changed),
             self._models.changed.connect(self._on_models_changed),
             self._models.library_changed.connect(self._on_models_changed),
             self._models.fetch_changed.connect(self._on_models_changed),
         )
+
+    def _lay_out(self) -> None:
+        self._composer_frame.setSpacing(0)
+        self._composer_frame.addWidget(self.strip)
+        self._composer_frame.addWidget(self.sending.overflow)
+        self._composer_frame.addWidget(self.sending.queued)
+        self._composer_frame.addWidget(self.composer)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self._header)
+        layout.addWidget(self.find_bar)
+        layout.addWidget(self._stack, 1)
+        layout.addLayout(self._composer_frame)
 
     async def show_chat(self, chat: Conversation) -> None:
         """Put a chat into the pane, reading its messages first if they are not there yet."""
@@ -95,11 +107,13 @@ class ChatPane(QWidget):
         self._chats.set_visible(chat, is_visible=True)
         self.composer.set_text(chat.draft)
         self.attaching.show_chat(chat)
+        self.sending.show_chat(chat)
         self._on_chat_changed(chat)
         self._drop_transcript()
         await self._chats.open_chat(chat.chat_id)
         if self.chat is chat:
             self.attaching.show_chat(chat)  # its files are there now
+            self.context_watch.show_chat(chat)
         if self.chat is chat and self.transcript is None:
             self._show_messages()
 
@@ -109,6 +123,8 @@ class ChatPane(QWidget):
             disconnect()
         self._context.watch.ticked.disconnect(self._show_strip)
         self.attaching.close()
+        self.context_watch.close()
+        self.sending.show_chat(None)
         if self.chat is not None:
             self._chats.set_visible(self.chat, is_visible=False)
             self.chat = None
@@ -121,6 +137,11 @@ class ChatPane(QWidget):
         """End the reply of this pane's chat."""
         if self.chat is not None:
             self._chats.stop(self.chat)
+
+    def open_find(self) -> None:
+        """Open the bar that finds words in this pane's chat."""
+        if self.chat is not None and self.transcript is not None:
+            self.find_bar.open_for(self.chat, self.transcript)
 
     def steer(self, steer: Steer) -> None:
         """Do something about the reply of this pane's chat."""
@@ -164,16 +185,27 @@ class ChatPane(QWidget):
             self._stack.setCurrentWidget(self.start_view)
             return
         self.transcript = ChatView(chat, self._context.kit, self._context.frames, self)
+        self._actions = MessageActions(
+            chat,
+            self.transcript,
+            self._context,
+            show_chat=lambda made: self._context.tasks.start(self.show_chat(made)),
+            may_ask=self.sending.may_ask,
+        )
         self._stack.addWidget(self.transcript)
         self._stack.setCurrentWidget(self.transcript)
 
     def _drop_transcript(self) -> None:
-        old, self.transcript = self.transcript, None
+        old, self.transcript, self._actions = self.transcript, None, None
         self._stack.setCurrentWidget(self._blank)
         if old is not None:
+            self.find_bar.show_in(None, None)
             old.close_view()
             self._stack.removeWidget(old)
             old.deleteLater()
+
+    def _on_find_closed(self) -> None:
+        self.composer.setFocus()
 
     def _on_chat_changed(self, chat: Conversation) -> None:
         if chat is self.chat:
@@ -184,7 +216,11 @@ class ChatPane(QWidget):
                 else tr("Write a message")
             )
             self.composer.set_running(is_running=chat.running_message is not None)
+            self.composer.set_queue_full(is_full=chat.queued is not None)
+            self.sending.refresh()
             self._show_strip()
+            if self._actions is not None:
+                self._actions.refresh()
 
     def _show_strip(self) -> None:
         chat = self.chat
@@ -204,6 +240,19 @@ class ChatPane(QWidget):
         if message.role is Role.USER and self.transcript is not None:
             self.transcript.scroll_to_end()
 
+    def _on_path_changed(self, chat: Conversation) -> None:
+        """Another version is shown, or a message less."""
+        if chat is not self.chat:
+            return
+        if self.transcript is None or not chat.messages:
+            self._drop_transcript()
+            self._show_messages()
+        else:
+            self.transcript.sync()
+            self.find_bar.search()
+        if self._actions is not None:
+            self._actions.refresh()
+
     def _on_message_changed(self, message: Message) -> None:
         is_ours = self.chat is not None and message.chat_id == self.chat.chat_id
         if is_ours and self.transcript is not None:
@@ -216,33 +265,6 @@ class ChatPane(QWidget):
     def _on_edited(self, text: str) -> None:
         if self.chat is not None:
             self._chats.set_draft(self.chat, text)
-
-    def _on_submitted(self, text: str) -> None:
-        if self.chat is not None:
-            self._context.tasks.start(self._send(self.chat, text))
-
-    async def _send(self, chat: Conversation, text: str) -> None:
-        """Send, and empty the field only once that has worked and if nobody typed on meanwhile."""
-        if self._models.state is not EngineState.READY:
-            self._say_why_not()
-            return
-        is_sent = await self._chats.send(chat, text)
-        if is_sent and chat is self.chat and self.composer.text() == text:
-            self.composer.clear()
-
-    def _say_why_not(self) -> None:
-        notices = self._context.services.notices
-        if self._models.state is EngineState.LOADING:
-            notices.show(_still(tr("The model is still loading; your text is kept.")))
-        elif self._models.fetching is not None:
-            notices.show(_still(tr("The model is still being fetched; your text is kept.")))
-        else:
-            notices.report(ModelUnavailable(tr("choose one first; your text is kept")))
-
-
-def _still(words: str) -> Notice:
-    """With the code of the error that it stands for, so that it goes when a model is ready."""
-    return Notice(code=ModelUnavailable.code, level=NoticeLevel.INFO, text=words)
 
 
 class _PaneHeader(QWidget):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from PySide6.QtCore import QEvent, Qt, QTimer
-from PySide6.QtGui import QKeyEvent, QKeySequence, QResizeEvent, QShowEvent
+from PySide6.QtGui import QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QScrollArea, QWidget
 
 from studio.models.chat import Conversation, Message
@@ -21,6 +21,7 @@ from studio.views.chat.foot_view import FootView
 from studio.views.chat.formula_view import FormulaView
 from studio.views.chat.inline_formulas import has_formulas
 from studio.views.chat.kit import Kit
+from studio.views.chat.message_editor import MessageEditor
 from studio.views.chat.prose_view import ProseView
 from studio.views.chat.quiet_prose import QuietProse
 from studio.views.chat.row_events import RowEvents, foot_of
@@ -104,9 +105,21 @@ class ChatView(QScrollArea):
         return foot_of(section) if section is not None else None
 
     @property
+    def feet(self) -> list[FootView]:
+        """The lines under those messages that are near what is seen."""
+        return [row.view for _, row in self.rows.places if isinstance(row.view, FootView)]
+
+    @property
     def sticks(self) -> bool:
         """Whether the view follows the newest text."""
         return self._sticks
+
+    @property
+    def first_seen_index(self) -> int:
+        """The index of the first message that is seen."""
+        top = self.verticalScrollBar().value()
+        seen = next(self.rows.rows_between(top, top + self.viewport().height()), None)
+        return seen[0].index if seen is not None else 0
 
     def sync(self) -> None:
         """The chat has other messages than before: show these, and keep what is still there."""
@@ -141,18 +154,27 @@ class ChatView(QScrollArea):
             self._is_placing = False
             self._place_again()
 
+    def show_message(self, message_id: int) -> None:
+        """Scroll to a message; nothing if it is not shown."""
+        section = self.rows.section_of(message_id)
+        if section is not None:
+            section.split(self.rows.width)
+            self.show_row(section, section.rows[0])
+
     def start_edit(self, message: Message, *, is_edited: bool = True) -> None:
-        """Put an editor in the place of a prompt, or the prompt back."""
+        """Put an editor in the place of a message, or the message back."""
         section = self.rows.section_of(message.message_id)
         if section is None or section.is_edited is is_edited:
             return
+        if not is_edited:
+            self.setFocus(Qt.FocusReason.OtherFocusReason)  # or it would go anywhere
         with self._place_kept():
             section.edit(is_edited=is_edited, width=self.rows.width)
             self.rows.drop_gone(section)
             self.rows.settle(section.index)
         editor = section.rows[0].view
-        if is_edited and editor is not None:
-            editor.setFocus(Qt.FocusReason.OtherFocusReason)
+        if is_edited and isinstance(editor, MessageEditor):
+            editor.start()
 
     def place_later(self) -> None:
         """Something in a row has another height now, for a reason of its own."""
@@ -168,11 +190,9 @@ class ChatView(QScrollArea):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         bar = self.verticalScrollBar()
-        if event.matches(QKeySequence.StandardKey.Copy):
-            self.events.selection.copy()
-        elif event.matches(QKeySequence.StandardKey.SelectAll):
-            self.events.selection.select_all()
-        elif event.key() == Qt.Key.Key_Home:
+        if self.events.selection.on_key(event):
+            return
+        if event.key() == Qt.Key.Key_Home:
             bar.setValue(0)
         elif event.key() == Qt.Key.Key_End:
             self.scroll_to_end()
@@ -258,6 +278,8 @@ class ChatView(QScrollArea):
 
     def _keep_place(self, read: _Read | None) -> None:
         """Lay out what is seen, until it is what is to be seen."""
+        if not self.isVisible():
+            return  # it is laid out when it is shown, at the width that it has then
         bar = self.verticalScrollBar()
         self._is_placing = True
         self.rows.set_column(*column_of(self.width()))
@@ -275,7 +297,11 @@ class ChatView(QScrollArea):
 
     def _fit_page(self) -> None:
         port = self.viewport().size()
-        self._page.resize(port.width(), max(port.height(), self.rows.bottom + SIDE_PX))
+        height = max(port.height(), self.rows.bottom + SIDE_PX)
+        self._page.resize(port.width(), height)
+        bar = self.verticalScrollBar()  # Qt would see to it only later while nothing is on screen
+        bar.setRange(0, height - port.height())
+        bar.setPageStep(port.height())
 
     def _place_views(self) -> None:
         """Views are kept for two pages above and below what is seen, made for one."""

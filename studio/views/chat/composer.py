@@ -1,7 +1,7 @@
-"""Where the user types: grows with the text, Enter sends, Shift+Enter breaks the line, Send becomes Stop. GUI thread.
+"""Where the user types: grows with the text; Enter sends, Shift+Enter breaks the line; Send may be Stop or Queue.
 
-Always live, also while no model is loaded. It knows no chat; its owner decides what becomes of the text. Must not
-import services.
+GUI thread. Always live, also while no model is loaded. It knows no chat; its owner decides what becomes of the text.
+Must not import services.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ class Composer(QFrame):
 
     submitted = Signal(str)
     stopped = Signal()
+    queue_wanted = Signal(str)
+    """The text is to be sent when the running reply has ended."""
     edited = Signal(str)
     mime_offered = Signal(object)
     """QMimeData with files or a picture, dropped on the field or pasted into it."""
@@ -31,6 +33,7 @@ class Composer(QFrame):
         super().__init__(parent)
         self.setObjectName("composer")
         self._is_running = False
+        self._is_queue_full = False
         self._has_files = False
         self._input = _Input(self)
         self._input.submitted.connect(self._on_submit)
@@ -63,6 +66,17 @@ class Composer(QFrame):
     def add_tool(self, button: QWidget) -> None:
         """Put a button at the left of the foot."""
         self._foot.insertWidget(0, button)
+
+    def add_figure(self, widget: QWidget) -> None:
+        """Put something at the left of the button."""
+        self._foot.insertWidget(self._foot.count() - 1, widget)
+        self._foot.setSpacing(8)
+
+    def set_queue_full(self, *, is_full: bool) -> None:
+        """Whether a message waits already: no other can then."""
+        if is_full != self._is_queue_full:
+            self._is_queue_full = is_full
+            self._show_state()
 
     def set_has_files(self, *, has_files: bool) -> None:
         """Files alone may be sent, too."""
@@ -99,7 +113,10 @@ class Composer(QFrame):
         self._input.setAccessibleName(words)
 
     def _show_state(self) -> None:
-        if self._is_running:
+        if self._may_queue():
+            icon_name, label, keys = "queue", tr("Queue"), "Enter"
+            hint = tr("Enter sends it when the reply has ended · Esc stops the reply")
+        elif self._is_running:
             icon_name, label, keys, hint = "stop", tr("Stop"), "Esc", tr("Esc stops the reply")
         else:
             icon_name, label, keys = "send", tr("Send"), "Enter"
@@ -110,14 +127,19 @@ class Composer(QFrame):
         self._hint.setText(hint if self._input.hasFocus() else "")
 
     def _on_button(self) -> None:
-        if self._is_running:
+        if self._is_running and not self._may_queue():
             self.stopped.emit()
         else:
             self._on_submit()
 
     def _on_submit(self) -> None:
-        if not self._is_running and self._has_something():
+        if self._may_queue():
+            self.queue_wanted.emit(self.text())
+        elif not self._is_running and self._has_something():
             self.submitted.emit(self.text())
+
+    def _may_queue(self) -> bool:
+        return self._is_running and not self._is_queue_full and self._has_something()
 
     def _has_something(self) -> bool:
         return self._has_files or bool(self.text().strip())

@@ -16,7 +16,7 @@ from studio.models.chat import Role
 from studio.models.thoughts import without_thoughts
 from studio.views.chat.code_block import CodeBlock
 from studio.views.chat.foot_view import FootView, MessageAction
-from studio.views.chat.prompt_editor import PromptEditor
+from studio.views.chat.message_editor import MessageEditor
 from studio.views.chat.row_views import RowView
 from studio.views.chat.row_window import RowWindow
 from studio.views.chat.sections import Row, RowKind, Section
@@ -37,6 +37,9 @@ class RowEvents(QObject):
     """A prompt, and what it is to say instead."""
     foot_made = Signal(object)
     """A FootView that wants to be told its actions."""
+
+    row_made = Signal(object)
+    """A Row that has a view now."""
 
     selection: Selection
 
@@ -61,7 +64,10 @@ class RowEvents(QObject):
         view = row.view
         assert view is not None, "it was just made"
         view.installEventFilter(self)
+        if view.text_edit is not None:
+            view.text_edit.viewport().installEventFilter(self)  # its menu comes from there
         self.selection.watch(section, row)
+        self.row_made.emit(row)
         match view:
             case FootView():
                 view.wanted.connect(lambda action: self._do(section, action))
@@ -71,7 +77,7 @@ class RowEvents(QObject):
             case ThoughtHead():
                 view.toggled.connect(lambda: self._view.toggle_thoughts(section))
                 self._show_thought(section, view)
-            case PromptEditor():
+            case MessageEditor():
                 message = section.message
                 view.submitted.connect(lambda text: self.edit_wanted.emit(message, text))
                 view.cancelled.connect(lambda: self._view.start_edit(message, is_edited=False))
@@ -160,7 +166,7 @@ class RowEvents(QObject):
 
     def _offer_copy(self, watched: QWidget, event: QContextMenuEvent) -> bool:
         """Copying what is selected, in either form; other menus are the rows' own."""
-        if isinstance(watched, FootView | PromptEditor):
+        if isinstance(watched, FootView | MessageEditor):
             return False
         menu = QMenu(watched)
         copy = menu.addAction(tr("Copy"))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from PySide6.QtWidgets import QWidget
 
 from studio.views.chat.code_block import CodeBlock
+from studio.views.chat.files_view import FilesView
 from studio.views.chat.foot_view import FootView
 from studio.views.chat.formula_view import FormulaView
 from studio.views.chat.kit import Kit
 from studio.views.chat.markdown_blocks import Block, BlockKind
 from studio.views.chat.markdown_style import Dress
-from studio.views.chat.prompt_editor import PromptEditor
+from studio.views.chat.message_editor import MessageEditor
 from studio.views.chat.prompt_view import PromptView
 from studio.views.chat.prose_view import ProseView
 from studio.views.chat.quiet_prose import QuietProse
@@ -26,7 +27,8 @@ RowView = (
     | ThoughtHead
     | PromptView
     | FootView
-    | PromptEditor
+    | FilesView
+    | MessageEditor
 )
 
 
@@ -48,10 +50,12 @@ class ViewStock:
             case RowKind.FOOT:
                 return FootView(section.message, kit, parent)
             case RowKind.EDITOR:
-                return PromptEditor(section.message.text, kit.theme, parent)
+                return MessageEditor(section.message, kit.theme, parent)
+            case RowKind.FILES:
+                return FilesView(section.message.attachments, kit, parent)
             case RowKind.PROMPT:
                 is_last = section.rows[-2] is row
-                return PromptView(kit, parent, is_first=section.rows[0] is row, is_last=is_last)
+                return PromptView(kit, parent, is_first=not row.block.goes_on, is_last=is_last)
             case RowKind.BLOCK:
                 return self._block_view(row.block, is_first=section.rows[0] is row)
 
@@ -95,5 +99,5 @@ def show_block(view: RowView, block: Block) -> None:
             view.set_text(block.text)
         case ProseView() | QuietProse():
             view.set_markdown(block.text)
-        case ThoughtHead() | FootView() | PromptEditor():
+        case ThoughtHead() | FootView() | FilesView() | MessageEditor():
             pass

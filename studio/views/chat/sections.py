@@ -22,7 +22,8 @@ _PROMPT_GAP_PX = 4
 _ITEM_GAP_PX = 4
 _LINE_PX = 21
 _CHAR_PX = 7
-_FOOT_PX = 30
+_FOOT_PX = 28
+_EDITOR_PX = 120
 _PROMPT_CHUNK_CHARS = 4000
 
 View = TypeVar("View")
@@ -32,6 +33,8 @@ class RowKind(Enum):
     """What draws a row."""
 
     BLOCK = "block"
+    FILES = "files"
+    """What went with a prompt."""
     PROMPT = "prompt"
     EDITOR = "editor"
     """A prompt that is being changed."""
@@ -90,7 +93,7 @@ class Section(Generic[View]):
 
     @property
     def gap_below(self) -> int:
-        return _REPLY_GAP_PX if self.is_reply else _PROMPT_GAP_PX
+        return _REPLY_GAP_PX if self.is_reply or self.is_edited else _PROMPT_GAP_PX
 
     @property
     def is_thinking(self) -> bool:
@@ -118,7 +121,10 @@ class Section(Generic[View]):
         if self.is_split:
             return
         self.is_split = True
-        if self.is_reply:
+        if self.is_edited:
+            self.rows = [Row(RowKind.EDITOR, Block(BlockKind.PROSE), _EDITOR_PX)]
+            self.place()
+        elif self.is_reply:
             self.rows = [Row(RowKind.FOOT, Block(BlockKind.PROSE, is_finished=True), _FOOT_PX)]
             self.update(width)
         else:
@@ -127,7 +133,7 @@ class Section(Generic[View]):
 
     def update(self, width: int) -> list[Row[View]]:
         """Take the text that has come; the rows that changed, the new ones among them. The others are as they were."""
-        if not self.is_split or not self.is_reply:
+        if not self.is_split or not self.is_reply or self.is_edited:
             return []
         message, splitter = self.message, self._splitter
         has_grown = len(message.text) > splitter.num_chars
@@ -163,18 +169,20 @@ class Section(Generic[View]):
         return is_changed
 
     def edit(self, *, is_edited: bool, width: int) -> None:
-        """Put an editor in the place of a prompt, or the prompt back."""
-        self.is_split = True
+        """Put an editor in the place of a message, or the message back."""
         self.gone += self.rows
-        self.is_edited = is_edited
-        self._split_prompt(width)
-        self.place()
+        self.is_edited, self.is_split = is_edited, False
+        self._splitter, self._num_settled = ReplySplitter(), 0
+        self.split(width)
 
     def row_at(self, start: int) -> Row[View] | None:
         """The row that shows this place of the message's text."""
         found = None
         for row in self.rows:
-            if row.kind is not RowKind.FOOT and row.block.kind is not BlockKind.THOUGHT:
+            if (
+                row.kind in (RowKind.BLOCK, RowKind.PROMPT)
+                and row.block.kind is not BlockKind.THOUGHT
+            ):
                 if row.block.start > start:
                     break
                 found = row
@@ -208,13 +216,13 @@ class Section(Generic[View]):
         return changed
 
     def _split_prompt(self, width: int) -> None:
-        if self.is_edited:
-            self.rows = [Row(RowKind.EDITOR, Block(BlockKind.PROSE), 120)]
-            return
         rows = [
             Row[View](RowKind.PROMPT, block, _guess_block(block, width))
             for block in _chunks(self.message.text)
         ]
+        if self.message.attachments:
+            files = Row[View](RowKind.FILES, Block(BlockKind.PROSE, is_finished=True), _FOOT_PX)
+            rows = [files, *rows] if self.message.text else [files]
         foot = Row[View](RowKind.FOOT, Block(BlockKind.PROSE, is_finished=True), _FOOT_PX)
         self.rows = [*rows, foot]
 

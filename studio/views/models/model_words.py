@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from engine.api import ModelInfo
 from studio.models.downloads import Download, DownloadState, Offer
-from studio.models.model_fit import Capacity, Fit, Machine, Verdict, largest_model
+from studio.models.model_fit import Fit, Machine, Verdict, largest_model
 from studio.models.model_library import ModelEntry, ModelFacts
-from studio.views.words import count, elapsed, memory, size, tokens, tr
-
-_ORDINALS = (
-    "a first", "a second", "a third", "a fourth", "a fifth", "a sixth", "a seventh", "an eighth", "a ninth", "a tenth",
-)  # fmt: skip
+from studio.views.words import count, decimal, elapsed, memory, size, tr
 
 
 def facts_words(info: ModelInfo) -> str:
@@ -32,9 +28,8 @@ def facts_words(info: ModelInfo) -> str:
 def parameters_words(number: int) -> str:
     """135 M, 7.6 B."""
     if number >= 1_000_000_000:
-        figure = f"{number / 1e9:.1f}".removesuffix(".0")
-        return tr("{figure} B").format(figure=figure)
-    return tr("{figure} M").format(figure=f"{number / 1e6:.0f}")
+        return tr("{figure} B").format(figure=decimal(number / 1e9, 1))
+    return tr("{figure} M").format(figure=count(round(number / 1e6)))
 
 
 def entry_words(entry: ModelEntry, facts: ModelFacts | None) -> str:
@@ -87,33 +82,10 @@ def verdict_words(fit: Fit) -> str:
             return tr("What it takes will be known once it is loaded")
 
 
-def capacity_words(found: Capacity) -> str:
-    """ "4 chats of 2,000 tokens run together; a fifth would park"."""
-    if found.running == 0:
-        return tr("A chat of {tokens} does not fit into the pool.").format(
-            tokens=tokens(found.chat_tokens)
-        )
-    figures = {
-        "chats": tr("1 chat") if found.running == 1 else f"{found.running} " + tr("chats"),
-        "tokens": tokens(found.chat_tokens),
-        "next": ordinal_words(found.running + 1),
-    }
-    if found.limited_by_seats:
-        return tr("{chats} of {tokens} run together; {next} waits in line.").format(**figures)
-    return tr("{chats} of {tokens} run together; {next} would be parked.").format(**figures)
-
-
-def ordinal_words(number: int) -> str:
-    """ "a fifth"; in figures above ten."""
-    if number <= len(_ORDINALS):
-        return tr(_ORDINALS[number - 1])
-    return tr("number {number}").format(number=number)
-
-
 def machine_words(machine: Machine) -> str:
     """What this machine can do, for somebody who has never thought about it."""
     largest = largest_model(machine)
-    figure = f"{largest:.0f}" if largest >= 2 else f"{largest:.1f}"
+    figure = decimal(largest, 0 if largest >= 2 else 1)
     text = tr(
         "This computer has {memory} of memory and {cores} processor cores: models of up to about {largest} billion "
         "parameters in 4 bits run well."
@@ -150,7 +122,7 @@ def download_words(download: Download) -> str:
         case DownloadState.PAUSED:
             return tr("{amount} · paused").format(amount=amount)
         case DownloadState.FAILED:
-            text = str(download.error) if download.error is not None else tr("it failed")
+            text = tr(str(download.error)) if download.error is not None else tr("it failed")
             return f"{text[:1].upper()}{text[1:]}."
         case DownloadState.DONE:
             return tr("{amount} · in the library").format(amount=size(download.done_bytes))
@@ -171,6 +143,5 @@ def _running_words(download: Download, amount: str) -> str:
 def size_fine(num_bytes: float) -> str:
     """Speeds: 850 kB, 4.2 MB, 112 MB."""
     if num_bytes < 1_000_000:
-        return tr("{figure} kB").format(figure=f"{num_bytes / 1e3:.0f}")
-    figure = f"{num_bytes / 1e6:.1f}" if num_bytes < 9.95e6 else f"{num_bytes / 1e6:.0f}"
-    return tr("{figure} MB").format(figure=figure)
+        return tr("{figure} kB").format(figure=count(round(num_bytes / 1e3)))
+    return tr("{figure} MB").format(figure=decimal(num_bytes / 1e6, 1 if num_bytes < 9.95e6 else 0))

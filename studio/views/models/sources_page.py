@@ -28,7 +28,7 @@ from studio.views.context import Context
 from studio.views.elided_label import ElidedLabel
 from studio.views.inputs import CheckBox
 from studio.views.models.model_words import offer_words
-from studio.views.paged_dialog import card, line, page_column, scrolled
+from studio.views.paged_dialog import card, line, page_column, scrolled, sentence
 from studio.views.settings.setting_words import help_words
 from studio.views.words import count, size, tr
 
@@ -201,8 +201,7 @@ class _HubSource(_Source):
         try:
             return await asyncio.to_thread(ask)
         except StudioError as error:
-            text = str(error)
-            self._tell(f"{text[:1].upper()}{text[1:]}.")
+            self._tell(sentence(error))
             return None
         finally:
             self.button.setEnabled(True)
@@ -243,8 +242,7 @@ class _AddressSource(_Source):
         try:
             offer = offer_of_address(self.field.text())
         except LibraryError as error:
-            text = str(error)
-            self.problem.setText(f"{text[:1].upper()}{text[1:]}.")
+            self.problem.setText(sentence(error))
             self.problem.show()
             return
         self.problem.hide()

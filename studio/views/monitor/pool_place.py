@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
 
 from studio.views.monitor.pool_panel import WIDTH_PX, PoolPanel
 from studio.views.panes import PaneArea
@@ -12,11 +13,16 @@ _LEAST_PANE_PX = 420
 
 
 class PoolPlace:
-    """`beside` is the layout for the right of the panes; `centre` the column that they stand in."""
+    """`beside` stands at the right of the panes, `above` on top in it; `centre` is the column that the panes are in."""
 
-    def __init__(self, panel: PoolPanel, panes: PaneArea, centre: QVBoxLayout) -> None:
-        self.beside = QHBoxLayout()
+    def __init__(
+        self, panel: PoolPanel, panes: PaneArea, centre: QVBoxLayout, *, above: QWidget
+    ) -> None:
+        self.beside = QSplitter(Qt.Orientation.Vertical)
+        self.beside.setHandleWidth(1)
+        self.beside.addWidget(above)
         self.beside.addWidget(panel)
+        self._above = above
         self._panel = panel
         self._panes = panes
         self._centre = centre
@@ -25,14 +31,15 @@ class PoolPlace:
     def choose(self) -> None:
         """Look at the room there is, and move the panel if it should stand elsewhere."""
         num_panes = len(self._panes.panes)
-        takes = self._panel.isVisible() and not self._is_below
-        room_px = self._panes.width() + (WIDTH_PX if takes else 0) - WIDTH_PX
+        room_px = self._panes.width()
+        if self._above.isHidden():  # or the panel stands below it and takes no width
+            takes = self._panel.isVisible() and not self._is_below
+            room_px += (WIDTH_PX if takes else 0) - WIDTH_PX
         is_below = num_panes > 1 and room_px < num_panes * _LEAST_PANE_PX
         if is_below == self._is_below:
             return
         self._is_below = is_below
         if is_below:
-            self.beside.removeWidget(self._panel)
             self._centre.addWidget(self._panel)
         else:
             self._centre.removeWidget(self._panel)

@@ -102,11 +102,11 @@ class StatusLine(QWidget):
         if address is None:
             start = self.server_menu.addAction(tr("Start the local server"))
             start.triggered.connect(lambda: tasks.start(self._server.start()))
-            self.server_menu.addAction(tr("Server…   Ctrl+Shift+L"), self.server_wanted.emit)
+            self.server_menu.addAction(tr("Server, keys, requests…"), self.server_wanted.emit)
             return
         copy = self.server_menu.addAction(tr("Copy the address"))
         copy.triggered.connect(lambda: QGuiApplication.clipboard().setText(f"{address}/v1"))
-        self.server_menu.addAction(tr("Server…   Ctrl+Shift+L"), self.server_wanted.emit)
+        self.server_menu.addAction(tr("Server, keys, requests…"), self.server_wanted.emit)
         stop = self.server_menu.addAction(tr("Stop the local server"))
         stop.triggered.connect(lambda: tasks.start(self._server.stop()))
 

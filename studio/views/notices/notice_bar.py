@@ -107,6 +107,8 @@ def action_words(action: NoticeAction) -> str:
             return tr("New chat")
         case NoticeAction.OPEN_SETTINGS:
             return tr("Open settings")
+        case NoticeAction.LOG_BUNDLE:
+            return tr("Create log bundle…")
         case NoticeAction.OPEN_SERVER:
             return tr("Open the server's page")
         case NoticeAction.OPEN_MODELS:

@@ -21,7 +21,7 @@ from studio.views.context import Context
 from studio.views.dialogs.confirm import Question, confirm
 from studio.views.elided_label import ElidedLabel
 from studio.views.inputs import QuietList, QuietNumber
-from studio.views.paged_dialog import card, line, page_column, scrolled
+from studio.views.paged_dialog import card, line, page_column, scrolled, sentence
 from studio.views.words import tr
 
 
@@ -100,7 +100,7 @@ class KeysPage(QWidget):
         try:
             key, secret = self._store.create(plan)
         except SettingError as error:
-            self.form.show_problem(str(error))
+            self.form.show_problem(sentence(error))
             return
         self.form.clear()
         self.secret.show_secret(key.name, secret)
@@ -176,7 +176,7 @@ class _KeyForm(QFrame):
         grid.setColumnStretch(0, 1)
 
     def show_problem(self, text: str) -> None:
-        self._problem.setText(f"{text[:1].upper()}{text[1:]}.")
+        self._problem.setText(text)
         self._problem.show()
 
     def clear(self) -> None:

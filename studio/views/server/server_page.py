@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMessageBox, QPushButton, QVBoxLayout, QWidget
 
@@ -10,9 +12,9 @@ from studio.models.server_settings import is_loopback_host
 from studio.models.settings import all_settings
 from studio.services.server_service import ServerState
 from studio.views.context import Context
-from studio.views.paged_dialog import line, page_column, scrolled
+from studio.views.paged_dialog import line, page_column, scrolled, sentence
 from studio.views.settings.setting_row import SettingRow
-from studio.views.words import tr
+from studio.views.words import plural, tr
 
 _SHOWN = (
     "server.host", "server.port", "server.is_enabled", "server.loads_models", "engine.idle_unload_min",
@@ -35,37 +37,14 @@ class ServerPage(QWidget):
         self._title = QLabel(inner)
         self._title.setObjectName("heading")
         self._state = line("", "body", inner)
-        self.switch = QPushButton(inner)
+        self.switch = _button("", self._on_switch, inner)
         self.switch.setObjectName("primary")
-        self.switch.setAutoDefault(False)
-        self.switch.clicked.connect(self._on_switch)
-        self.now = QPushButton(tr("Stop now"), inner)
-        self.now.setAutoDefault(False)
-        self.now.clicked.connect(lambda: context.tasks.start(self._server.stop()))
-        self.restart = QPushButton(tr("Start again with the new settings"), inner)
-        self.restart.setAutoDefault(False)
-        self.restart.clicked.connect(self._on_restart)
-        head = QHBoxLayout()
-        head.setSpacing(8)
-        words = QVBoxLayout()
-        words.addWidget(self._title)
-        words.addWidget(self._state)
-        head.addLayout(words, 1)
-        for button in (self.restart, self.now, self.switch):
-            head.addWidget(button)
-        column.addLayout(head)
+        self.now = _button(tr("Stop now"), self._stop_now, inner)
+        self.restart = _button(tr("Start again with the new settings"), self._on_restart, inner)
         self._problem = line("", "failed", inner)
-        self.way_on = QPushButton(inner)
-        self.way_on.setAutoDefault(False)
-        self.way_on.clicked.connect(self._on_way_on)
-        problem = QHBoxLayout()
-        problem.setSpacing(8)
-        problem.addWidget(self._problem, 1)
-        problem.addWidget(self.way_on)
-        column.addLayout(problem)
+        self.way_on = _button("", self._on_way_on, inner)
         self._reach = line("", "waiting", inner)
-        column.addWidget(self._reach)
-        column.addSpacing(4)
+        self._lay_out_head(column)
         self.rows: dict[str, SettingRow] = {}
         for declared in all_settings():
             if declared.key in _SHOWN:
@@ -82,6 +61,24 @@ class ServerPage(QWidget):
             self._settings.changed.connect(lambda _settings: self._on_settings()),
         )
         self.refresh()
+
+    def _lay_out_head(self, column: QVBoxLayout) -> None:
+        words = QVBoxLayout()
+        words.addWidget(self._title)
+        words.addWidget(self._state)
+        head = QHBoxLayout()
+        head.setSpacing(8)
+        head.addLayout(words, 1)
+        for button in (self.restart, self.now, self.switch):
+            head.addWidget(button)
+        problem = QHBoxLayout()
+        problem.setSpacing(8)
+        problem.addWidget(self._problem, 1)
+        problem.addWidget(self.way_on)
+        column.addLayout(head)
+        column.addLayout(problem)
+        column.addWidget(self._reach)
+        column.addSpacing(4)
 
     def close_page(self) -> None:
         """Follow the services no longer."""
@@ -124,8 +121,9 @@ class ServerPage(QWidget):
 
     def _show_problem(self) -> None:
         problem = self._server.problem
-        text = str(problem) if problem is not None and self._server.address is None else ""
-        self._problem.setText(f"{text[:1].upper()}{text[1:]}." if text else "")
+        is_told = problem is not None and self._server.address is None
+        text = sentence(problem) if problem is not None and is_told else ""
+        self._problem.setText(text)
         self._problem.setVisible(bool(text))
         words = self._way_on_words() if text else ""
         self.way_on.setText(words)
@@ -173,6 +171,9 @@ class ServerPage(QWidget):
         else:
             self._context.tasks.start(self._server.stop())
 
+    def _stop_now(self) -> None:
+        self._context.tasks.start(self._server.stop())
+
     def _on_restart(self) -> None:
         self._context.tasks.start(self._server.restart())
 
@@ -180,9 +181,9 @@ class ServerPage(QWidget):
         """Requests are being answered: let them finish, or end them."""
         box = QMessageBox(self)
         box.setText(
-            tr("1 request is being answered.")
-            if under_way == 1
-            else tr("{number} requests are being answered.").format(number=under_way)
+            plural(
+                under_way, "1 request is being answered.", "{count} requests are being answered."
+            )
         )
         box.setInformativeText(
             tr("Finishing takes no more requests and stops with the last of these.")
@@ -199,6 +200,13 @@ class ServerPage(QWidget):
         box.finished.connect(box.deleteLater)
         box.open()
         return box
+
+
+def _button(text: str, do: Callable[[], None], parent: QWidget) -> QPushButton:
+    button = QPushButton(text, parent)
+    button.setAutoDefault(False)
+    button.clicked.connect(do)
+    return button
 
 
 def _title(state: ServerState) -> str:

@@ -54,6 +54,9 @@ _USUAL_EM_PX = 17
 class OwnContent(Protocol):
     """What stands on a page that is not built from settings alone; it is a widget."""
 
+    has_defaults: bool
+    """Whether there is anything to set back."""
+
     def refresh(self) -> None:
         """Show what is so now; a setting has changed."""
 
@@ -104,13 +107,14 @@ class SettingsDialog(QDialog):
             self.pages.addItem(tr(own.title))
             self._stack.addWidget(self._make_own_page(own, content))
         self.pages.currentRowChanged.connect(self._stack.setCurrentIndex)
-        self.pages.setCurrentRow(0)
         self._lay_out()
+        self.pages.currentRowChanged.connect(self._on_page)
+        self.pages.setCurrentRow(0)
         self._disconnect = settings.changed.connect(self._on_changed)
         self.finished.connect(lambda _result: self._disconnect())
 
     def _lay_out(self) -> None:
-        restore = QPushButton(tr("Restore the defaults of this page"), self)
+        self._restore_button = restore = QPushButton(tr("Restore the defaults of this page"), self)
         restore.setAutoDefault(False)
         restore.clicked.connect(self._restore)
         close = QPushButton(tr("Close"), self)
@@ -188,6 +192,10 @@ class SettingsDialog(QDialog):
         self._column.activate()
         area.ensureWidgetVisible(row, 0, 24)
         row.editor.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _on_page(self, row: int) -> None:
+        own = self._own.get(row)
+        self._restore_button.setVisible(own is None or own.has_defaults)
 
     def _restore(self) -> None:
         own = self._own.get(self.pages.currentRow())

@@ -26,6 +26,8 @@ _FIELD_PX = 190
 class ShortcutPage(QWidget):
     """Keys that somebody else has are not taken: the row says whose they are."""
 
+    has_defaults = True
+
     def __init__(self, shortcuts: Shortcuts, parent: QWidget) -> None:
         super().__init__(parent)
         self._shortcuts = shortcuts

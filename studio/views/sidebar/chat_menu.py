@@ -61,6 +61,7 @@ class ChatMenu(QMenu):
             self._add(tr("Rename"), lambda: do.rename(one))
             beside = self._add(tr("Open beside"), lambda: do.split_wanted.emit(one))
             beside.setEnabled(self.can_split)
+            self._add(tr("Open in its own window"), lambda: do.window_wanted.emit(one))
             self._add(tr("Duplicate"), lambda: do.duplicate(one))
             self.addSeparator()
             if (run := do.run_of(one)) is not None:

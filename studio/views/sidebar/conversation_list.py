@@ -91,7 +91,7 @@ class Sidebar(QWidget):
 
     def edit_title(self, item: Conversation | Folder) -> None:
         """Let the user write another name, in the row."""
-        index = self._model.index_of(item)
+        index = self._model.reveal(item)
         if index.isValid():
             self._list.setFocus(Qt.FocusReason.OtherFocusReason)
             self._list.go_to(index)

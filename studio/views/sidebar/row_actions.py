@@ -28,6 +28,8 @@ class RowActions(QObject):
     """A chat that is to be shown."""
     split_wanted = Signal(object)
     """The same, in a pane of its own."""
+    window_wanted = Signal(object)
+    """The same, in a window of its own."""
     rename_wanted = Signal(object)
     """A chat or folder whose name the user wants to write."""
 

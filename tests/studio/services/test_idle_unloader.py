@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from engine.api import ModelChanged, UnloadModel
-from fakes.fake_engine import FakeEngine
+from engine.api import (
+    EngineSnapshot,
+    EngineState,
+    LoadModel,
+    ModelChanged,
+    Origin,
+    Request,
+    Text,
+    UnloadModel,
+)
+from fakes.fake_engine import TINY_MODEL, FakeEngine
 from fakes.runs import make_run
-from studio.services.idle_unloader import IdleUnloader
+from studio.services.idle_unloader import IdleUnloader, WakingEngine
 
 
 class Rig:
@@ -51,3 +62,31 @@ def test_zero_is_never(minutes: int) -> None:
 def test_its_thread_ends_with_it() -> None:
     unloader = IdleUnloader(FakeEngine(), lambda: 0)
     unloader.close()
+
+
+def test_the_next_request_brings_the_model_back_before_it_is_taken_up() -> None:
+    rig = Rig(limit_min=10)
+    rig.engine.auto = False
+    waking = WakingEngine(rig.engine, rig.unloader)
+    request = Request(request_id="a", origin=Origin.GUI, prompt=Text(text="x"))
+    waking.submit(request)
+    assert rig.engine.commands == [], "it is there"
+    options = rig.engine.snapshot().options
+    assert rig.at(100)
+    rig.engine._snapshot = EngineSnapshot()
+    rig.engine.emit(ModelChanged(state=EngineState.NO_MODEL, model=None))
+    waking.submit(replace(request, request_id="b"))
+    waking.submit(replace(request, request_id="c"))
+    assert options is not None
+    assert rig.engine.commands[1:] == [
+        LoadModel(path=TINY_MODEL.path, name="tiny", options=options, only_if_idle=True)
+    ]
+    assert list(rig.engine.requests) == ["a", "b", "c"]
+
+
+def test_a_model_that_the_user_has_unloaded_stays_away() -> None:
+    rig = Rig(limit_min=10)
+    waking = WakingEngine(rig.engine, rig.unloader)
+    waking.control(UnloadModel())
+    waking.submit(Request(request_id="a", origin=Origin.GUI, prompt=Text(text="x")))
+    assert rig.engine.commands == [UnloadModel()]

@@ -106,3 +106,16 @@ def test_progress_of_a_prompt_without_tokens_is_zero(message: Message) -> None:
     fold = ReplyFold(message, asked_s=0.0)
     fold.apply(PromptProgress(request_id=ID, computed_tokens=0, prompt_tokens=0), 1.0)
     assert message.progress == 0.0
+
+
+def test_thinking_is_timed_without_parked_time(message: Message) -> None:
+    fold = ReplyFold(message, asked_s=100.0)
+    fold.apply(tokens("<think>Hm", 1), 101.0)
+    fold.apply(parked(place=1), 102.0)
+    fold.apply(Restored(request_id=ID, parked_s=50.0, recomputed_tokens=0), 152.0)
+    fold.apply(tokens(", so.", 2), 153.0)
+    assert message.stats.thought_s is None
+    fold.apply(tokens("</think>", 1), 155.0)
+    assert message.stats.thought_s == 4.0
+    fold.apply(tokens(" The answer.", 3), 160.0)
+    assert message.stats.thought_s == 4.0

@@ -87,3 +87,11 @@ def test_running_times_are_whole_seconds(duration_s: float, text: str) -> None:
 )
 def test_memory_is_counted_as_it_is_sold(num_bytes: int, text: str) -> None:
     assert words.memory(num_bytes) == text
+
+
+@pytest.mark.parametrize(
+    ("num_bytes", "text"),
+    [(0, "0 MB"), (1, "1 kB"), (12_300, "12 kB"), (999_999, "1,000 kB"), (2_000_000, "2 MB")],
+)
+def test_small_files_have_a_size_too(num_bytes: int, text: str) -> None:
+    assert words.file_size(num_bytes) == text

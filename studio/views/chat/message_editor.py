@@ -1,4 +1,4 @@
-"""An earlier prompt being changed where it stands: the text, and what becomes of it. GUI thread; no services."""
+"""An earlier prompt, or a reply, being changed where it stands, and what becomes of it. GUI thread; no services."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from studio.models.chat import Message, Role
 from studio.views.theme import Theme
 from studio.views.words import tr
 
 _MAX_LINES = 14
+_AROUND_PX = 38
+"""Margins, spacing and edges."""
 
 
-class PromptEditor(QFrame):
+class MessageEditor(QFrame):
     """`submitted` carries the new text; `cancelled` leaves everything as it was."""
 
     submitted = Signal(str)
@@ -30,21 +33,22 @@ class PromptEditor(QFrame):
     grown = Signal()
     text_edit = None
 
-    def __init__(self, text: str, theme: Theme, parent: QWidget) -> None:
+    def __init__(self, message: Message, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
-        self.setObjectName("promptEditor")
-        self._first = text
+        self.setObjectName("messageEditor")
+        is_prompt = message.role is Role.USER
         self._text = _Text(self)
-        self._text.setAccessibleName(tr("Edit the prompt"))
+        self._text.setAccessibleName(tr("Edit the prompt") if is_prompt else tr("Edit the reply"))
         self._text.setFont(theme.font(theme.text_px))
-        self._text.setPlainText(text)
+        self._text.setPlainText(message.text)
         self._text.textChanged.connect(self._on_changed)
         self._text.accepted.connect(self._on_send)
         self._text.cancelled.connect(self.cancelled)
-        hint = QLabel(tr("The old version and its answer are kept"), self)
+        kept = tr("The old version and its answer are kept")
+        hint = QLabel(kept if is_prompt else tr("The old version is kept"), self)
         hint.setObjectName("secondary")
         hint.setWordWrap(True)
-        self._send = QPushButton(tr("Send"), self)
+        self._send = QPushButton(tr("Send") if is_prompt else tr("Save"), self)
         self._send.setObjectName("primarySmall")
         self._send.clicked.connect(self._on_send)
         cancel = QPushButton(tr("Cancel"), self)
@@ -70,7 +74,7 @@ class PromptEditor(QFrame):
         QTimer.singleShot(0, self._text, self._text.take_cursor)
 
     def heightForWidth(self, _width: int) -> int:
-        return self._text.wanted_px() + 20 + 8 + self._send.sizeHint().height()
+        return self._text.wanted_px() + _AROUND_PX + self._send.sizeHint().height()
 
     def _on_changed(self) -> None:
         self._send.setEnabled(bool(self.text().strip()))
@@ -96,7 +100,13 @@ class _Text(QPlainTextEdit):
     def wanted_px(self) -> int:
         """The height of the text, up to _MAX_LINES lines."""
         line_px = self.fontMetrics().lineSpacing()
-        lines = min(_MAX_LINES, max(1, round(self.document().size().height())))
+        all_lines = max(1, round(self.document().size().height()))
+        lines = min(_MAX_LINES, all_lines)
+        policy = Qt.ScrollBarPolicy
+        is_long = all_lines > _MAX_LINES
+        self.setVerticalScrollBarPolicy(
+            policy.ScrollBarAsNeeded if is_long else policy.ScrollBarAlwaysOff
+        )
         return math.ceil(lines * line_px + 2 * self.document().documentMargin()) + 2
 
     def take_cursor(self) -> None:

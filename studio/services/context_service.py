@@ -1,0 +1,183 @@
+"""How much of the model's window a chat takes, and what to do when it is too much. GUI thread, asyncio, no Qt.
+
+Counts are the engine's own: the whole prompt by the model's template, with the draft as it would be sent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from engine.api import (
+    Chat,
+    ChatMessage,
+    EngineState,
+    Failed,
+    LoadOptions,
+    Origin,
+    Priority,
+    Request,
+    SamplingParams,
+    Text,
+    TokenDelta,
+)
+from engine.client import EngineClient
+from engine.errors import EngineError
+from studio.models.chat import ContextCut, Conversation, Message, MessageStatus, Role
+from studio.models.thoughts import without_thoughts
+from studio.services.chat_prompt import content_of, messages_after, prompt_for
+
+_REPLY_SHARE = 8
+"""A cut leaves at least this part of the window to the reply."""
+_LEAST_REPLY_TOKENS = 16
+_SUMMARY_TOKENS = 300
+_SUMMARISE = (
+    "Summarise the conversation below in at most 150 words, for somebody who will go on with it. Keep names, numbers, "
+    "decisions and open questions. Write the summary only.\n\n{text}"
+)
+_ROOM = 1.25
+"""A larger pool is larger by this than what is needed now."""
+_POOL_STEP = 256
+
+
+@dataclass(frozen=True, slots=True)
+class ContextUse:
+    """Tokens of a prompt as it would be sent, and the most that a request may hold."""
+
+    tokens: int
+    window_tokens: int
+
+    @property
+    def fits(self) -> bool:
+        """Whether there is room for it and the beginning of a reply."""
+        return self.tokens < self.window_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class CutPlan:
+    """What leaving out the oldest messages would come to."""
+
+    cut: ContextCut
+    num_messages: int
+    """How many are left out."""
+    tokens: int
+    """What is sent then."""
+
+
+class ContextService:
+    """Nothing here changes a chat."""
+
+    def __init__(self, client: EngineClient) -> None:
+        self._client = client
+        self._num_summaries = 0
+
+    async def use(self, chat: Conversation, draft: str) -> ContextUse | None:
+        """What the chat with this draft takes; None without a model, or where its template does not take the chat."""
+        window_tokens = self._client.snapshot().window_tokens
+        tokens = await self._count_running(chat, draft)
+        if tokens is None:
+            tokens = await self._count(chat, draft, chat.cut)
+        if tokens is None or not window_tokens:
+            return None
+        return ContextUse(tokens, window_tokens)
+
+    async def plan_cut(self, chat: Conversation, draft: str) -> CutPlan | None:
+        """Leave out as few of the oldest turns as make room for the draft and a reply; None if none would."""
+        window_tokens = self._client.snapshot().window_tokens
+        limit = window_tokens - max(_LEAST_REPLY_TOKENS, window_tokens // _REPLY_SHARE)
+        given = messages_after(chat, chat.cut)
+        starts = [place for place, one in enumerate(given) if one.role is Role.USER][1:]
+        low, high, best = 0, len(starts), None
+        while low < high:
+            middle = (low + high) // 2
+            first = given[starts[middle]]
+            cut = ContextCut(
+                first_id=first.message_id, summary=chat.cut.summary if chat.cut else ""
+            )
+            tokens = await self._count(chat, draft, cut)
+            if tokens is not None and tokens <= limit:
+                left_out = chat.messages.index(first)
+                best, high = CutPlan(cut, left_out, tokens), middle
+            else:
+                low = middle + 1
+        return best
+
+    async def summarise(self, chat: Conversation, plan: CutPlan) -> CutPlan | None:
+        """Have the model sum up what a plan leaves out, as the plan's summary; None if it could not."""
+        parts = [
+            f"{one.role.value}: {content_of(one)}" for one in chat.messages[: plan.num_messages]
+        ]
+        if chat.cut is not None and chat.cut.summary:
+            parts.insert(0, chat.cut.summary)
+        text = await self._shortened("\n\n".join(parts))
+        summary = without_thoughts(await self._answer(_SUMMARISE.format(text=text))).strip()
+        if not summary:
+            return None
+        return replace(plan, cut=replace(plan.cut, summary=summary))
+
+    def larger_pool(self, needed_tokens: int) -> LoadOptions | None:
+        """Options to load the model with, so that a prompt of so many tokens fits; None if it never could."""
+        now = self._client.snapshot()
+        if now.state is not EngineState.READY or now.model is None or now.options is None:
+            return None
+        wanted = -(-int(needed_tokens * _ROOM) // _POOL_STEP) * _POOL_STEP
+        if needed_tokens >= now.model.context_tokens:
+            return None
+        return replace(now.options, pool_tokens=max(wanted, now.options.pool_tokens))
+
+    @property
+    def num_running(self) -> int:
+        """Requests in flight, of chats and of programs."""
+        now = self._client.snapshot()
+        return now.running + now.waiting + now.parked
+
+    async def _count_running(self, chat: Conversation, draft: str) -> int | None:
+        """While a reply grows: what it has read and written, by the engine's own figures, and the draft alone."""
+        reply = chat.running_message
+        if reply is None or reply.stats.prompt_tokens is None:
+            return None
+        tokens = reply.stats.prompt_tokens + (reply.stats.completion_tokens or 0)
+        if draft:
+            tokens += await self._client.count_tokens(Text(text=draft)) or 0
+        return tokens
+
+    async def _count(self, chat: Conversation, draft: str, cut: ContextCut | None) -> int | None:
+        prompt = Message(0, chat.chat_id, Role.USER, draft, 0.0, MessageStatus.DONE)
+        prompt.attachments = chat.draft_attachments
+        if cut is not None:
+            prompt.stats.reads_from_id, prompt.stats.summary = cut.first_id, cut.summary
+        asked = replace(chat, messages=[*chat.messages, prompt])
+        if not prompt_for(asked).messages:
+            return 0
+        try:
+            return await self._client.count_tokens(prompt_for(asked))
+        except EngineError:
+            return None
+
+    async def _shortened(self, text: str) -> str:
+        """The end of a text, as much as there is room for beside the question and the summary."""
+        window_tokens = self._client.snapshot().window_tokens
+        room = window_tokens - _SUMMARY_TOKENS - 100
+        prompt = Chat(messages=(ChatMessage(role=Role.USER.value, content=text),))
+        tokens = await self._client.count_tokens(prompt) or 0
+        if tokens <= room:
+            return text
+        return text[-max(1, int(len(text) * max(0, room) / tokens * 0.9)) :]
+
+    async def _answer(self, question: str) -> str:
+        self._num_summaries += 1
+        request = Request(
+            request_id=f"summary-{self._num_summaries}",
+            origin=Origin.GUI,
+            prompt=Chat(messages=(ChatMessage(role=Role.USER.value, content=question),)),
+            sampling=SamplingParams(temperature=0.3),
+            max_tokens=_SUMMARY_TOKENS,
+            priority=Priority.INTERACTIVE,
+        )
+        text = ""
+        async with self._client.stream(request) as events:
+            async for event in events:
+                if isinstance(event, TokenDelta):
+                    text += event.text
+                elif isinstance(event, Failed):
+                    raise event.error
+        return text

@@ -1,0 +1,50 @@
+"""The prompt that waits for the end of the reply: what it says, and a way to send it now or to have it back.
+
+GUI thread; must not import services.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QWidget
+
+from studio.models.chat import QueuedPrompt
+from studio.views.elided_label import ElidedLabel
+from studio.views.words import tr
+
+
+class QueuedBar(QFrame):
+    """Hidden while nothing waits."""
+
+    send_wanted = Signal()
+    take_back_wanted = Signal()
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("queued")
+        head = QLabel(tr("Next"), self)
+        head.setObjectName("secondary")
+        self._text = ElidedLabel(self)
+        now = QPushButton(tr("Send now"), self)
+        now.setObjectName("quiet")
+        now.setToolTip(tr("Stop the reply and send this"))
+        now.clicked.connect(self.send_wanted)
+        back = QPushButton(tr("Take back"), self)
+        back.setObjectName("quiet")
+        back.setToolTip(tr("Put it back into the field"))
+        back.clicked.connect(self.take_back_wanted)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(12, 4, 6, 4)
+        layout.setSpacing(8)
+        layout.addWidget(head)
+        layout.addWidget(self._text, 1)
+        layout.addWidget(now)
+        layout.addWidget(back)
+        self.hide()
+
+    def show_prompt(self, prompt: QueuedPrompt | None) -> None:
+        """Show what waits, or nothing."""
+        self.setVisible(prompt is not None)
+        if prompt is not None:
+            names = ", ".join(one.name for one in prompt.attachments)
+            self._text.set_text(" ".join(prompt.text.split()) or names)

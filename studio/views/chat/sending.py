@@ -1,0 +1,168 @@
+"""From the composer to the chat: sent, queued behind a running reply, or first made to fit. GUI thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+from PySide6.QtCore import QObject
+
+from engine.api import EngineState
+from engine.errors import ModelUnavailable
+from studio.models.chat import ContextCut, Conversation
+from studio.models.notices import Notice, NoticeLevel
+from studio.services.context_service import CutPlan
+from studio.views.chat.composer import Composer
+from studio.views.chat.overflow_panel import OverflowPanel
+from studio.views.chat.queued_bar import QueuedBar
+from studio.views.context import Context
+from studio.views.words import tr
+
+
+@dataclass(frozen=True, slots=True)
+class _TooLong:
+    """What the panel asks about."""
+
+    chat: Conversation
+    text: str
+    tokens: int
+    plan: CutPlan | None
+
+
+class Sending(QObject):
+    """One for each pane; `show_chat` tells it whose messages these are."""
+
+    def __init__(self, context: Context, composer: Composer, pane: QObject) -> None:
+        super().__init__(pane)
+        self._context = context
+        self._chats = context.services.chats
+        self._models = context.services.models
+        self._composer = composer
+        self._chat: Conversation | None = None
+        self._too_long: _TooLong | None = None
+        self.queued = QueuedBar(composer)
+        self.overflow = OverflowPanel(composer)
+        self.queued.send_wanted.connect(self._send_queued)
+        self.queued.take_back_wanted.connect(self._take_back)
+        self.overflow.leave_out_wanted.connect(lambda: self._on_plan(self._leave_out))
+        self.overflow.summarise_wanted.connect(lambda: self._on_plan(self._summarise))
+        self.overflow.raise_wanted.connect(lambda: self._on_plan(self._raise_limit))
+        self.overflow.cancelled.connect(self._cancel)
+        composer.submitted.connect(self._on_submitted)
+        composer.queue_wanted.connect(self._on_queue_wanted)
+        composer.edited.connect(self._close_overflow)
+
+    def show_chat(self, chat: Conversation | None) -> None:
+        """Send to this chat from now on."""
+        self._chat = chat
+        self._close_overflow()
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show what waits to be sent."""
+        self.queued.show_prompt(self._chat.queued if self._chat is not None else None)
+
+    def may_ask(self) -> bool:
+        """Whether a model is ready, or comes back with the next request; if not, why not is said."""
+        if self._models.state is EngineState.READY or self._models.is_resting:
+            return True
+        notices = self._context.services.notices
+        if self._models.state is EngineState.LOADING:
+            notices.show(_still(tr("The model is still loading; your text is kept.")))
+        elif self._models.fetching is not None:
+            notices.show(_still(tr("The model is still being fetched; your text is kept.")))
+        else:
+            notices.report(ModelUnavailable(tr("choose one first; your text is kept")))
+        return False
+
+    def _on_submitted(self, text: str) -> None:
+        if self._chat is not None and self.may_ask():
+            self._context.tasks.start(self._send(self._chat, text))
+
+    async def _send(self, chat: Conversation, text: str, cut: ContextCut | None = None) -> None:
+        """Send, and empty the field only once that has worked and if nobody typed on meanwhile."""
+        if cut is None and not await self._fits(chat, text):
+            return
+        is_sent = await self._chats.turns.send(chat, text, cut=cut)
+        if is_sent and chat is self._chat and self._composer.text() == text:
+            self._composer.clear()
+
+    async def _fits(self, chat: Conversation, text: str) -> bool:
+        """Whether there is room; if not, what can be done about it is asked."""
+        context = self._chats.context
+        use = await context.use(chat, text)
+        if use is None or use.fits:
+            return True
+        plan = await context.plan_cut(chat, text)
+        larger = context.larger_pool(use.tokens)
+        if chat is self._chat:
+            self._too_long = _TooLong(chat, text, use.tokens, plan)
+            self.overflow.ask(
+                use,
+                plan,
+                pool_tokens=larger.pool_tokens if larger is not None else None,
+                is_free=context.num_running == 0,
+            )
+        return False
+
+    def _on_plan(self, do: Callable[[_TooLong], Coroutine[Any, Any, None]]) -> None:
+        if (asked := self._too_long) is not None:
+            self._context.tasks.start(do(asked))
+
+    async def _leave_out(self, asked: _TooLong) -> None:
+        self._close_overflow()
+        if asked.plan is not None:
+            await self._send(asked.chat, asked.text, asked.plan.cut)
+
+    async def _summarise(self, asked: _TooLong) -> None:
+        if asked.plan is None:
+            return
+        self.overflow.show_working()
+        plan = await self._chats.context.summarise(asked.chat, asked.plan)
+        if asked is self._too_long:  # nobody changed the message meanwhile
+            self._close_overflow()
+            await self._send(asked.chat, asked.text, (plan or asked.plan).cut)
+
+    async def _raise_limit(self, asked: _TooLong) -> None:
+        options = self._chats.context.larger_pool(asked.tokens)
+        model = self._models.model
+        self._close_overflow()
+        if options is not None and model is not None:
+            await self._models.load(str(model.path), options)
+
+    def _cancel(self) -> None:
+        self._close_overflow()
+        self._composer.setFocus()
+
+    def _close_overflow(self) -> None:
+        self._too_long = None
+        self.overflow.close_panel()
+
+    def _on_queue_wanted(self, text: str) -> None:
+        if self._chat is not None:
+            self._context.tasks.start(self._queue(self._chat, text))
+
+    async def _queue(self, chat: Conversation, text: str) -> None:
+        is_queued = await self._chats.drafts.queue(chat, text)
+        if is_queued and chat is self._chat and self._composer.text() == text:
+            self._composer.clear()
+
+    def _send_queued(self) -> None:
+        if self._chat is not None and self.may_ask():
+            self._context.tasks.start(self._chats.drafts.send_now(self._chat))
+
+    def _take_back(self) -> None:
+        if self._chat is not None:
+            self._context.tasks.start(self._put_back(self._chat))
+
+    async def _put_back(self, chat: Conversation) -> None:
+        draft = await self._chats.drafts.take_back(chat)
+        if chat is self._chat:
+            self._composer.set_text(draft)
+            self._composer.setFocus()
+
+
+def _still(words: str) -> Notice:
+    """With the code of the error that it stands for, so that it goes when a model is ready."""
+    return Notice(code=ModelUnavailable.code, level=NoticeLevel.INFO, text=words)

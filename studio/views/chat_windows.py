@@ -1,0 +1,119 @@
+"""Chats in windows of their own: a pane and nothing else. GUI thread.
+
+They are part of the program's one main window: its services, theme and tickers, and they close with it. A chat stands
+in one place only, in a pane of the main window or in a window of its own.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QCloseEvent, QKeyEvent, QKeySequence
+from PySide6.QtWidgets import QMainWindow, QWidget
+
+from studio.models.chat import Conversation
+from studio.views.chat.chat_pane import ChatPane
+from studio.views.context import Context
+from studio.views.focus_order import next_tab_stop, press_with_enter
+from studio.views.icons import app_icon
+
+_WIDTH_PX, _HEIGHT_PX = 640, 720
+_LEAST_PX = 360
+
+
+class ChatWindow(QMainWindow):
+    """One chat. `closing` comes once, when it closes."""
+
+    closing = Signal(object)
+
+    def __init__(self, context: Context, chat: Conversation, parent: QWidget) -> None:
+        super().__init__(parent, Qt.WindowType.Window)
+        self.setAttribute(Qt.WidgetAttribute.WA_QuitOnClose, False)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowIcon(app_icon())
+        self.setMinimumSize(_LEAST_PX, _LEAST_PX)
+        self.resize(_WIDTH_PX, _HEIGHT_PX)
+        self.chat = chat
+        self.pane = ChatPane(context, self)
+        self.pane.set_header_visible(is_visible=False)
+        self.pane.set_active(is_active=True)
+        self.setCentralWidget(self.pane)
+        self._is_closed = False
+        self.tell_title()
+        context.tasks.start(self.pane.show_chat(chat))
+
+    def tell_title(self) -> None:
+        """The chat may have another title."""
+        self.setWindowTitle(self.chat.title)
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        if not self._is_closed:
+            self._is_closed = True
+            self.pane.close_pane()
+            self.closing.emit(self.chat)
+        super().closeEvent(event)
+
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        stop = next_tab_stop(self, self.focusWidget(), forward=forward)
+        if stop is None:
+            return False
+        reason = Qt.FocusReason
+        stop.setFocus(reason.TabFocusReason if forward else reason.BacktabFocusReason)
+        return True
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self.pane.stop()
+        elif event.matches(QKeySequence.StandardKey.Close):
+            self.close()
+        elif not press_with_enter(self.focusWidget(), event):
+            super().keyPressEvent(event)
+
+
+class ChatWindows:
+    """All of them."""
+
+    def __init__(self, context: Context, parent: QWidget) -> None:
+        self._context = context
+        self._parent = parent
+        self.windows: dict[Conversation, ChatWindow] = {}
+        chats = context.services.chats
+        self._disconnects = (
+            chats.chat_removed.connect(self._on_removed),
+            chats.chat_changed.connect(self._on_changed),
+        )
+
+    def close(self) -> None:
+        """Close them all and open no more."""
+        for disconnect in self._disconnects:
+            disconnect()
+        for window in tuple(self.windows.values()):
+            window.close()
+
+    def open(self, chat: Conversation) -> None:
+        """Show a chat in a window of its own, or bring its window to the front."""
+        if self.bring_forward(chat):
+            return
+        window = ChatWindow(self._context, chat, self._parent)
+        window.closing.connect(lambda gone: self.windows.pop(gone, None))
+        self.windows[chat] = window
+        window.show()
+        window.activateWindow()
+
+    def bring_forward(self, chat: Conversation) -> bool:
+        """Whether the chat has a window, which then is at the front."""
+        window = self.windows.get(chat)
+        if window is None:
+            return False
+        if window.isMinimized():
+            window.showNormal()
+        window.raise_()
+        window.activateWindow()
+        return True
+
+    def _on_removed(self, chat: Conversation) -> None:
+        if (window := self.windows.get(chat)) is not None:
+            window.close()
+
+    def _on_changed(self, chat: Conversation) -> None:
+        if (window := self.windows.get(chat)) is not None:
+            window.tell_title()

@@ -1,0 +1,156 @@
+"""How much of the window a chat takes, what is cut when it is too much, and what the model is given then."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from engine.api import Chat
+from engine.client import EngineClient
+from fakes.fake_engine import FakeEngine
+from studio.models.chat import (
+    ContextCut,
+    Conversation,
+    Message,
+    MessageStatus,
+    ReplyStats,
+    Role,
+)
+from studio.models.chat_settings import ChatSettings
+from studio.services.chat_prompt import prompt_for
+from studio.services.context_service import ContextService, CutPlan
+
+
+def chat_of(num_turns: int, *, words: int = 100) -> Conversation:
+    """Each message has `words` words, which the fake engine takes for as many tokens."""
+    chat = Conversation(1, "Chat", 0.0, 0.0, is_loaded=True)
+    chat.settings = ChatSettings(system_prompt="be kind")
+    for number in range(2 * num_turns):
+        role = Role.ASSISTANT if number % 2 else Role.USER
+        text = " ".join([f"m{number}"] + ["w"] * (words - 1))
+        chat.append(Message(number + 1, 1, role, text, 0.0))
+    return chat
+
+
+@asynccontextmanager
+async def service(engine: FakeEngine | None = None) -> AsyncIterator[ContextService]:
+    client = EngineClient(engine or FakeEngine(), asyncio.get_running_loop())
+    yield ContextService(client)
+    client.close()
+
+
+def use(chat: Conversation, draft: str) -> tuple[int, int, bool] | None:
+    async def ask() -> tuple[int, int, bool] | None:
+        async with service() as made:
+            found = await made.use(chat, draft)
+            return (found.tokens, found.window_tokens, found.fits) if found else None
+
+    return asyncio.run(ask())
+
+
+def plan(chat: Conversation, draft: str) -> CutPlan | None:
+    async def ask() -> CutPlan | None:
+        async with service() as made:
+            return await made.plan_cut(chat, draft)
+
+    return asyncio.run(ask())
+
+
+def test_system_prompt_chat_and_draft_are_counted_as_they_would_be_sent() -> None:
+    assert use(chat_of(3), "one two three") == (2 + 600 + 3, 2048, True)
+    assert use(Conversation(1, "Empty", 0.0, 0.0, is_loaded=True), "") == (0, 2048, True)
+
+
+def test_a_reply_that_is_being_written_is_counted_by_what_the_engine_says() -> None:
+    chat = chat_of(1)
+    stats = ReplyStats(prompt_tokens=120, completion_tokens=30)
+    chat.append(Message(9, 1, Role.ASSISTANT, "w w", 0.0, MessageStatus.WRITING, stats=stats))
+    assert use(chat, "one two") == (152, 2048, True)
+
+
+def test_without_a_model_nothing_is_said() -> None:
+    async def ask() -> None:
+        async with service(FakeEngine(ready=False)) as made:
+            assert await made.use(chat_of(1), "x") is None
+            assert made.larger_pool(100) is None
+
+    asyncio.run(ask())
+
+
+@pytest.mark.parametrize(("num_turns", "left_out"), [(11, 6), (15, 14), (40, 64)])
+def test_as_few_of_the_oldest_turns_are_left_out_as_make_room(
+    num_turns: int, left_out: int
+) -> None:
+    chat = chat_of(num_turns)
+    found = plan(chat, "x " * 10)
+    assert found is not None
+    assert found.num_messages == left_out
+    assert found.tokens == 2 + (2 * num_turns - left_out) * 100 + 10
+    assert found.tokens <= 2048 - 2048 // 8 < found.tokens + 200
+    assert found.cut.first_id == chat.messages[left_out].message_id
+    assert chat.messages[left_out].role is Role.USER
+
+
+def test_a_draft_that_is_too_long_alone_cannot_be_helped_by_that() -> None:
+    assert plan(chat_of(5), "x " * 3000) is None
+    assert plan(chat_of(1), "x " * 3000) is None
+
+
+def given(chat: Conversation) -> list[str]:
+    return [message.content.split()[0] for message in prompt_for(chat).messages]
+
+
+def test_what_was_cut_is_not_given_from_that_prompt_on() -> None:
+    chat = chat_of(4)
+    assert given(chat) == ["be", *(f"m{n}" for n in range(8))]
+    chat.messages[6].stats.reads_from_id = 5
+    chat.messages[6].stats.summary = "They greeted each other."
+    assert chat.cut == ContextCut(first_id=5, summary="They greeted each other.")
+    assert given(chat) == ["be", "m4", "m5", "m6", "m7"]
+    assert "They greeted each other." in prompt_for(chat).messages[0].content
+    chat.messages[6].stats.reads_from_id = 99  # a message that was deleted
+    assert len(given(chat)) == 9
+
+
+def test_another_cut_goes_on_from_the_one_before() -> None:
+    chat = chat_of(12)
+    chat.messages[20].stats.reads_from_id, chat.messages[20].stats.summary = 5, "Before."
+    assert use(chat, "x") == (2 + 2000 + 1 + 7, 2048, True)
+    found = plan(chat, "x " * 60)
+    assert found is not None
+    assert found.num_messages > 4
+    assert found.cut.summary == "Before."
+
+
+def test_the_model_sums_up_what_is_left_out() -> None:
+    engine = FakeEngine(reply="<think>hm</think> A summary.")
+    chat = chat_of(11)
+
+    async def ask() -> CutPlan | None:
+        async with service(engine) as made:
+            first = await made.plan_cut(chat, "x")
+            assert first is not None
+            return await made.summarise(chat, first)
+
+    summed = asyncio.run(ask())
+    assert summed is not None
+    assert summed.cut.summary == "A summary."
+    (request,) = engine.requests.values()
+    assert isinstance(request.prompt, Chat)
+    asked = request.prompt.messages[0].content
+    assert "user: m0" in asked
+    assert "m10" not in asked
+
+
+def test_a_pool_that_would_do_is_offered_only_as_far_as_the_model_reads() -> None:
+    async def ask() -> None:
+        async with service() as made:
+            larger = made.larger_pool(2000)
+            assert larger is not None
+            assert larger.pool_tokens == 2560
+            assert made.larger_pool(2048) is None
+
+    asyncio.run(ask())

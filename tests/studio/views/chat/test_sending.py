@@ -1,0 +1,147 @@
+"""From the composer to the chat: what does not fit is asked about first, and a message may wait behind a reply."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtWidgets import QPushButton
+
+from engine.api import EngineState, LoadModel
+from fakes.fake_window import Stage, open_stage, until
+from studio.views.chat.chat_pane import ChatPane
+
+Play = Callable[[Coroutine[Any, Any, None]], None]
+
+
+def type_and_send(pane: ChatPane, text: str) -> None:
+    pane.composer._input.setPlainText(text)
+    pane.composer._button.click()
+
+
+async def fill(stage: Stage, *, turns: int, words: int) -> ChatPane:
+    """A chat of answered turns; the fake engine takes each word for a token, and its window has 2,048."""
+    chat, pane = stage.chats.chats[0], stage.window.panes.active
+    for _ in range(turns):
+        request_id = await stage.ask(chat, "w " * words)
+        stage.engine.start(request_id)
+        stage.engine.say(request_id, "w " * words)
+        stage.engine.finish(request_id)
+        await until(lambda: chat.running_message is None)
+    return pane
+
+
+def test_a_chat_beyond_the_window_is_cut_only_as_chosen(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            pane = await fill(stage, turns=6, words=170)
+            panel, asked = pane.sending.overflow, len(stage.engine.requests)
+            type_and_send(pane, "one more " * 20)
+            await until(panel.isVisible)
+            assert panel.leave_out.text() == "Leave out the oldest 2 messages (1,740 tokens)"
+            assert len(stage.engine.requests) == asked
+            panel.cancel.click()
+            assert not panel.isVisible()
+            assert pane.composer.text().startswith("one more")
+            pane.composer._button.click()
+            await until(panel.isVisible)
+            panel.leave_out.click()
+            await until(lambda: len(stage.engine.requests) == asked + 1)
+            *_, request = stage.engine.requests.values()
+            assert stage.engine.count_tokens(request.prompt) == 1740
+            assert len(pane.chat.messages) == 14
+            assert pane.composer.text() == ""
+
+    play(story())
+
+
+def test_what_is_left_out_may_be_summed_up_first(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            pane = await fill(stage, turns=6, words=170)
+            asked = len(stage.engine.requests)
+            type_and_send(pane, "one more " * 20)
+            await until(pane.sending.overflow.isVisible)
+            pane.sending.overflow.summarise.click()
+            await until(lambda: "summary-1" in stage.engine.alive)
+            stage.engine.start("summary-1")
+            stage.engine.say("summary-1", "They spoke.")
+            stage.engine.finish("summary-1")
+            await until(lambda: len(stage.engine.requests) == asked + 2)
+            *_, request = stage.engine.requests.values()
+            assert "They spoke." in request.prompt.messages[0].content
+            assert pane.chat.cut.summary == "They spoke."
+
+    play(story())
+
+
+def test_a_message_that_is_too_long_alone_says_so(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            pane = stage.window.panes.active
+            type_and_send(pane, "x " * 3000)
+            panel = pane.sending.overflow
+            await until(panel.isVisible)
+            shown = [b.text() for b in panel.findChildren(QPushButton) if b.isVisible()]
+            assert shown == ["Change the message"]
+            pane.composer._input.setPlainText("short")
+            assert not panel.isVisible()
+
+    play(story())
+
+
+def test_the_limit_is_raised_by_loading_again(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            pane = stage.window.panes.active
+            context = stage.chats.context
+            type_and_send(pane, "x " * 3000)
+            await until(pane.sending.overflow.isVisible)
+            assert context.larger_pool(3000) is None  # the model reads no more than 2,048
+            assert not any(isinstance(c, LoadModel) for c in stage.engine.commands)
+
+    play(story())
+
+
+def test_a_message_waits_behind_the_reply_and_can_be_taken_back(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            chat, pane = stage.chats.chats[0], stage.window.panes.active
+            request_id = await stage.ask(chat, "First")
+            await until(lambda: pane.composer._button.accessibleName() == "Stop")
+            pane.composer._input.setPlainText("Second")
+            assert pane.composer._button.accessibleName() == "Queue"
+            pane.composer._button.click()
+            await until(pane.sending.queued.isVisible)
+            assert pane.composer.text() == ""
+            take_back = pane.sending.queued.findChildren(QPushButton)[1]
+            take_back.click()
+            await until(lambda: pane.composer.text() == "Second")
+            pane.composer._button.click()
+            await until(pane.sending.queued.isVisible)
+            stage.engine.start(request_id)
+            stage.engine.finish(request_id)
+            await until(lambda: len(stage.engine.requests) == 2)
+            await until(lambda: not pane.sending.queued.isVisible())
+            assert [m.text for m in chat.messages][2] == "Second"
+
+    play(story())
+
+
+def test_the_meter_counts_the_chat_and_what_is_typed(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            pane = await fill(stage, turns=1, words=100)
+            meter = pane.context_watch.meter
+            pane.composer._input.setPlainText("one two three")
+            await until(lambda: meter.text() == "203 / 2,048")
+            assert "203 of 2,048" in meter.accessibleName()
+            pane.composer._input.setPlainText("x " * 1700)
+            await until(lambda: meter.objectName() == "waiting")
+            pane.composer._input.setPlainText("x " * 2000)
+            await until(lambda: meter.objectName() == "failed")
+            stage.models.say(EngineState.NO_MODEL)
+            await until(lambda: not meter.isVisible())
+
+    play(story())

@@ -1,0 +1,96 @@
+"""Chats in windows of their own: one place for each chat, live while the main window is hidden, closed with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
+from fakes.fake_window import Stage, open_stage, until
+from studio.models.chat import Conversation, MessageStatus
+from studio.views.actions import CommandId
+from studio.views.chat_windows import ChatWindow
+from studio.views.sidebar.conversation_list import Sidebar
+
+Play = Callable[[Coroutine[Any, Any, None]], None]
+
+
+async def in_own_window(stage: Stage, chat: Conversation) -> ChatWindow:
+    await stage.window.panes.show_chat(chat)
+    stage.window.commands[CommandId.OWN_WINDOW].trigger()
+    windows = stage.window.chat_commands.windows.windows
+    await until(lambda: chat in windows and windows[chat].pane.chat is chat)
+    return windows[chat]
+
+
+def test_a_chat_moves_into_its_window_and_streams_there(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A", "B")) as stage:
+            chat, other = stage.chats.chats
+            window = await in_own_window(stage, chat)
+            assert stage.window.panes.active.chat is other
+            assert window.windowTitle() == "B"
+            await stage.chats.rename(chat, "Renamed")
+            assert window.windowTitle() == "Renamed"
+            stage.window.hide()
+            request_id = await stage.ask(chat, "Hello?")
+            stage.engine.start(request_id)
+            before = stage.window.context.frames.num_flushes
+            stage.engine.say(request_id, "Hi there")
+            await until(lambda: stage.window.context.frames.num_flushes > before)
+            QTest.keyClick(window, Qt.Key.Key_Escape)
+            await until(lambda: chat.messages[-1].status is MessageStatus.STOPPED)
+            stage.window.show()
+
+    play(story())
+
+
+@pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
+def test_picking_a_chat_that_has_a_window_leaves_the_panes_as_they_are(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A", "B", "C")) as stage:
+            chat = stage.chats.chats[0]
+            window = await in_own_window(stage, chat)
+            before = stage.window.panes.active.chat
+            stage.window.findChild(Sidebar).chosen.emit(chat, None)
+            await until(lambda: not stage.window.context.tasks.num_running)
+            assert stage.window.panes.active.chat is before
+            assert stage.window.panes.pane_of(chat) is None
+            assert window.isVisible()
+            stage.window.commands[CommandId.NEXT_CHAT].trigger()
+            await until(lambda: stage.window.panes.active.chat not in (before, chat))
+
+    play(story())
+
+
+def test_a_window_closes_with_its_chat_and_its_draft_is_kept(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A", "B")) as stage:
+            chat = stage.chats.chats[0]
+            window = await in_own_window(stage, chat)
+            window.pane.composer.edited.emit("half a thought")
+            window.close()
+            assert chat.draft == "half a thought"
+            await stage.window.panes.show_chat(chat)
+            assert stage.window.panes.active.composer.text() == "half a thought"
+            await in_own_window(stage, chat)
+            await stage.chats.delete(chat)
+            await until(lambda: chat not in stage.window.chat_commands.windows.windows)
+
+    play(story())
+
+
+def test_the_windows_close_with_the_main_window(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A", "B")) as stage:
+            window = await in_own_window(stage, stage.chats.chats[0])
+            stage.window.close()
+            assert not window.isVisible()
+
+    play(story())

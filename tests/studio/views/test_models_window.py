@@ -1,0 +1,258 @@
+"""The window of models: rows that say what is so, buttons that ask for it, settings with a truthful fit."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtGui import QAccessible
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QAbstractSpinBox,
+    QComboBox,
+    QLabel,
+    QLineEdit,
+    QMessageBox,
+    QPlainTextEdit,
+    QProgressBar,
+    QPushButton,
+    QWidget,
+)
+
+from engine.api import KvType
+from fakes.fake_engine import TINY_MODEL
+from fakes.fake_window import ENTRY, Stage, open_stage, until
+from fakes.file_server import file_server
+from studio.models.downloads import DownloadState, Offer
+from studio.models.errors import FetchUnavailable
+from studio.models.load_choices import LoadChoices
+from studio.models.model_library import Finder, FoundModel, ModelFacts, ModelSource
+from studio.services.hub_search import HubModel, HubSearch
+from studio.views.actions import CommandId
+from studio.views.models.models_window import ModelsPage, ModelsWindow
+
+Play = Callable[[Coroutine[Any, Any, None]], None]
+INFO = replace(
+    TINY_MODEL,
+    parameters=135_000_000,
+    size_bytes=98_000_000,
+    license="mit",
+    kv_values_per_token=11520,
+)
+GONE = replace(ENTRY, name="gone", path=Path("/media/gone.gguf"), is_missing=True)
+OWN = replace(ENTRY, name="own", path=Path("/models/own.gguf"), source=ModelSource.FETCHED)
+
+
+@asynccontextmanager
+async def open_models(tmp_path: Path) -> AsyncIterator[tuple[Stage, ModelsWindow]]:
+    async with open_stage(tmp_path, titles=("A",)) as stage:
+        stage.models.entries = (ENTRY, GONE, OWN)
+        stage.models.facts = {ENTRY.path: ModelFacts(info=INFO)}
+        stage.window.commands[CommandId.MODELS].trigger()
+        window = stage.window.models_window.dialog
+        assert isinstance(window, ModelsWindow)
+        yield stage, window
+
+
+def words_of(widget: QWidget) -> str:
+    return " ".join(label.text() for label in widget.findChildren(QLabel) if not label.isHidden())
+
+
+def unnamed(window: QWidget) -> list[str]:
+    """Controls that a screen reader could not name."""
+    kinds = (QAbstractButton, QLineEdit, QAbstractItemView, QPlainTextEdit, QComboBox, QProgressBar)
+    found = []
+    for kind in (*kinds, QAbstractSpinBox):
+        for widget in window.findChildren(kind):
+            interface = QAccessible.queryAccessibleInterface(widget)
+            name = interface.text(QAccessible.Text.Name) if interface else ""
+            inner = widget.objectName().startswith("qt_") or isinstance(
+                widget.parent(), QAbstractSpinBox | QComboBox
+            )
+            if widget.isVisible() and not inner and not name.strip():
+                found.append(f"{type(widget).__name__} {widget.objectName()}")
+    return found
+
+
+def test_rows_say_facts_and_their_buttons_do_what_is_said(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_models(tmp_path) as (stage, window):
+            rows = window.library.rows
+            assert list(rows) == ["tiny", "gone", "own"]
+            said = words_of(rows["tiny"])
+            for part in ("llama", "135 M parameters", "98 MB", "chat template", "mit", "Loaded"):
+                assert part in said
+            assert "/media/gone.gguf" in words_of(rows["gone"])
+            assert rows["gone"].main.text() == "Where is it?"
+            rows["tiny"].main.click()
+            rows["own"].main.click()
+            await until(lambda: ("unload", "") in stage.models.asked)
+            await until(lambda: ("load", "own") in stage.models.asked)
+            assert ("look_around", "") in stage.models.asked
+
+    play(story())
+
+
+def test_an_own_file_is_deleted_only_after_a_question_with_its_size(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_models(tmp_path) as (stage, window):
+            for name in ("own", "tiny"):
+                row = window.library.rows[name]
+                row.fill_menu()
+                row.menu.actions()[-1].trigger()
+            await until(lambda: ("remove", "tiny") in stage.models.asked)
+            assert ("remove", "own") not in stage.models.asked
+            box = window.library.findChild(QMessageBox)
+            assert "98 MB become free" in box.informativeText()
+            next(b for b in box.buttons() if b.text() == "Delete").click()
+            await until(lambda: ("remove", "own") in stage.models.asked)
+
+    play(story())
+
+
+def test_found_models_can_be_used_where_they_lie(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_models(tmp_path) as (stage, window):
+            found = FoundModel(
+                name="llama3", path=tmp_path / "blob", size_bytes=10**9, finder=Finder.OLLAMA
+            )
+            stage.models.found = (found,)
+            stage.models.library_changed.emit()
+            (row,) = window.library.found_rows
+            assert "Ollama" in words_of(row)
+            row.button.click()
+            await until(lambda: ("add_found", "llama3") in stage.models.asked)
+
+    play(story())
+
+
+def test_load_settings_are_kept_for_their_model_and_tell_what_they_take(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_models(tmp_path) as (stage, window):
+            dialog = window.library.open_load_settings("tiny")
+            assert dialog is not None
+            assert dialog.choices == LoadChoices()
+            dialog.pool.setValue(8192)
+            dialog.parallel.setValue(8)
+            dialog.kv_type.setCurrentIndex(dialog.kv_type.findData(KvType.F32))
+            dialog.chat_tokens.setValue(2000)
+            assert "4 chats of 2,000 tokens fit, a fifth would park." in words_of(dialog)
+            dialog.parallel.setValue(2)
+            assert "2 chats of 2,000 tokens fit, a third would wait in line." in words_of(dialog)
+            dialog.pool.setValue((1 << 31) - 1)
+            assert "Does not fit" in words_of(dialog)
+            dialog.pool.setValue(31)
+            assert not dialog.keep()
+            assert "31" in words_of(dialog)
+            dialog.pool.setValue(8192)
+            dialog.keep_and_load()
+            kept = LoadChoices(pool_tokens=8192, parallel=2, kv_type=KvType.F32)
+            assert stage.models.load_settings.choices(ENTRY.path) == kept
+            await until(lambda: ("load", "tiny") in stage.models.asked)
+            again = window.library.open_load_settings("tiny")
+            assert again is not None
+            assert again.choices == kept
+            again.reject()
+
+    play(story())
+
+
+def test_sources_are_off_until_they_are_switched_on(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_models(tmp_path) as (stage, window):
+            window.show_page(ModelsPage.SOURCES)
+            sources = window.sources
+            assert [
+                not source.body.isHidden()
+                for source in (sources.suggested, sources.hub, sources.address)
+            ] == [True, False, False]
+            sources.hub.switch.click()
+            sources.address.switch.click()
+            assert not sources.hub.body.isHidden()
+            assert stage.services.settings.settings.sources.hub
+            sources.address.field.setText("https://a.example/x.zip")
+            sources.address.get()
+            assert "does not end in .gguf" in sources.address.problem.text()
+            assert stage.services.downloads.downloads == ()
+
+    play(story())
+
+
+def test_what_the_hub_has_is_shown_and_what_it_says_no_to_too(
+    play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        async with open_models(tmp_path) as (_, window):
+            window.show_page(ModelsPage.SOURCES)
+            hub = window.sources.hub
+            monkeypatch.setattr(
+                HubSearch,
+                "search",
+                lambda *_: (HubModel(repository="org/One", downloads=1234, license="mit"),),
+            )
+            await hub.search("one")
+            assert "1,234 downloads · mit" in words_of(hub)
+
+            def refuse(*_: object) -> None:
+                raise FetchUnavailable("the hub did not answer: no network")
+
+            monkeypatch.setattr(HubSearch, "offers", refuse)
+            await hub.open_repository("org/One")
+            assert "The hub did not answer: no network." in words_of(hub)
+
+    play(story())
+
+
+def test_a_download_is_followed_paused_and_finished(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_models(tmp_path) as (stage, window):
+            with file_server() as server:
+                file = server.add("model.gguf", 200_000)
+                file.holds_after = 100_000
+                offer = Offer(name="model", files=(server.remote("model.gguf"),), source="here")
+                stage.window.context.model_actions.download(offer)
+                downloads = stage.services.downloads
+                await until(lambda: downloads.downloads and downloads.downloads[0].done_bytes)
+                window.downloads.refresh()
+                assert window.pages.item(ModelsPage.DOWNLOADS).text() == "Downloads (1)"
+                (row,) = window.downloads.rows.values()
+                row.main.click()
+                await until(lambda: downloads.downloads[0].state is DownloadState.PAUSED)
+                window.downloads.refresh()
+                assert row.main.text() == "Go on"
+                file.holds_after = None
+                file.go_on.set()
+                row.main.click()
+                await until(lambda: downloads.downloads[0].state is DownloadState.DONE)
+                window.downloads.refresh()
+                assert "in the library" in words_of(row)
+                assert row.main.isHidden()
+                await until(lambda: ("refresh", "") in stage.models.asked)
+
+    play(story())
+
+
+def test_every_control_of_every_page_has_a_name(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_models(tmp_path) as (stage, window):
+            for key in ("sources.hub", "sources.any_url"):
+                stage.services.settings.change(key, True)
+            for page in ModelsPage:
+                window.show_page(page)
+                assert unnamed(window) == []
+            dialog = window.library.open_load_settings("tiny")
+            assert dialog is not None
+            assert unnamed(dialog) == []
+            dialog.reject()
+            assert window.findChildren(QPushButton)
+
+    play(story())

@@ -1,0 +1,212 @@
+"""The window of the server: a taken port handled in place, keys shown once, a thousand rows, text to paste."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QLabel, QMessageBox, QPushButton, QWidget
+
+from engine.runs import RunState
+from fakes.fake_window import PretendServer, Stage, open_stage, until
+from fakes.runs import make_run, make_wait
+from studio.models.errors import PortTaken
+from studio.models.request_log import RequestRow, RequestState
+from studio.models.server_keys import KeyPlan, Lane
+from studio.models.snippets import SNIPPETS
+from studio.services.server_service import ServerState
+from studio.views.actions import CommandId
+from studio.views.server.requests_model import Column
+from studio.views.server.server_window import ServerPages, ServerWindow
+
+Play = Callable[[Coroutine[Any, Any, None]], None]
+TAKEN = PortTaken("port 8484 on 127.0.0.1 is taken", port=8484, free_port=8485)
+
+
+@pytest.fixture(autouse=True)
+def _willing() -> Iterator[None]:
+    yield
+    PretendServer.refusal = None
+
+
+@asynccontextmanager
+async def open_server(tmp_path: Path) -> AsyncIterator[tuple[Stage, ServerWindow]]:
+    async with open_stage(tmp_path, titles=("A",)) as stage:
+        stage.window.commands[CommandId.SERVER].trigger()
+        window = stage.window.server_window.dialog
+        assert isinstance(window, ServerWindow)
+        yield stage, window
+
+
+def words_of(widget: QWidget) -> str:
+    return " ".join(label.text() for label in widget.findChildren(QLabel) if not label.isHidden())
+
+
+def row(stage: Stage, *runs: str, ended_s: float | None = None) -> RequestRow:
+    log = stage.server.log
+    made = RequestRow(
+        row_id=log.new_id(),
+        started_s=1_700_000_000.0,
+        method="POST",
+        path="/v1/chat/completions",
+        client="editor",
+        run_ids=runs,
+        ended_s=ended_s,
+        state=RequestState.RUNNING if ended_s is None else RequestState.DONE,
+    )
+    log.put(made)
+    return made
+
+
+def test_a_taken_port_is_said_in_place_with_another_to_take(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_server(tmp_path) as (stage, window):
+            page = window.server
+            PretendServer.refusal = TAKEN
+            page.switch.click()
+            await until(lambda: not page.way_on.isHidden())
+            assert "Port 8484 on 127.0.0.1 is taken." in words_of(page)
+            assert page.way_on.text() == "Use port 8485"
+            PretendServer.refusal = None
+            page.way_on.click()
+            await until(lambda: stage.server.state is ServerState.ON)
+            assert stage.services.settings.settings.server.port == 8485
+            assert page.way_on.isHidden()
+            assert "Programs reach it at http://127.0.0.1:8484/v1" in words_of(page)
+
+    play(story())
+
+
+def test_stopping_with_requests_under_way_offers_to_finish_first(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_server(tmp_path) as (stage, window):
+            page = window.server
+            await stage.server.start()
+            for run in ("chatcmpl-a", "chatcmpl-b"):
+                row(stage, run)
+            page.switch.click()
+            box = page.findChild(QMessageBox)
+            assert box.text() == "2 requests are being answered."
+            next(b for b in box.buttons() if b.text() == "Finish first").click()
+            await until(lambda: stage.server.state is ServerState.FINISHING)
+            assert "It takes no more requests. 2 are still being answered." in words_of(page)
+            page.now.click()
+            await until(lambda: stage.server.state is ServerState.OFF)
+
+    play(story())
+
+
+def test_an_address_for_others_needs_a_key_and_says_so(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_server(tmp_path) as (stage, window):
+            stage.services.settings.change("server.host", "0.0.0.0")
+            assert "programs need a key" in words_of(window.server)
+            stage.server.keys.create(KeyPlan(name="phone"))
+            assert "Other computers in your network can reach it, with a key." in words_of(
+                window.server
+            )
+
+    play(story())
+
+
+def test_changed_settings_offer_a_new_start(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_server(tmp_path) as (stage, window):
+            await stage.server.start()
+            assert window.server.restart.isHidden()
+            stage.services.settings.change("server.cors_origins", "https://a.example")
+            assert not window.server.restart.isHidden()
+            window.server.restart.click()
+            await until(
+                lambda: stage.server.state is ServerState.ON and not stage.server.needs_restart
+            )
+
+    play(story())
+
+
+def test_a_keys_secret_is_shown_once(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_server(tmp_path) as (stage, window):
+            window.show_page(ServerPages.KEYS)
+            keys = window.keys
+            keys.form.name.setText("agent")
+            keys.form.lane.setCurrentIndex(keys.form.lane.findData(Lane.BACKGROUND))
+            keys.form.share.setValue(50)
+            keys.form.most.setValue(2)
+            keys.form.make.click()
+            (key,) = stage.server.keys.keys
+            assert (key.lane, key.share_percent, key.max_requests) == (Lane.BACKGROUND, 50, 2)
+            secret = keys.secret.field.text()
+            assert stage.server.keys.caller(secret) is not None
+            assert secret in window.connect_page.text.toPlainText()
+            said = words_of(keys)
+            for part in ("Background", "up to 50 % of the pool", "up to 2 requests", key.hint):
+                assert part in said
+            window.show_page(ServerPages.SERVER)
+            assert keys.secret.field.text() == ""
+            keys.form.make.click()
+            assert "0 characters" in words_of(keys)
+            keys.revoke(key)
+            box = keys.findChild(QMessageBox)
+            next(b for b in box.buttons() if b.text() == "Revoke").click()
+            assert stage.server.keys.keys == ()
+
+    play(story())
+
+
+def test_rows_follow_what_the_engine_says_and_a_thousand_do_no_harm(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_server(tmp_path) as (stage, window):
+            for _ in range(1000):
+                row(stage, ended_s=1_700_000_001.0)
+            row(stage, "chatcmpl-a")
+            row(stage, "chatcmpl-b")
+            window.show_page(ServerPages.REQUESTS)
+            stage.engine.publish(
+                make_run("chatcmpl-a", RunState.WRITING),
+                make_run("chatcmpl-b", RunState.PARKED, wait=make_wait()),
+            )
+            model = window.requests.model
+
+            def cell(place: int, column: Column) -> object:
+                return model.data(model.index(place, column))
+
+            await until(lambda: cell(0, Column.STATE) == "Parked")
+            assert model.rowCount() == 1000
+            assert cell(1, Column.STATE) == "Writing"
+            assert cell(1, Column.TOKENS) == "300 + 340"
+            assert cell(2, Column.STATE) == "Done"
+            assert cell(2, Column.SECONDS) == "1.0 s"
+            window.requests.findChildren(QPushButton)[0].click()
+            assert model.rowCount() == 2
+
+    play(story())
+
+
+def test_what_to_paste_has_address_key_and_model_filled_in(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_server(tmp_path) as (stage, window):
+            page = window.connect_page
+            window.show_page(ServerPages.CONNECT)
+            await stage.server.start()
+            for place, snippet in enumerate(SNIPPETS):
+                page.program.setCurrentIndex(place)
+                text = page.text.toPlainText()
+                assert "http://127.0.0.1:8484" in text, snippet.program
+                assert "$" not in text
+            page.program.setCurrentIndex(0)
+            assert 'model="tiny"' in page.text.toPlainText()
+            stage.server.keys.create(KeyPlan(name="x"))
+            assert 'api_key="YOUR-KEY"' in page.text.toPlainText()
+            page.copy.click()
+            assert QGuiApplication.clipboard().text() == page.text.toPlainText()
+
+    play(story())

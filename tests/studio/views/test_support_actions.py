@@ -1,0 +1,81 @@
+"""The log bundle is shown before it is saved, and everything goes only after a question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtWidgets import QFileDialog, QLabel, QMessageBox, QPushButton
+
+from fakes.fake_window import open_stage, until
+from studio.models.notices import NoticeAction
+from studio.services.notice_service import UNEXPECTED_NOTICE
+from studio.views.actions import CommandId
+from studio.views.settings.privacy_page import PrivacyPage
+
+Play = Callable[[Coroutine[Any, Any, None]], None]
+
+
+def test_a_bundle_is_read_and_then_saved(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        (tmp_path / "logs").mkdir()
+        (tmp_path / "logs" / "layby.log").write_text("one line of the log\n")
+        async with open_stage(tmp_path) as stage:
+            stage.window.commands[CommandId.LOG_BUNDLE].trigger()
+            await until(lambda: stage.window.app.support.dialog)
+            dialog = stage.window.app.support.dialog
+            assert dialog is not None
+            names = [dialog.names.item(row).text() for row in range(dialog.names.count())]
+            assert [name.split("   ")[0] for name in names] == [
+                "about.txt", "doctor.txt", "settings.json", "logs/layby.log",
+            ]  # fmt: skip
+            dialog.names.setCurrentRow(3)
+            assert dialog.text.toPlainText() == "one line of the log\n"
+            dialog.save.click()
+            target = tmp_path / "bundle.zip"
+            chooser = dialog.findChild(QFileDialog)
+            chooser.fileSelected.emit(str(target))
+            chooser.reject()
+            await until(target.exists)
+            await until(lambda: stage.window.app.support.dialog is None)
+
+    play(story())
+
+
+def test_a_notice_of_the_unexpected_leads_to_the_bundle(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path) as stage:
+            stage.services.notices.show(UNEXPECTED_NOTICE)
+            stage.services.notices.show(UNEXPECTED_NOTICE)
+            assert len(stage.services.notices.notices.notices) == 1
+            stage.window.notice_bar.action_wanted.emit(NoticeAction.LOG_BUNDLE)
+            await until(lambda: stage.window.app.support.dialog)
+            dialog = stage.window.app.support.dialog
+            assert dialog is not None
+            dialog.reject()
+
+    play(story())
+
+
+def test_everything_is_deleted_only_after_a_question(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path) as stage:
+            stage.window.commands[CommandId.PRIVACY].trigger()
+            settings = stage.window.settings_window.dialog
+            assert settings is not None
+            page = settings.findChild(PrivacyPage)
+            await until(
+                lambda: str(tmp_path / "logs") in [x.text() for x in page.findChildren(QLabel)]
+            )
+            button = next(
+                one for one in page.findChildren(QPushButton) if one.text() == "Delete everything…"
+            )
+            for answer, is_wanted in (("Cancel", False), ("Delete everything", True)):
+                button.click()
+                box = settings.findChildren(QMessageBox)[-1]
+                next(one for one in box.buttons() if one.text() == answer).click()
+                assert stage.services.support.wants_all_deleted is is_wanted
+            await stage.window.wait_closed()
+
+    play(story())
