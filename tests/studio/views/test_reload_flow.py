@@ -67,6 +67,9 @@ def test_the_question_names_everybody_and_park_carries_them_on(play: Play, tmp_p
                 assert name in words
             assert loads(stage) == []
             shoot(dialog, "s9-question")
+            for label in dialog.findChildren(QLabel):
+                if label.isVisible():
+                    assert label.height() >= label.heightForWidth(label.width()), label.text()
             dialog.buttons[ReloadChoice.PARK].click()
             await until(lambda: loads(stage) == [("carry on", str(TINY_MODEL.path))])
             assert stage.window.reload_flow.dialog is None
