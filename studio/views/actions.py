@@ -156,7 +156,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         id=CommandId.FIND,
         menu=Menu.CHAT,
-        text="F&ind in this chat",
+        text="Find in this ch&at",
         keys=("Ctrl+F",),
         is_enabled=lambda state: state.has_chat,
     ),

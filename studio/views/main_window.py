@@ -55,6 +55,7 @@ from studio.views.server.server_window import ServerWindow
 from studio.views.settings.pending_bar import PendingBar
 from studio.views.settings.settings_window import SettingsWindow
 from studio.views.sidebar.conversation_list import Sidebar
+from studio.views.status_words import title_words
 from studio.views.steer_menu import is_held, is_outside
 from studio.views.tasks import Tasks
 from studio.views.theme import Theme
@@ -306,7 +307,7 @@ class MainWindow(QMainWindow):
             )
         )
         is_single = len(self.panes.panes) == 1
-        self._top.set_title(chat.title if chat is not None and is_single else "")
+        self._top.set_title(title_words(chat) if chat is not None and is_single else "")
         self._top.set_can_split(can_split=self.panes.can_split)
         self._sidebar.set_open(chat, can_split=self.panes.can_split)
         self.chat_commands.inspector.show_chat(chat)
