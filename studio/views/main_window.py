@@ -50,6 +50,7 @@ from studio.views.run_watch import RunWatch
 from studio.views.server.server_window import ServerWindow
 from studio.views.settings.settings_window import SettingsWindow
 from studio.views.sidebar.conversation_list import Sidebar
+from studio.views.status_words import shown_title
 from studio.views.steer_menu import is_held, is_outside
 from studio.views.tasks import Tasks
 from studio.views.theme import Theme
@@ -289,7 +290,7 @@ class MainWindow(QMainWindow):
             )
         )
         is_single = len(self.panes.panes) == 1
-        self._top.set_title(chat.title if chat is not None and is_single else "")
+        self._top.set_title(shown_title(chat) if chat is not None and is_single else "")
         self._top.set_can_split(can_split=self.panes.can_split)
         self._sidebar.set_open(chat, can_split=self.panes.can_split)
         self.chat_commands.inspector.show_chat(chat)

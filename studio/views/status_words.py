@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import assert_never
 
-from studio.models.chat import Conversation, Message, MessageStatus
+from studio.models.chat import NEW_CHAT_TITLE, Conversation, Message, MessageStatus
 from studio.views.words import count, rate, seconds, tokens, tr, when
 
 
@@ -80,6 +80,11 @@ def describe_reply(message: Message) -> StatusWords:
         case MessageStatus.FAILED:
             return _failed(message.note)
     assert_never(status)
+
+
+def shown_title(chat: Conversation) -> str:
+    """What a chat is called; one that has no name yet in the user's language."""
+    return tr("New chat") if chat.title == NEW_CHAT_TITLE else chat.title
 
 
 def describe_chat(chat: Conversation, now_s: float) -> StatusWords:
