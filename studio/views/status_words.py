@@ -56,6 +56,11 @@ class StatusWords:
     progress: float = 0.0
 
 
+def title_words(chat: Conversation) -> str:
+    """A chat's title; what it is called before its first prompt in the user's language."""
+    return tr("New chat") if chat.title == NEW_CHAT_TITLE else chat.title
+
+
 def describe_reply(message: Message) -> StatusWords:
     """What stands under a reply."""
     status = message.status
@@ -80,11 +85,6 @@ def describe_reply(message: Message) -> StatusWords:
         case MessageStatus.FAILED:
             return _failed(message.note)
     assert_never(status)
-
-
-def shown_title(chat: Conversation) -> str:
-    """What a chat is called; one that has no name yet in the user's language."""
-    return tr("New chat") if chat.title == NEW_CHAT_TITLE else chat.title
 
 
 def describe_chat(chat: Conversation, now_s: float) -> StatusWords:
@@ -118,6 +118,33 @@ def figures(message: Message) -> str:
     if stats.parked_s:
         parts.append(tr("parked {time}").format(time=seconds(stats.parked_s)))
     return joined(*parts)
+
+
+def details(message: Message) -> str:
+    """All that is known of a reply that has ended, a line each, why it ended at last."""
+    stats = message.stats
+    lines = []
+    if stats.prompt_tokens is not None:
+        known = stats.cached_tokens or 0
+        words = tr("{tokens} read, {known} of them known before")
+        lines.append(words.format(tokens=tokens(stats.prompt_tokens), known=count(known)))
+    lines.append(figures(message))
+    if stats.thought_s is not None:
+        lines.append(tr("Thought for {time}").format(time=seconds(stats.thought_s)))
+    lines.append(describe_end(message))
+    return "\n".join(line for line in lines if line)
+
+
+def describe_end(message: Message) -> str:
+    """Why a reply ended; empty while it has not."""
+    status = MessageStatus
+    return {
+        status.DONE: tr("The model ended it"),
+        status.STOPPED: tr("Stopped by you"),
+        status.LENGTH: tr("Ended at the length limit"),
+        status.INTERRUPTED: tr("Interrupted when Layby closed"),
+        status.FAILED: message.note,
+    }.get(message.status, "")
 
 
 def _interrupted(note: str) -> StatusWords:

@@ -12,7 +12,7 @@ from studio.views.sidebar.list_rows import ChatRow, FolderRow, HeaderRow, Row
 from studio.views.sidebar.program_runs import RunRow
 from studio.views.sidebar.snippet_line import paint_snippet
 from studio.views.state_mark import MARK_PX, paint_mark, tone_color
-from studio.views.status_words import Mark, StatusWords, shown_title
+from studio.views.status_words import Mark, StatusWords, title_words
 from studio.views.theme import Theme
 from studio.views.words import count
 
@@ -150,7 +150,7 @@ class ConversationRow(QStyledItemDelegate):
         painter.setFont(font)
         painter.setPen(self._theme.colors.text)
         mode = Qt.TextElideMode.ElideRight
-        name = shown_title(row.chat) if isinstance(row, ChatRow) else row.name
+        name = title_words(row.chat) if isinstance(row, ChatRow) else row.name
         title = metrics.elidedText(name, mode, line.width())
         painter.drawText(line, 0, title)
         below = room.adjusted(0, metrics.height() + _LINE_GAP_PX, 0, 0)
