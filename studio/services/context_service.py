@@ -124,12 +124,6 @@ class ContextService:
             return None
         return replace(now.options, pool_tokens=max(wanted, now.options.pool_tokens))
 
-    @property
-    def num_running(self) -> int:
-        """Requests in flight, of chats and of programs."""
-        now = self._client.snapshot()
-        return now.running + now.waiting + now.parked
-
     async def _count_running(self, chat: Conversation, draft: str) -> int | None:
         """While a reply grows: what it has read and written, by the engine's own figures, and the draft alone."""
         reply = chat.running_message
