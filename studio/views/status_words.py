@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import assert_never
 
-from studio.models.chat import Conversation, Message, MessageStatus
+from studio.models.chat import NEW_CHAT_TITLE, Conversation, Message, MessageStatus
 from studio.views.words import count, rate, seconds, tokens, tr, when
 
 
@@ -54,6 +54,11 @@ class StatusWords:
     text: str
     tone: Tone = Tone.QUIET
     progress: float = 0.0
+
+
+def title_words(chat: Conversation) -> str:
+    """A chat's title; what it is called before its first prompt in the user's language."""
+    return tr("New chat") if chat.title == NEW_CHAT_TITLE else chat.title
 
 
 def describe_reply(message: Message) -> StatusWords:

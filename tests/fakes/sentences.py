@@ -18,6 +18,7 @@ from studio.models.settings import all_settings
 from studio.models.snippets import SNIPPETS
 from studio.services.notice_service import CRASHED_NOTICE, NOTICE_TABLE, UNEXPECTED_NOTICE
 from studio.views.actions import COMMANDS, Menu
+from studio.views.chat.foot_view import _BUTTONS as FOOT_BUTTONS
 from studio.views.settings.dialog import PAGES
 from studio.views.settings.setting_words import choice_words
 
@@ -36,10 +37,57 @@ IN_PLACES = (
     " from {0} to {1}, a multiple of {2}",
 )
 """What callers of composers give them to put into a place, and words of Qt's that are ours."""
+FROM_TABLES = frozenset(
+    {
+        "menu.value",
+        "command.text",
+        "owner.text",
+        "clash.text",
+        "label",
+        "snippet.where",
+        "page.title",
+        "own.title",
+        "title",
+        "heading",
+        "declared.info.title",
+        "declared.info.unit",
+        "info.help",
+        "_CHOICES.get(choice, str(choice.value).capitalize())",
+        "state_words(run.state)",
+        "state_words(state)",
+        "reason_words(wait)",
+        "reason_words(park.reason)",
+        "expected_wait_words(run.expected_wait_s, what=what)",
+        "notice.text",
+        "notice.detail",
+        "note",
+        "str(error)",
+        "str(download.error)",
+        "one",
+        "many",
+    }
+)
+"""What `tr` is given that is no literal: all of these come from tables, errors and composers that are read here."""
 COMPOSERS = ("studio/models/run_words.py",)
 """Files whose functions return whole sentences that are given to `tr` later."""
-RAISERS = ("studio/models", "studio/services", "studio/server/thread.py")
+RAISERS = (
+    "studio/models",
+    "studio/services",
+    "studio/server/thread.py",
+    "engine",
+)
 """Files and folders whose errors reach the window, with the error's text as their particulars."""
+MAY_LACK = (
+    "engine/api.py",
+    "engine/bench",
+    "engine/client.py",
+    "engine/core",
+    "engine/formats",
+    "engine/models",
+    "engine/sim",
+    "engine/text",
+)
+"""What is wrong inside a model's file, or with a program's request, may stay English: it is for their makers."""
 
 
 def all_sentences() -> set[str]:
@@ -49,14 +97,26 @@ def all_sentences() -> set[str]:
         found |= set(_of_calls(path))
     for name in COMPOSERS:
         found |= set(_of_composer(ROOT / name))
-    for path in _raisers():
+    for path in _files(RAISERS):
         found |= set(_of_errors(path))
     return {one for one in found if re.sub(r"\{\w*\}", "", one).strip(" ,:")}
 
 
+def unread() -> set[str]:
+    """What `tr` is given that is neither a literal nor known to be read from somewhere."""
+    given = (
+        ast.unparse(node.args[0])
+        for path in sorted((ROOT / "studio").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and _name(node) == "tr" and not list(_literals(node.args[0]))
+    )
+    return set(given) - FROM_TABLES
+
+
 def missing(table: dict[str, str]) -> list[str]:
-    """The sentences that a catalogue lacks."""
-    return sorted(all_sentences() - table.keys())
+    """The sentences that a catalogue lacks and must not lack."""
+    may_lack = {text for path in _files(MAY_LACK) for text in _of_errors(path)}
+    return sorted(all_sentences() - table.keys() - may_lack)
 
 
 def _of_tables() -> Iterator[str]:
@@ -70,6 +130,8 @@ def _of_tables() -> Iterator[str]:
     for page in PAGES:
         yield from (page.title, *(heading for _, heading in page.groups))
     yield from (text for _, text, _ in NOTICE_TABLE.values())
+    yield from (snippet.where for snippet in SNIPPETS)
+    yield from (label for _, _, label in FOOT_BUTTONS)
     yield from (snippet.where for snippet in SNIPPETS)
     yield from (notice.text for notice in (CRASHED_NOTICE, UNEXPECTED_NOTICE))
 
@@ -131,8 +193,8 @@ def _of_errors(path: Path) -> Iterator[str]:
             yield from _literals(node.args[0])
 
 
-def _raisers() -> Iterator[Path]:
-    for name in RAISERS:
+def _files(names: tuple[str, ...]) -> Iterator[Path]:
+    for name in names:
         path = ROOT / name
         yield from sorted(path.rglob("*.py")) if path.is_dir() else (path,)
 

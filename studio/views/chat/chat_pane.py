@@ -27,6 +27,7 @@ from studio.views.context import Context
 from studio.views.elided_label import ElidedLabel
 from studio.views.icon_button import IconButton
 from studio.views.start_view import StartView
+from studio.views.status_words import title_words
 from studio.views.words import shortened, tr
 
 _PROMPT_CHARS = 24
@@ -209,7 +210,7 @@ class ChatPane(QWidget):
 
     def _on_chat_changed(self, chat: Conversation) -> None:
         if chat is self.chat:
-            self._header.set_title(chat.title)
+            self._header.set_title(title_words(chat))
             self.composer.set_prompt(
                 tr("Message {chat}").format(chat=shortened(chat.title, _PROMPT_CHARS))
                 if chat.title != NEW_CHAT_TITLE

@@ -15,7 +15,9 @@ from studio.models.setting_field import SettingField
 from studio.models.settings import all_settings
 from studio.views.actions import COMMANDS, Actions, Menu, plain
 from studio.views.palette.fuzzy import score
+from studio.views.settings.dialog import PAGES
 from studio.views.shortcuts import Shortcuts, shown
+from studio.views.status_words import title_words
 from studio.views.words import tr
 
 MOST_RECENT = 8
@@ -79,7 +81,7 @@ def chat_entries(
     """Every chat by its title."""
     kind = tr("Go to chat")
     return [
-        Entry(key=f"chat {chat.chat_id}", text=chat.title, kind=kind, do=_with(show, chat))
+        Entry(key=f"chat {chat.chat_id}", text=title_words(chat), kind=kind, do=_with(show, chat))
         for chat in chats
     ]
 
@@ -87,6 +89,7 @@ def chat_entries(
 def setting_entries(show: Callable[[str], object]) -> list[Entry]:
     """Every setting that has a place in the settings."""
     kind = tr("Setting")
+    groups = {group for page in PAGES for group, _ in page.groups}
     return [
         Entry(
             key=f"setting {declared.key}",
@@ -95,7 +98,7 @@ def setting_entries(show: Callable[[str], object]) -> list[Entry]:
             do=_with_key(show, declared),
         )
         for declared in all_settings()
-        if not declared.info.is_hidden
+        if declared.group in groups and not declared.info.is_hidden
     ]
 
 

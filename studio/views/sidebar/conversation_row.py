@@ -12,7 +12,7 @@ from studio.views.sidebar.list_rows import ChatRow, FolderRow, HeaderRow, Row
 from studio.views.sidebar.program_runs import RunRow
 from studio.views.sidebar.snippet_line import paint_snippet
 from studio.views.state_mark import MARK_PX, paint_mark, tone_color
-from studio.views.status_words import Mark, StatusWords
+from studio.views.status_words import Mark, StatusWords, title_words
 from studio.views.theme import Theme
 from studio.views.words import count
 
@@ -35,7 +35,7 @@ class ConversationRow(QStyledItemDelegate):
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
         self.num_selected = 0
-        """Rows that are selected: one alone is only where the keyboard stands."""
+        """Rows that are selected: one alone is where the keyboard stands, or what a menu is for."""
         self._theme = theme
 
     def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
@@ -87,11 +87,12 @@ class ConversationRow(QStyledItemDelegate):
         self, painter: QPainter, card: QRect, option: QStyleOptionViewItem, *, is_open: bool
     ) -> None:
         colors, state = self._theme.colors, option.state
-        is_selected = bool(state & QStyle.StateFlag.State_Selected) and self.num_selected > 1
+        is_selected = bool(state & QStyle.StateFlag.State_Selected)
         is_hovered = bool(state & QStyle.StateFlag.State_MouseOver)
-        if is_open or is_selected or is_hovered:
+        is_marked = is_open or (is_selected and self.num_selected > 1)
+        if is_marked or is_selected or is_hovered:
             painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(colors.selected if is_open or is_selected else colors.hover)
+            painter.setBrush(colors.selected if is_marked else colors.hover)
             painter.drawRoundedRect(card, 8, 8)
         if state & QStyle.StateFlag.State_HasFocus:
             painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -149,7 +150,7 @@ class ConversationRow(QStyledItemDelegate):
         painter.setFont(font)
         painter.setPen(self._theme.colors.text)
         mode = Qt.TextElideMode.ElideRight
-        name = row.chat.title if isinstance(row, ChatRow) else row.name
+        name = title_words(row.chat) if isinstance(row, ChatRow) else row.name
         title = metrics.elidedText(name, mode, line.width())
         painter.drawText(line, 0, title)
         below = room.adjusted(0, metrics.height() + _LINE_GAP_PX, 0, 0)

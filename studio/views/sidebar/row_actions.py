@@ -18,6 +18,7 @@ from studio.services.run_service import Steer
 from studio.views.context import Context
 from studio.views.dialogs.confirm import Question, confirm
 from studio.views.sidebar.list_rows import ChatRow, FolderRow, HeaderRow, Row, Section
+from studio.views.status_words import title_words
 from studio.views.words import plural, tr
 
 
@@ -81,7 +82,7 @@ class RowActions(QObject):
 
     def delete_for_good(self, chats: Sequence[Conversation]) -> None:
         """Ask, because it cannot be undone."""
-        text = tr("Delete “{title}” for good?").format(title=chats[0].title)
+        text = tr("Delete “{title}” for good?").format(title=title_words(chats[0]))
         if len(chats) > 1:
             text = plural(len(chats), "Delete 1 chat for good?", "Delete {count} chats for good?")
         question = Question(

@@ -6,7 +6,19 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtWidgets import QFileDialog, QLabel, QMessageBox, QPushButton
+from PySide6.QtGui import QAccessible
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QFileDialog,
+    QLabel,
+    QLineEdit,
+    QMessageBox,
+    QPlainTextEdit,
+    QPushButton,
+    QScrollArea,
+    QWidget,
+)
 
 from fakes.fake_window import open_stage, until
 from studio.models.notices import NoticeAction
@@ -54,6 +66,46 @@ def test_a_notice_of_the_unexpected_leads_to_the_bundle(play: Play, tmp_path: Pa
             dialog = stage.window.app.support.dialog
             assert dialog is not None
             dialog.reject()
+
+    play(story())
+
+
+def nameless(window: QWidget) -> list[str]:
+    """Controls on screen that a screen reader could not name."""
+    kinds = (QAbstractButton, QLineEdit, QAbstractItemView, QPlainTextEdit, QScrollArea)
+    found = []
+    for widget in window.findChildren(QWidget):
+        if isinstance(widget, kinds) and widget.isVisible():
+            interface = QAccessible.queryAccessibleInterface(widget)
+            name = interface.text(QAccessible.Text.Name) if interface else ""
+            is_inner = widget.objectName().startswith("qt_spin")
+            if not name.strip() and not is_inner:
+                found.append(f"{type(widget).__name__} {widget.objectName()}")
+    return found
+
+
+def test_every_control_of_the_programs_own_dialogs_has_a_name(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            app = stage.window.app
+            app.open_palette()
+            assert nameless(app.palette) == []
+            app.palette.leave()
+            shortcuts = app.list_shortcuts()
+            assert nameless(shortcuts) == []
+            shortcuts.close()
+            app.support.create_bundle()
+            await until(lambda: app.support.dialog)
+            assert app.support.dialog is not None
+            assert nameless(app.support.dialog) == []
+            app.support.dialog.reject()
+            stage.window.settings_window.open()
+            dialog = stage.window.settings_window.dialog
+            assert dialog is not None
+            for row in range(dialog.pages.count()):
+                dialog.pages.setCurrentRow(row)
+                await until(lambda: not stage.window.context.tasks.num_running)
+                assert nameless(dialog) == []
 
     play(story())
 

@@ -12,7 +12,7 @@ from PySide6.QtCore import QCoreApplication, QLocale
 from PySide6.QtWidgets import QApplication
 
 from engine.runs import ParkCause, ParkReason, WaitKind, WaitReason
-from fakes.sentences import all_sentences
+from fakes.sentences import all_sentences, missing, unread
 from studio.models.run_words import expected_wait_words, reason_words
 from studio.models.window_settings import Language
 from studio.views import words
@@ -39,6 +39,16 @@ def places(sentence: str) -> Counter[str]:
 
 def test_every_sentence_of_the_catalogue_is_still_in_the_sources() -> None:
     assert sorted(GERMAN.keys() - all_sentences()) == []
+
+
+def test_every_sentence_of_the_sources_is_in_the_catalogue() -> None:
+    """Add what is missing to resources/i18n/de.json; `python -m fakes.sentences` in tests/ lists it."""
+    assert missing(GERMAN) == []
+
+
+def test_nothing_is_translated_that_the_test_above_cannot_see() -> None:
+    """Give `tr` a literal, or let `fakes.sentences` read the table that its words come from."""
+    assert unread() == set()
 
 
 @pytest.mark.parametrize("source", sorted(GERMAN), ids=lambda text: text[:40])
