@@ -109,7 +109,8 @@ class NativeProgram:
         stride = max(map(len, tables), default=0)
         for table in tables:
             numbers.extend(table)
-            numbers.extend([-1] * (stride - len(table)))
+            if len(table) < stride:
+                numbers.extend([-1] * (stride - len(table)))
         begin, size = numbers.buffer_info()[0], numbers.itemsize
         output_rows = begin + 3 * rows * size
         pages = output_rows + outputs * size

@@ -270,19 +270,16 @@ async def open_services(
     notices = NoticeService()
     chats = ChatService(client, HistoryStore(paths.history_file), notices, clock=time.time)
     library = _library(paths)
-    models = _models(client, library, settings, paths, notices=notices)
+    models = _models(client, library, settings, paths, notices=notices, idle=idle)
     downloads = DownloadService(library)
-    runs = RunService(client, chats)
+    keys = KeyStore(paths.keys_file)
+    parts = _server_parts(settings, library, keys, models.load_settings.options_for)
+    runs = RunService(client, chats, parts.log)
     history = ParkHistory(client, runs)
     reloads = ReloadService(client, chats, runs, models=models, settings=settings)
     parking = ParkService(client, settings, notices)
     comebacks = ComebackService(client, chats, notices)
-    keys = KeyStore(paths.keys_file)
-    parts = _server_parts(settings, library, keys, models.load_settings.options_for)
     server = _server(engine, settings, parts, keys, notices=notices)
-    for problem in (settings.problem, keys.problem):
-        if problem is not None:
-            notices.report(problem)
     try:
         await chats.start()
         await models.refresh()
@@ -303,9 +300,8 @@ async def open_services(
             ),
         )
     finally:
-        idle.close()
-        reloads.close()
-        history.close()
+        for listener in (idle, reloads, history):
+            listener.close()
         await downloads.close()
         await server.stop()
         await comebacks.close()
@@ -323,6 +319,7 @@ def _models(
     paths: Paths,
     *,
     notices: NoticeService,
+    idle: IdleUnloader,
 ) -> ModelService:
     return ModelService(
         client,
@@ -334,6 +331,7 @@ def _models(
         caches=find_model_caches(),
         notices=notices,
         inspect=inspect_model,
+        is_resting=idle.is_resting,
     )
 
 
@@ -348,6 +346,9 @@ def _server(
     def make() -> ServerThread:
         return ServerThread(engine, settings.settings.server.server_settings(), parts=parts)
 
+    for problem in (settings.problem, keys.problem):
+        if problem is not None:
+            notices.report(problem)
     return ServerService(make, notices, settings=settings, keys=keys, log=parts.log)
 
 

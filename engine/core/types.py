@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from typing import NamedTuple
 
 from engine.api import FinishReason
 from engine.core.parked import EndReason, PageCopy, ParkedState, SavedPage
@@ -282,8 +283,7 @@ class StepBatch:
         return self.rows if self.is_steady else tuple(row for row in self.rows if row.samples)
 
 
-@dataclass(frozen=True, slots=True)
-class SeqUpdate:
+class SeqUpdate(NamedTuple):
     """What `Scheduler.update` did to one sequence: the token appended (if any) and whether it ended."""
 
     seq: Sequence

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +35,7 @@ from kernels.wishes import MOST_LIKELIEST, Found, Likeliest, Wish
 _SEED_BITS = 0xFFFF_FFFF_FFFF_FFFF
 
 
-@dataclass(frozen=True, slots=True)
-class SampledToken:
+class SampledToken(NamedTuple):
     """A chosen token. `logprob` and `top` are as asked for: the model's own, before any stage."""
 
     token_id: int

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 _EVERY_S = 0.1
 
+_NO_NEWS = frozenset({TokenDelta, PromptProgress})
+
 _FEW = 64
 """So many requests are listed as soon as anything happens to one of them."""
 
@@ -82,7 +84,7 @@ class SnapshotMaker:
         has_news = (
             len(live) != len(self._last.runs)
             or not events
-            or not all(isinstance(one, TokenDelta | PromptProgress) for one in events)
+            or not _NO_NEWS.issuperset(map(type, events))
         )
         began_s = self._clock()
         is_due = self._pace.is_due(began_s, num_requests=len(live), has_news=has_news)

@@ -96,7 +96,9 @@ class Stepper:
             return events
         began_s = self._clock()
         generations = [self._generation(row.seq) for row in batch.sampling_rows]
-        wishes = [one.sampler.wish(_position(one.seq)) for one in generations]
+        wishes = [
+            one.sampler.wish(len(one.seq.token_ids) + one.seq.num_discarded) for one in generations
+        ]
         try:
             logits = self._model.runner.execute(batch.rows, wishes)
             found = self._model.runner.found() or [None] * len(wishes)
@@ -228,11 +230,6 @@ def _prompt_progress(batch: StepBatch) -> list[EngineEvent]:
         for row in batch.rows
         if not row.samples
     ]
-
-
-def _position(seq: Sequence) -> int:
-    """Of its next token, those counted that context shifts have taken out."""
-    return len(seq.token_ids) + seq.num_discarded
 
 
 def _choose(

@@ -7,11 +7,10 @@ One object a request, on the engine thread. No torch. Every character costs one 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class StopResult:
+class StopResult(NamedTuple):
     """What may be shown now, and whether a stop string has ended the text."""
 
     text: str

@@ -1,4 +1,4 @@
-"""Does a model fit into memory, and how many chats into its pool? Pure arithmetic, the engine's own rules; no Qt.
+"""Does a model fit into memory, and how large is its pool? Pure arithmetic, the engine's own rules; no Qt.
 
 The engine has the last word when it loads (`engine.runtime.device.pool_pages`, `engine.runtime.park_plan`); this tells
 beforehand what it will say, from facts that can be read without loading.
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from engine.api import Device, KvType, LoadOptions, ModelInfo
+from studio.models.capacity import PAGE_TOKENS, Capacity, capacity_of
 
-_PAGE_TOKENS = 32
 _POOL_SHARE = 0.5
 """Of the memory that is free beside the weights, so much at most becomes the pool when no size is asked for."""
 _TIGHT_SHARE = 0.9
@@ -63,26 +63,25 @@ class Fit:
         """Weights and a full pool. What parked chats hold comes and goes, and is taken only while it is there."""
         return self.weights_bytes + self.pool_bytes
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Capacity:
-    """How many chats of a length run at the same time."""
-
-    chat_tokens: int
-    running: int
-    limited_by_seats: bool
-    """There would be room for more, but only so many may run at once."""
+    def capacity(self, chat_tokens: int) -> Capacity:
+        """How many chats of that length run at once, and what becomes of one more."""
+        return capacity_of(
+            self.pool_tokens,
+            chat_tokens=chat_tokens,
+            parallel=self.parallel,
+            can_park=self.park_bytes != 0,
+        )
 
 
 def plan_fit(info: ModelInfo, options: LoadOptions, machine: Machine) -> Fit:
     """What the model would take. Nothing is promised where the verdict is UNKNOWN."""
     is_float = not machine.has_native_kernels or options.cpu_variant == "torch"
     weights = info.parameters * _FLOAT32_BYTES if is_float else info.size_bytes
-    page_bytes = round(info.kv_values_per_token * bytes_of_value(options.kv_type) * _PAGE_TOKENS)
+    page_bytes = round(info.kv_values_per_token * bytes_of_value(options.kv_type) * PAGE_TOKENS)
     left = max(0, machine.free_bytes - weights)
     pages = _pool_pages(info, options, page_bytes, left)
-    pool_tokens, pool_bytes = pages * _PAGE_TOKENS, pages * page_bytes
-    most_parked = max(0, left - pool_bytes) // 2
+    pool_tokens, pool_bytes = pages * PAGE_TOKENS, pages * page_bytes
+    most_parked = max(left - pool_bytes, 2) // 2
     wanted = options.preempt_ram_mib
     window = info.context_tokens or pool_tokens
     return Fit(
@@ -94,17 +93,6 @@ def plan_fit(info: ModelInfo, options: LoadOptions, machine: Machine) -> Fit:
         free_bytes=machine.free_bytes,
         window_tokens=min(window, pool_tokens),
         parallel=options.parallel,
-    )
-
-
-def capacity(fit: Fit, chat_tokens: int) -> Capacity:
-    """How many chats that have grown to `chat_tokens` hold room at once; the next one would be parked or wait."""
-    pages = -(-max(1, chat_tokens) // _PAGE_TOKENS)
-    in_pool = fit.pool_tokens // (pages * _PAGE_TOKENS)
-    return Capacity(
-        chat_tokens=chat_tokens,
-        running=min(in_pool, fit.parallel),
-        limited_by_seats=in_pool > fit.parallel,
     )
 
 
@@ -121,8 +109,8 @@ def largest_model(machine: Machine) -> float:
 
 def _pool_pages(info: ModelInfo, options: LoadOptions, page_bytes: int, left: int) -> int:
     if options.pool_tokens:
-        return -(-options.pool_tokens // _PAGE_TOKENS)
-    wanted = -(-info.context_tokens // _PAGE_TOKENS) * options.parallel
+        return -(-options.pool_tokens // PAGE_TOKENS)
+    wanted = -(-info.context_tokens // PAGE_TOKENS) * options.parallel
     return min(wanted, int(left * _POOL_SHARE) // page_bytes) if page_bytes else wanted
 
 

@@ -36,6 +36,8 @@ class RequestRow:
     path: str
     client: str
     """Name of the key, else the client's address."""
+    key: str = ""
+    """Name of the key; empty where none was needed."""
     state: RequestState = RequestState.RUNNING
     status: int = 0
     """Of the answer; 0 before there is one."""

@@ -30,7 +30,7 @@ class RequestNote:
     def name(self, caller: Caller) -> None:
         """A key says who asks."""
         if caller.name:
-            self._put(replace(self._row, client=caller.name))
+            self._put(replace(self._row, client=caller.name, key=caller.name))
 
     def begin(self, requests: tuple[Request, ...], *, model: str, keeps_prompt: bool) -> None:
         """It has become requests to the engine."""

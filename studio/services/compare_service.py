@@ -10,10 +10,11 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from studio.models.chat import Conversation, Message, MessageStatus
+from studio.models.chat import NEW_CHAT_TITLE, Conversation, Message, MessageStatus
 from studio.models.chat_settings import ChatSettings
 from studio.models.signal import Signal
 from studio.services.chat_book import ChatBook
+from studio.services.chat_prompt import numbered_title, title_for
 from studio.services.preset_service import PresetService
 from studio.services.shelf_service import ShelfService
 from studio.services.turn_service import TurnService
@@ -54,9 +55,9 @@ class CompareService:
         book.chat_removed.connect(self._on_removed)
 
     async def start(
-        self, chat: Conversation, settings: Sequence[ChatSettings]
+        self, chat: Conversation, text: str, settings: Sequence[ChatSettings]
     ) -> tuple[Conversation, ...]:
-        """Make a column for each of the settings, with the chat's messages and the files of its draft.
+        """Make a column for each of the settings, with the chat's messages and the files of its draft, to ask `text`.
 
         Fewer where the disk is full, which is a notice then. `ask` sends the prompt.
         """
@@ -66,9 +67,14 @@ class CompareService:
             if column is not None:
                 files = (replace(file, attachment_id=0) for file in chat.draft_attachments)
                 column.draft_attachments = tuple(files)
+                if column.title == NEW_CHAT_TITLE:  # or all would have the name of the prompt
+                    taken = {other.title for other in self._book.chats}
+                    column.title = numbered_title(title_for(text), taken)
                 self._presets.set_settings(column, one)
+                self._book.chat_changed.emit(column)
                 columns.append(column)
-        self.current = Comparison(title=chat.title, columns=tuple(columns)) if columns else None
+        title = title_for(text) if chat.title == NEW_CHAT_TITLE else chat.title
+        self.current = Comparison(title=title, columns=tuple(columns)) if columns else None
         self.changed.emit()
         return tuple(columns)
 

@@ -17,6 +17,7 @@ from engine.api import (
     Priority,
     Request,
     SamplingParams,
+    Text,
     TokenDelta,
 )
 from engine.client import EngineClient
@@ -72,7 +73,9 @@ class ContextService:
     async def use(self, chat: Conversation, draft: str) -> ContextUse | None:
         """What the chat with this draft takes; None without a model, or where its template does not take the chat."""
         window_tokens = self._client.snapshot().window_tokens
-        tokens = await self._count(chat, draft, chat.cut)
+        tokens = await self._count_running(chat, draft)
+        if tokens is None:
+            tokens = await self._count(chat, draft, chat.cut)
         if tokens is None or not window_tokens:
             return None
         return ContextUse(tokens, window_tokens)
@@ -126,6 +129,16 @@ class ContextService:
         """Requests in flight, of chats and of programs."""
         now = self._client.snapshot()
         return now.running + now.waiting + now.parked
+
+    async def _count_running(self, chat: Conversation, draft: str) -> int | None:
+        """While a reply grows: what it has read and written, by the engine's own figures, and the draft alone."""
+        reply = chat.running_message
+        if reply is None or reply.stats.prompt_tokens is None:
+            return None
+        tokens = reply.stats.prompt_tokens + (reply.stats.completion_tokens or 0)
+        if draft:
+            tokens += await self._client.count_tokens(Text(text=draft)) or 0
+        return tokens
 
     async def _count(self, chat: Conversation, draft: str, cut: ContextCut | None) -> int | None:
         prompt = Message(0, chat.chat_id, Role.USER, draft, 0.0, MessageStatus.DONE)

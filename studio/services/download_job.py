@@ -82,7 +82,10 @@ class DownloadJob:
         place.part.parent.mkdir(parents=True, exist_ok=True)
 
         def on_progress(progress: FileProgress) -> None:
+            before = self._download.files[index]
             self._put(self._download.with_file(index, progress))
+            if (before.etag, before.total_bytes) != (progress.etag, progress.total_bytes):
+                self._store.save(self._download)  # whatever ends the program, the next one goes on
 
         transfer = Transfer(
             client, file, place, on_progress=on_progress, free_bytes=self._free_bytes

@@ -148,4 +148,14 @@ def _as_store_errors(path: Path) -> Iterator[None]:
             raise StoreFull(
                 f"there is no room left for the chat history {path}; make room, Layby tries again by itself"
             ) from error
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            raise StoreError(
+                f"another program has locked the chat history {path}; close it there (a backup, a viewer of "
+                "databases), Layby tries again by itself"
+            ) from error
+        if code == sqlite3.SQLITE_READONLY:
+            raise StoreError(
+                f"the chat history {path} cannot be written; make the file and its folder writable, Layby tries again "
+                "by itself"
+            ) from error
         raise StoreError(f"the chat history {path} cannot be used: {error}") from error

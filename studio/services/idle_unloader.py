@@ -80,6 +80,10 @@ class IdleUnloader:
         self._engine.control(UnloadModel(only_if_idle=True))
         return True
 
+    def is_resting(self) -> bool:
+        """Whether a model has been unloaded for want of use and the next request brings it back."""
+        return self._unloaded is not None and self._engine.snapshot().state is EngineState.NO_MODEL
+
     def wake(self) -> None:
         """Have the model that was unloaded for want of use loaded again; any thread. Nothing if another is there."""
         unloaded, self._unloaded = self._unloaded, None

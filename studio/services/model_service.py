@@ -64,7 +64,9 @@ class ModelService:
         caches: ModelCaches,
         notices: NoticeService,
         inspect: InspectModel,
+        is_resting: Callable[[], bool] = lambda: False,
     ) -> None:
+        """`is_resting` tells whether the model was unloaded for want of use and comes back by itself."""
         snapshot = client.snapshot()
         self.status = ModelStatus(state=snapshot.state, model=snapshot.model)
         self.entries: tuple[ModelEntry, ...] = ()
@@ -90,6 +92,7 @@ class ModelService:
         self._caches = caches
         self._notices = notices
         self._inspect = inspect
+        self._is_resting = is_resting
         self._workers = ThreadPoolExecutor(max_workers=2, thread_name_prefix="layby-library")
         self._reading_facts = asyncio.Lock()
         self._loading: _Loading | None = None
@@ -109,6 +112,11 @@ class ModelService:
     @property
     def progress(self) -> float:
         return self.status.progress
+
+    @property
+    def is_resting(self) -> bool:
+        """There is no model now, and the next request brings back the one that nobody had used for a while."""
+        return self._is_resting()
 
     @property
     def catalog(self) -> tuple[CatalogEntry, ...]:

@@ -13,9 +13,9 @@ from enum import Enum
 
 from engine.api import EngineState, LoadOptions
 from engine.client import EngineClient
+from engine.errors import EngineError
 from engine.runs import RunState
 from studio.models.chat import Conversation
-from studio.models.settings import Settings
 from studio.models.signal import Signal
 from studio.services.chat_service import ChatService
 from studio.services.model_service import ModelService
@@ -86,7 +86,6 @@ class ReloadService:
         self._chats = chats
         self._runs = runs
         self._models = models
-        self._settings = settings
         self._news = asyncio.Event()
         self._disconnects = (
             client.on_move(lambda _move: self._tell()),
@@ -94,6 +93,7 @@ class ReloadService:
             chats.chat_removed.connect(self._on_chat),
             models.changed.connect(self._tell),
             settings.changed.connect(lambda _settings: self._tell()),
+            models.load_settings.changed.connect(lambda _model: self._tell()),
         )
 
     def close(self) -> None:
@@ -137,10 +137,14 @@ class ReloadService:
 
     def pending(self) -> tuple[str, ...]:
         """Keys of the settings that would change with the model being loaded again."""
-        options = self._client.snapshot().options
-        if self._models.state is not EngineState.READY or options is None:
+        options, model = self._client.snapshot().options, self._models.model
+        if self._models.state is not EngineState.READY or options is None or model is None:
             return ()
-        return changed_keys(self._settings.settings, options)
+        try:
+            wanted = self._models.load_settings.options_for(model.path)
+        except EngineError:  # told when it is tried
+            return ()
+        return changed_keys(wanted, options)
 
     async def load(self, target: Target, choice: ReloadChoice) -> bool:
         """Do it; True once the model is ready (or gone, if that was asked).
@@ -190,12 +194,11 @@ class ReloadService:
         self.changed.emit()
 
 
-def changed_keys(settings: Settings, options: LoadOptions) -> tuple[str, ...]:
+def changed_keys(wanted: LoadOptions, options: LoadOptions) -> tuple[str, ...]:
     """Settings that say something else than a model was loaded with.
 
     That copies are made in the background cannot be told where they never are: then `options` say no.
     """
-    wanted = settings.load_options()
     return tuple(
         key
         for key, name in LOADED_WITH.items()

@@ -13,6 +13,7 @@ from engine.api import EngineSnapshot
 from engine.client import EngineClient
 from engine.runs import ParkNow, Pin, Priority, ResumeNext, Run, SetPriority
 from studio.models.chat import Conversation, ids_of_request
+from studio.models.request_log import RequestLog
 from studio.services.chat_service import ChatService
 
 _SHORT_ID = re.compile(r"[^-_]*[-_]?(.{0,6})")
@@ -46,9 +47,13 @@ _PRIORITIES = {
 class RunService:
     """Asked anew for each picture: it keeps nothing of what it has read."""
 
-    def __init__(self, client: EngineClient, chats: ChatService) -> None:
+    def __init__(
+        self, client: EngineClient, chats: ChatService, programs: RequestLog | None = None
+    ) -> None:
+        """`programs` tells which key a program's request came with."""
         self._client = client
         self._chats = chats
+        self._programs = programs
 
     def snapshot(self) -> EngineSnapshot:
         """The engine's last published state; returns at once."""
@@ -59,17 +64,25 @@ class RunService:
         return next((chat for chat in self._chats.chats if chat.request_id == request_id), None)
 
     def names(self, runs: tuple[Run, ...]) -> dict[str, str]:
-        """What each request is called, by its id: its chat's title, or the short id of a program's request."""
+        """What each request is called, by its id: its chat's title, or the key and short id of a program's request."""
         titles = {chat.request_id: chat.title for chat in self._chats.chats}
+        keys = self._keys()
         return {
-            run.request_id: titles.get(run.request_id) or _api_name(run.request_id) for run in runs
+            run.request_id: titles.get(run.request_id)
+            or _api_name(run.request_id, keys.get(run.request_id, ""))
+            for run in runs
         }
 
     def name(self, request_id: str) -> str:
         """What a request is called, also one that has ended meanwhile."""
         ids = ids_of_request(request_id)
         titles = (chat.title for chat in self._chats.chats if ids and chat.chat_id == ids[0])
-        return next(titles, "") or _api_name(request_id)
+        return next(titles, "") or _api_name(request_id, self._keys().get(request_id, ""))
+
+    def _keys(self) -> dict[str, str]:
+        """Names of keys by the requests that came with them."""
+        rows = self._programs.rows if self._programs is not None else ()
+        return {run_id: row.key for row in rows if row.key for run_id in row.run_ids}
 
     def steer_chat(self, chat: Conversation, steer: Steer) -> None:
         """Do it to the chat's running reply; nothing if none is running."""
@@ -96,6 +109,6 @@ class RunService:
                 self._client.abort(request_id)
 
 
-def _api_name(request_id: str) -> str:
+def _api_name(request_id: str, key: str) -> str:
     found = _SHORT_ID.match(request_id)
-    return f"API request {found.group(1) if found else request_id}".rstrip()
+    return f"{key or 'API request'} {found.group(1) if found else request_id}".rstrip()

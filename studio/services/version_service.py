@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from studio.models.chat import Conversation, Message, MessageStatus, Role
+from studio.models.chat import NEW_CHAT_TITLE, Conversation, Message, MessageStatus, Role
 from studio.models.errors import StoreError
 from studio.models.undo import Undo, UndoKind
 from studio.services.chat_book import ChatBook
@@ -113,9 +113,10 @@ class VersionService:
         self, chat: Conversation, messages: Sequence[Message]
     ) -> Conversation | None:
         now_s, taken = self._clock(), {one.title for one in self._book.chats}
+        is_untitled = chat.title == NEW_CHAT_TITLE
         made = Conversation(
             chat_id=0,
-            title=numbered_title(chat.title, taken) if messages else chat.title,
+            title=chat.title if is_untitled else numbered_title(chat.title, taken),
             created_s=now_s,
             updated_s=now_s,
             settings=chat.settings,

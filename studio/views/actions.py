@@ -31,6 +31,7 @@ class CommandId(Enum):
     ARCHIVED = "archived"
     INSPECTOR = "inspector"
     OWN_WINDOW = "own_window"
+    COMPARE = "compare"
     RENAME_CHAT = "rename_chat"
     DELETE_CHAT = "delete_chat"
     STOP = "stop"
@@ -182,7 +183,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         id=CommandId.ARCHIVE_CHAT,
         menu=Menu.CHAT,
-        text="Arc&hive chat",
+        text="&Archive chat",
         is_enabled=lambda state: state.has_chat,
     ),
     Command(
@@ -253,6 +254,13 @@ COMMANDS: tuple[Command, ...] = (
         text="&Split",
         keys=("Ctrl+\\",),
         is_enabled=lambda state: state.can_split,
+    ),
+    Command(
+        id=CommandId.COMPARE,
+        menu=Menu.VIEW,
+        text="Co&mpare settings…",
+        keys=("Ctrl+Shift+K",),
+        is_enabled=lambda state: state.has_chat,
     ),
     Command(
         id=CommandId.OWN_WINDOW,

@@ -14,6 +14,7 @@ from studio.models.chat import Conversation
 from studio.views.actions import CommandId
 from studio.views.chat_navigation import ChatNavigation
 from studio.views.chat_windows import ChatWindows
+from studio.views.compare.compare_commands import CompareCommands
 from studio.views.context import Context
 from studio.views.inspector.inspector import Inspector
 from studio.views.panes import PaneArea
@@ -39,6 +40,7 @@ class ChatCommands:
         self._do = do = sidebar.actions_of_rows
         self.undo_bar = UndoBar(context.services.chats.book, context.tasks, window)
         self.inspector = Inspector(context, window)
+        self.compare = CompareCommands(context, panes, sidebar, window)
         sidebar.chosen.connect(navigation.show_message)
         sidebar.new_wanted.connect(navigation.show_new)
         sidebar.temporary_wanted.connect(navigation.show_temporary)
@@ -55,6 +57,7 @@ class ChatCommands:
         """Listen no more."""
         self.windows.close()
         self.undo_bar.close_bar()
+        self.compare.bar.close_bar()
         self.inspector.close_inspector()
         self._sidebar.close_sidebar()
 
@@ -78,6 +81,7 @@ class ChatCommands:
             CommandId.DELETE_CHAT: lambda: self._do.delete(self.meant_chats()),
             CommandId.UNDO: self.undo_bar.take_back,
             CommandId.ARCHIVED: self._show_archive,
+            CommandId.COMPARE: self.compare.ask,
             CommandId.OWN_WINDOW: self._show_in_window,
         }
 

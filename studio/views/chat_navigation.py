@@ -89,7 +89,8 @@ class ChatNavigation:
             return
         if message not in chat.messages:
             self._service.versions.choose(chat, message)
-        pane = self._panes.pane_of(chat)
+        window = self.windows.windows.get(chat)
+        pane = window.pane if window is not None else self._panes.pane_of(chat)
         if pane is not None and pane.transcript is not None:
             pane.transcript.show_message(message.message_id)
 

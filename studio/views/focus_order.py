@@ -10,7 +10,9 @@ from collections.abc import Iterator
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QAbstractButton, QWidget
+from PySide6.QtWidgets import QAbstractButton, QScrollArea, QWidget
+
+_MARGIN_PX = 24
 
 
 def next_tab_stop(window: QWidget, current: QWidget | None, *, forward: bool) -> QWidget | None:
@@ -21,6 +23,15 @@ def next_tab_stop(window: QWidget, current: QWidget | None, *, forward: bool) ->
     if current not in stops:
         return stops[0] if forward else stops[-1]
     return stops[(stops.index(current) + (1 if forward else -1)) % len(stops)]
+
+
+def bring_into_sight(widget: QWidget) -> None:
+    """Scroll whatever the widget lies in until it can be seen."""
+    area = widget.parentWidget()
+    while area is not None:
+        if isinstance(area, QScrollArea):
+            area.ensureWidgetVisible(widget, 0, _MARGIN_PX)
+        area = area.parentWidget()
 
 
 def press_with_enter(focused: QWidget | None, event: QKeyEvent) -> bool:

@@ -10,14 +10,16 @@ from collections.abc import Callable
 from typing import cast
 
 from PySide6.QtCore import QEvent, Qt
-from PySide6.QtGui import QCloseEvent, QHideEvent, QKeyEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import (
-    QApplication,
-    QHBoxLayout,
-    QMainWindow,
-    QVBoxLayout,
-    QWidget,
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleAnnouncementEvent,
+    QCloseEvent,
+    QHideEvent,
+    QKeyEvent,
+    QResizeEvent,
+    QShowEvent,
 )
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QMainWindow, QVBoxLayout, QWidget
 
 from engine.api import EngineState
 from studio.models.chat import Conversation
@@ -27,6 +29,7 @@ from studio.models.settings import AppearanceSettings, Settings
 from studio.models.settings import Theme as ThemeChoice
 from studio.services.run_service import Steer
 from studio.views.actions import Actions, CommandId, WindowState
+from studio.views.announcer import Announcer
 from studio.views.app_commands import AppCommands
 from studio.views.chat.formulas import Formulas
 from studio.views.chat.kit import Kit
@@ -34,7 +37,7 @@ from studio.views.chat.slices import Slices
 from studio.views.chat_commands import ChatCommands
 from studio.views.chat_navigation import ChatNavigation
 from studio.views.context import Context
-from studio.views.focus_order import next_tab_stop, press_with_enter
+from studio.views.focus_order import bring_into_sight, next_tab_stop, press_with_enter
 from studio.views.frame_ticker import FIGURES_MS, FRAME_MS, FrameTicker
 from studio.views.icons import app_icon
 from studio.views.model_actions import ModelActions
@@ -46,8 +49,10 @@ from studio.views.notices.notice_bar import NoticeBar
 from studio.views.paged_dialog import DialogOpener
 from studio.views.panes import PaneArea
 from studio.views.ports import WindowServices
+from studio.views.reload_flow import ReloadFlow
 from studio.views.run_watch import RunWatch
 from studio.views.server.server_window import ServerWindow
+from studio.views.settings.pending_bar import PendingBar
 from studio.views.settings.settings_window import SettingsWindow
 from studio.views.sidebar.conversation_list import Sidebar
 from studio.views.status_words import title_words
@@ -70,7 +75,9 @@ class MainWindow(QMainWindow):
         self._services = services
         self._application = cast(QApplication, QApplication.instance())
         self._theme = Theme(self._application)
-        self.context = self._make_context(services)
+        tasks = Tasks(services.notices)
+        self.reload_flow = ReloadFlow(services, tasks, self)
+        self.context = self._make_context(services, tasks)
         self._closed = asyncio.Event()
         self._is_quitting = False
         self._dressed_as: AppearanceSettings | None = None
@@ -81,7 +88,12 @@ class MainWindow(QMainWindow):
         self.panes = PaneArea(self.context, self)
         self._navigation = ChatNavigation(self.context, self.panes)
         self.pool_panel = PoolPanel(self.context, self)
-        self.settings_window = SettingsWindow(services.settings, services.notices, self)
+        self.settings_window = SettingsWindow(
+            services.settings,
+            services.notices,
+            self,
+            footer=lambda parent: PendingBar(services.reloads, self.reload_flow, parent),
+        )
         self.models_window = DialogOpener(lambda: ModelsWindow(self.context, self))
         self.server_window = DialogOpener(lambda: ServerWindow(self.context, self))
         self._status = StatusLine(self.context, self)
@@ -100,18 +112,20 @@ class MainWindow(QMainWindow):
         handlers = self._handlers() | self.app.handlers() | self.chat_commands.handlers()
         self.commands = Actions(self.menuBar(), handlers, self)
         self.app.attach(self.commands)
+        self._announcer = Announcer(services.chats, self._announce)
         self._connect()
         self._update_commands()
         self._navigation.show_first()
 
-    def _make_context(self, services: WindowServices) -> Context:
-        tasks = Tasks(services.notices)
+    def _make_context(self, services: WindowServices, tasks: Tasks) -> Context:
         return Context(
             services=services,
             theme=self._theme,
             kit=Kit(self._theme, Formulas(self), Slices(self)),
             tasks=tasks,
-            model_actions=ModelActions(services.models, services.downloads, tasks, self),
+            model_actions=ModelActions(
+                services.models, services.downloads, tasks, self, loads=self.reload_flow
+            ),
             watch=RunWatch(services.runs, self),
             frames=FrameTicker(self, FRAME_MS),
             figures=FrameTicker(self, FIGURES_MS),
@@ -140,6 +154,8 @@ class MainWindow(QMainWindow):
                 disconnect()
             self.app.close()
             self.chat_commands.close()
+            self._announcer.close()
+            self.reload_flow.close()
             self._top.selector.close_selector()
             self.notice_bar.close_bar()
             self.context.watch.set_paused(is_paused=True)
@@ -159,6 +175,7 @@ class MainWindow(QMainWindow):
             return False
         reason = Qt.FocusReason
         stop.setFocus(reason.TabFocusReason if forward else reason.BacktabFocusReason)
+        bring_into_sight(stop)
         return True
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -188,6 +205,7 @@ class MainWindow(QMainWindow):
         centre.setSpacing(0)
         centre.addWidget(self._top)
         centre.addWidget(self.notice_bar)
+        centre.addWidget(self.chat_commands.compare.bar)
         centre.addWidget(self.panes, 1)
         self._pool_place = PoolPlace(
             self.pool_panel, self.panes, centre, above=self.chat_commands.inspector
@@ -327,6 +345,9 @@ class MainWindow(QMainWindow):
         self._pool_place.choose()
         self.pool_panel.setVisible(self.pool_panel.isHidden())
         self._update_commands()
+
+    def _announce(self, text: str) -> None:
+        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, text))
 
     def _show_chat_of(self, request_id: str) -> None:
         if (chat := self._services.runs.chat_of(request_id)) is not None:

@@ -6,6 +6,7 @@ One object for the start screen, the model menu and the notices; the model servi
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Protocol
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
@@ -18,6 +19,16 @@ from studio.views.tasks import Tasks
 from studio.views.words import tr
 
 
+class ModelLoads(Protocol):
+    """Loads and unloads; may ask first what is to become of replies that run."""
+
+    async def load(self, name: str) -> object:
+        """A path or a name of the library."""
+
+    async def unload(self) -> object:
+        """Free the model, also while it is loading."""
+
+
 class ModelActions(QObject):
     """Returns at once; what comes of it shows in `ModelService`."""
 
@@ -26,9 +37,16 @@ class ModelActions(QObject):
     library_wanted = Signal()
 
     def __init__(
-        self, models: ModelService, downloads: DownloadService, tasks: Tasks, window: QWidget
+        self,
+        models: ModelService,
+        downloads: DownloadService,
+        tasks: Tasks,
+        window: QWidget,
+        *,
+        loads: ModelLoads,
     ) -> None:
         super().__init__(window)
+        self._loads = loads
         self._models = models
         self._downloads = downloads
         self._tasks = tasks
@@ -36,11 +54,11 @@ class ModelActions(QObject):
 
     def load(self, name: str) -> None:
         """Load a model of the library."""
-        self._tasks.start(self._models.load(name))
+        self._tasks.start(self._loads.load(name))
 
     def unload(self) -> None:
         """Free the model; the chats stay."""
-        self._tasks.start(self._models.unload())
+        self._tasks.start(self._loads.unload())
 
     def get(self, name: str) -> None:
         """Fetch a model of the catalogue and load it."""
@@ -121,14 +139,14 @@ class ModelActions(QObject):
     async def _use_found(self, found: FoundModel) -> None:
         entry = await self._models.add_found(found)
         if entry is not None:
-            await self._models.load(entry.name)
+            await self._loads.load(entry.name)
 
     async def _get(self, name: str) -> None:
         entry = await self._models.fetch(name)
         if entry is not None:
-            await self._models.load(entry.name)
+            await self._loads.load(entry.name)
 
     async def _use(self, path: Path) -> None:
         entry = await self._models.add(path)
         if entry is not None:
-            await self._models.load(entry.name)
+            await self._loads.load(entry.name)

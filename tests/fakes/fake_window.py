@@ -63,6 +63,7 @@ class FakeModels:
         self.library_changed: Signal[[]] = Signal()
         self.fetch_changed: Signal[[]] = Signal()
         self.asked: list[tuple[str, str]] = []
+        self.is_resting = False
 
     @property
     def state(self) -> EngineState:
@@ -207,6 +208,7 @@ async def open_stage(
         await chats.rename(await chats.new_chat(), title)
     settings = SettingsService(folder / "settings.json", environment={}, flags={})
     models = FakeModels(state, LoadSettingsStore(folder / "load_settings.json", settings))
+    runs = RunService(client, chats)
     library = ModelLibraryService(folder / "models", (), inspect=_inspect)
     downloads = DownloadService(library, free_bytes=lambda _folder: 1 << 50)
     server = ServerService(
@@ -216,7 +218,6 @@ async def open_stage(
         keys=KeyStore(folder / "keys.json"),
         log=RequestLog(),
     )
-    runs = RunService(client, chats)
     services = WindowServices(
         chats=chats,
         models=models,  # type: ignore[arg-type]

@@ -31,6 +31,7 @@ def _load(folder: Path, kv_type: KvType = KvType.F16) -> ModelRunner:
     [
         ("llama", KvType.F16),
         ("llama", KvType.F32),
+        ("llama", KvType.Q8_0),
         ("mistral", KvType.F16),
         ("qwen2", KvType.F16),
         ("qwen3", KvType.F16),

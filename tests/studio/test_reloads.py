@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from engine.api import EngineState, LoadOptions, SamplingParams
+from engine.api import EngineState, LoadOptions
 from engine.factory import create_engine
+from fakes.at_once import ask, start_at_once
 from fakes.chat_rig import until
 from fakes.gate import Gate
-from fakes.tiny_files import EOS_ID, UNKNOWN_ID, write_tiny_gguf
+from fakes.tiny_files import write_tiny_gguf
 from studio.app import open_services
-from studio.models.chat import Message, MessageStatus, reply_request_id
-from studio.models.chat_settings import ChatSettings
+from studio.models.chat import Message, MessageStatus
 from studio.models.setting_field import AppliesAt
 from studio.models.settings import Settings, all_settings
 from studio.paths import Paths
@@ -39,15 +39,6 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_tiny_gguf(tmp_path_factory.mktemp("other"), seed=5)
 
 
-async def ask(services: WindowServices, title: str, *, tokens: int = REPLY_TOKENS) -> Message:
-    chat = await services.chats.new_chat()
-    never = tuple((token_id, float("-inf")) for token_id in (EOS_ID, UNKNOWN_ID))
-    sampling = SamplingParams(temperature=0.8, seed=3, logit_bias=never)
-    chat.settings = ChatSettings(sampling=sampling, max_tokens=tokens)
-    assert await services.chats.send(chat, title)
-    return chat.messages[-1]
-
-
 @dataclass
 class Stage:
     services: WindowServices
@@ -64,23 +55,10 @@ class Stage:
 
     async def start(self, *titles: str) -> list[Message]:
         """Ask all at one moment; the gate is shut when those who have a seat have written a little."""
-        gate, runs = self.gate, self.services.runs
-        gate.shut()
-        await until(lambda: gate.is_shut)
-        replies = [await ask(self.services, title) for title in titles]
-        await asyncio.sleep(0)  # the last one's task has yet to begin
-        ids = [reply_request_id(reply) for reply in replies]
-        for request_id in ids:
-            runs.steer(request_id, Steer.PARK)
-        gate.open()
-        await until(lambda: sum(run.wait is not None for run in runs.snapshot().runs) == len(ids))
-        gate.shut()
-        await until(lambda: gate.is_shut)
-        for request_id in reversed(ids):
-            runs.steer(request_id, Steer.GO_FIRST)
-        gate.shut_at(min(len(ids), SEATS), 20)
-        gate.open()
-        await until(lambda: gate.is_shut)
+        replies = await start_at_once(self.services, self.gate, titles, tokens=REPLY_TOKENS)
+        self.gate.shut_at(min(len(titles), SEATS), 20)
+        self.gate.open()
+        await until(lambda: self.gate.is_shut)
         return replies
 
     async def three_running_one_queued(self) -> list[Message]:
@@ -115,7 +93,7 @@ def test_parked_replies_go_on_after_the_load_to_the_bytes_of_an_undisturbed_run(
 
     async def undisturbed(stage: Stage) -> None:
         for n in range(4):
-            reply = await ask(stage.services, f"Chat {n}")
+            reply = await ask(stage.services, f"Chat {n}", tokens=REPLY_TOKENS)
             await until(lambda reply=reply: not reply.status.is_alive)
             alone.append(reply.text)
 
@@ -229,7 +207,7 @@ def test_every_setting_that_counts_at_the_next_load_is_known() -> None:
 
 def test_settings_that_say_what_is_loaded_are_not_told() -> None:
     settings = Settings()
-    assert changed_keys(settings, settings.load_options()) == ()
-    assert changed_keys(settings, LoadOptions(preempt_async=False)) == ()
+    assert changed_keys(settings.load_options(), settings.load_options()) == ()
+    assert changed_keys(settings.load_options(), LoadOptions(preempt_async=False)) == ()
     changed = settings.with_value("engine.threads", 3).with_value("park.ram_mib", 5)
-    assert changed_keys(changed, settings.load_options()) == ("engine.threads",)
+    assert changed_keys(changed.load_options(), settings.load_options()) == ("engine.threads",)

@@ -97,11 +97,6 @@ def cost_words(file: Attachment) -> str:
     return f"{kind} · {tokens(file.num_tokens)}"
 
 
-def attached_words(files: tuple[Attachment, ...]) -> str:
-    """ "a.py · Code · 3 tokens, b.pdf · …", for files that were sent."""
-    return ", ".join(f"{file.name} · {cost_words(file)}" for file in files)
-
-
 def _sum_words(files: tuple[Attachment, ...], num_reading: int) -> str:
     parts = []
     if files:

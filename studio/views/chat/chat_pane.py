@@ -69,6 +69,20 @@ class ChatPane(QWidget):
         self.strip = StatusStrip(context.theme, self)
         self.strip.steer_wanted.connect(self.steer)
         self._composer_frame = QVBoxLayout()
+        self._lay_out()
+        self.setFocusProxy(self.composer)
+        context.watch.ticked.connect(self._show_strip)
+        self._disconnects = (
+            self._chats.chat_changed.connect(self._on_chat_changed),
+            self._chats.message_added.connect(self._on_message_added),
+            self._chats.path_changed.connect(self._on_path_changed),
+            self._chats.message_changed.connect(self._on_message_changed),
+            self._models.changed.connect(self._on_models_changed),
+            self._models.library_changed.connect(self._on_models_changed),
+            self._models.fetch_changed.connect(self._on_models_changed),
+        )
+
+    def _lay_out(self) -> None:
         self._composer_frame.setSpacing(0)
         self._composer_frame.addWidget(self.strip)
         self._composer_frame.addWidget(self.sending.overflow)
@@ -81,17 +95,6 @@ class ChatPane(QWidget):
         layout.addWidget(self.find_bar)
         layout.addWidget(self._stack, 1)
         layout.addLayout(self._composer_frame)
-        self.setFocusProxy(self.composer)
-        context.watch.ticked.connect(self._show_strip)
-        self._disconnects = (
-            self._chats.chat_changed.connect(self._on_chat_changed),
-            self._chats.message_added.connect(self._on_message_added),
-            self._chats.path_changed.connect(self._on_path_changed),
-            self._chats.message_changed.connect(self._on_message_changed),
-            self._models.changed.connect(self._on_models_changed),
-            self._models.library_changed.connect(self._on_models_changed),
-            self._models.fetch_changed.connect(self._on_models_changed),
-        )
 
     async def show_chat(self, chat: Conversation) -> None:
         """Put a chat into the pane, reading its messages first if they are not there yet."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from PySide6.QtCore import QEvent, Qt, QTimer
-from PySide6.QtGui import QKeyEvent, QKeySequence, QResizeEvent, QShowEvent
+from PySide6.QtGui import QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QScrollArea, QWidget
 
 from studio.models.chat import Conversation, Message
@@ -166,6 +166,8 @@ class ChatView(QScrollArea):
         section = self.rows.section_of(message.message_id)
         if section is None or section.is_edited is is_edited:
             return
+        if not is_edited:
+            self.setFocus(Qt.FocusReason.OtherFocusReason)  # or it would go anywhere
         with self._place_kept():
             section.edit(is_edited=is_edited, width=self.rows.width)
             self.rows.drop_gone(section)
@@ -188,11 +190,9 @@ class ChatView(QScrollArea):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         bar = self.verticalScrollBar()
-        if event.matches(QKeySequence.StandardKey.Copy):
-            self.events.selection.copy()
-        elif event.matches(QKeySequence.StandardKey.SelectAll):
-            self.events.selection.select_all()
-        elif event.key() == Qt.Key.Key_Home:
+        if self.events.selection.on_key(event):
+            return
+        if event.key() == Qt.Key.Key_Home:
             bar.setValue(0)
         elif event.key() == Qt.Key.Key_End:
             self.scroll_to_end()
@@ -278,6 +278,8 @@ class ChatView(QScrollArea):
 
     def _keep_place(self, read: _Read | None) -> None:
         """Lay out what is seen, until it is what is to be seen."""
+        if not self.isVisible():
+            return  # it is laid out when it is shown, at the width that it has then
         bar = self.verticalScrollBar()
         self._is_placing = True
         self.rows.set_column(*column_of(self.width()))
@@ -295,7 +297,11 @@ class ChatView(QScrollArea):
 
     def _fit_page(self) -> None:
         port = self.viewport().size()
-        self._page.resize(port.width(), max(port.height(), self.rows.bottom + SIDE_PX))
+        height = max(port.height(), self.rows.bottom + SIDE_PX)
+        self._page.resize(port.width(), height)
+        bar = self.verticalScrollBar()  # Qt would see to it only later while nothing is on screen
+        bar.setRange(0, height - port.height())
+        bar.setPageStep(port.height())
 
     def _place_views(self) -> None:
         """Views are kept for two pages above and below what is seen, made for one."""

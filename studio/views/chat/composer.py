@@ -70,6 +70,7 @@ class Composer(QFrame):
     def add_figure(self, widget: QWidget) -> None:
         """Put something at the left of the button."""
         self._foot.insertWidget(self._foot.count() - 1, widget)
+        self._foot.setSpacing(8)
 
     def set_queue_full(self, *, is_full: bool) -> None:
         """Whether a message waits already: no other can then."""

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QLabel, QWidget
 
 from engine.api import EngineState
-from studio.models.chat import Conversation
+from studio.models.chat import Conversation, Message
 from studio.services.context_service import ContextUse
 from studio.views.chat.composer import Composer
 from studio.views.context import Context
@@ -65,6 +65,7 @@ class ContextWatch(QObject):
         self._disconnects = (
             context.services.chats.chat_changed.connect(self._on_chat_changed),
             context.services.chats.path_changed.connect(self._on_chat_changed),
+            context.services.chats.message_changed.connect(self._on_message_changed),
             context.services.models.changed.connect(self.touch),
         )
 
@@ -88,6 +89,10 @@ class ContextWatch(QObject):
 
     def _on_chat_changed(self, chat: Conversation) -> None:
         if chat is self._chat:
+            self.touch()
+
+    def _on_message_changed(self, message: Message) -> None:
+        if self._chat is not None and message.chat_id == self._chat.chat_id:
             self.touch()
 
     def _start(self) -> None:

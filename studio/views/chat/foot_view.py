@@ -13,15 +13,13 @@ from PySide6.QtGui import QFocusEvent, QKeyEvent, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from studio.models.chat import Message, Role
-from studio.views.chat.attachment_bar import attached_words
 from studio.views.chat.kit import Kit
 from studio.views.icon_button import IconButton
 from studio.views.state_mark import StateMark
-from studio.views.status_words import Mark, Tone, describe_reply
-from studio.views.words import shortened, tr
+from studio.views.status_words import Mark, Tone, describe_reply, details
+from studio.views.words import tr
 
 _COPIED_MS = 1500
-_MOST_FILES_CHARS = 80
 _HEIGHT_PX = 28
 _LABEL_OF_TONE = {
     Tone.QUIET: "secondary",
@@ -101,7 +99,6 @@ class FootView(QWidget):
         """Say how the message stands now."""
         if not self._is_reply:
             self._mark.hide()
-            self._say_files()
             return
         words = describe_reply(self.message)
         text = "" if self.message.status.is_alive else words.text  # the strip has the words
@@ -109,7 +106,7 @@ class FootView(QWidget):
         self._state.setContentsMargins(0 if words.mark is Mark.NONE else 4, 0, 0, 0)
         if self._state.text() != text:
             self._state.setText(text)
-            self._state.setToolTip(text)
+            self._state.setToolTip(details(self.message))
         name = _LABEL_OF_TONE[words.tone]
         if self._state.objectName() != name:
             self._state.setObjectName(name)
@@ -117,15 +114,6 @@ class FootView(QWidget):
             self._state.style().polish(self._state)
         if self.buttons:
             self.buttons[MessageAction.COPY].setEnabled(bool(self.message.text))
-
-    def _say_files(self) -> None:
-        """What went with a prompt."""
-        text = attached_words(self.message.attachments)
-        if text != self._state.text():
-            self._state.setObjectName("secondary")
-            self._state.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-            self._state.setText(shortened(text, _MOST_FILES_CHARS))
-            self._state.setToolTip(text)
 
     def set_revealed(self, *, is_revealed: bool) -> None:
         """Let the buttons be seen, or leave them to the keyboard alone."""
@@ -169,13 +157,13 @@ class FootView(QWidget):
         if self.buttons:
             return
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        for action, icon_name, label in _BUTTONS:
+            self._add(action, icon_name, tr(label))
         self._add(MessageAction.PREVIOUS, "chevron-left", tr("Previous version"))
         self._count = QLabel(self)
         self._count.setObjectName("secondary")
         self._layout.addWidget(self._count)
         self._add(MessageAction.NEXT, "chevron-right", tr("Next version"))
-        for action, icon_name, label in _BUTTONS:
-            self._add(action, icon_name, tr(label))
         self._dress_buttons()
         self.refresh()
 
@@ -223,6 +211,7 @@ class FootView(QWidget):
 
     def _add(self, action: MessageAction, icon_name: str, label: str) -> None:
         button = ActionButton(icon_name, label, self)
+        button.is_always_seen = action in (MessageAction.PREVIOUS, MessageAction.NEXT)
         button.clicked.connect(lambda: self.wanted.emit(action))
         self._layout.addWidget(button)
         self.buttons[action] = button
@@ -244,10 +233,11 @@ class ActionButton(IconButton):
     def __init__(self, icon_name: str, label: str, foot: FootView) -> None:
         super().__init__(icon_name, label, foot)
         self.setObjectName("small")
+        self.is_always_seen = False
         self._foot = foot
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        if self._foot.shows_buttons:
+        if self.is_always_seen or self._foot.shows_buttons:
             super().paintEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

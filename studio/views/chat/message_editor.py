@@ -21,6 +21,8 @@ from studio.views.theme import Theme
 from studio.views.words import tr
 
 _MAX_LINES = 14
+_AROUND_PX = 38
+"""Margins, spacing and edges."""
 
 
 class MessageEditor(QFrame):
@@ -72,7 +74,7 @@ class MessageEditor(QFrame):
         QTimer.singleShot(0, self._text, self._text.take_cursor)
 
     def heightForWidth(self, _width: int) -> int:
-        return self._text.wanted_px() + 20 + 8 + self._send.sizeHint().height()
+        return self._text.wanted_px() + _AROUND_PX + self._send.sizeHint().height()
 
     def _on_changed(self) -> None:
         self._send.setEnabled(bool(self.text().strip()))
@@ -98,7 +100,13 @@ class _Text(QPlainTextEdit):
     def wanted_px(self) -> int:
         """The height of the text, up to _MAX_LINES lines."""
         line_px = self.fontMetrics().lineSpacing()
-        lines = min(_MAX_LINES, max(1, round(self.document().size().height())))
+        all_lines = max(1, round(self.document().size().height()))
+        lines = min(_MAX_LINES, all_lines)
+        policy = Qt.ScrollBarPolicy
+        is_long = all_lines > _MAX_LINES
+        self.setVerticalScrollBarPolicy(
+            policy.ScrollBarAsNeeded if is_long else policy.ScrollBarAlwaysOff
+        )
         return math.ceil(lines * line_px + 2 * self.document().documentMargin()) + 2
 
     def take_cursor(self) -> None:

@@ -64,6 +64,8 @@ class RowEvents(QObject):
         view = row.view
         assert view is not None, "it was just made"
         view.installEventFilter(self)
+        if view.text_edit is not None:
+            view.text_edit.viewport().installEventFilter(self)  # its menu comes from there
         self.selection.watch(section, row)
         self.row_made.emit(row)
         match view:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtWidgets import QWidget
 
 from studio.views.chat.code_block import CodeBlock
+from studio.views.chat.files_view import FilesView
 from studio.views.chat.foot_view import FootView
 from studio.views.chat.formula_view import FormulaView
 from studio.views.chat.kit import Kit
@@ -26,6 +27,7 @@ RowView = (
     | ThoughtHead
     | PromptView
     | FootView
+    | FilesView
     | MessageEditor
 )
 
@@ -49,9 +51,11 @@ class ViewStock:
                 return FootView(section.message, kit, parent)
             case RowKind.EDITOR:
                 return MessageEditor(section.message, kit.theme, parent)
+            case RowKind.FILES:
+                return FilesView(section.message.attachments, kit, parent)
             case RowKind.PROMPT:
                 is_last = section.rows[-2] is row
-                return PromptView(kit, parent, is_first=section.rows[0] is row, is_last=is_last)
+                return PromptView(kit, parent, is_first=not row.block.goes_on, is_last=is_last)
             case RowKind.BLOCK:
                 return self._block_view(row.block, is_first=section.rows[0] is row)
 
@@ -95,5 +99,5 @@ def show_block(view: RowView, block: Block) -> None:
             view.set_text(block.text)
         case ProseView() | QuietProse():
             view.set_markdown(block.text)
-        case ThoughtHead() | FootView() | MessageEditor():
+        case ThoughtHead() | FootView() | FilesView() | MessageEditor():
             pass

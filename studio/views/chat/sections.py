@@ -33,6 +33,8 @@ class RowKind(Enum):
     """What draws a row."""
 
     BLOCK = "block"
+    FILES = "files"
+    """What went with a prompt."""
     PROMPT = "prompt"
     EDITOR = "editor"
     """A prompt that is being changed."""
@@ -91,7 +93,7 @@ class Section(Generic[View]):
 
     @property
     def gap_below(self) -> int:
-        return _REPLY_GAP_PX if self.is_reply else _PROMPT_GAP_PX
+        return _REPLY_GAP_PX if self.is_reply or self.is_edited else _PROMPT_GAP_PX
 
     @property
     def is_thinking(self) -> bool:
@@ -177,7 +179,10 @@ class Section(Generic[View]):
         """The row that shows this place of the message's text."""
         found = None
         for row in self.rows:
-            if row.kind is not RowKind.FOOT and row.block.kind is not BlockKind.THOUGHT:
+            if (
+                row.kind in (RowKind.BLOCK, RowKind.PROMPT)
+                and row.block.kind is not BlockKind.THOUGHT
+            ):
                 if row.block.start > start:
                     break
                 found = row
@@ -215,6 +220,9 @@ class Section(Generic[View]):
             Row[View](RowKind.PROMPT, block, _guess_block(block, width))
             for block in _chunks(self.message.text)
         ]
+        if self.message.attachments:
+            files = Row[View](RowKind.FILES, Block(BlockKind.PROSE, is_finished=True), _FOOT_PX)
+            rows = [files, *rows] if self.message.text else [files]
         foot = Row[View](RowKind.FOOT, Block(BlockKind.PROSE, is_finished=True), _FOOT_PX)
         self.rows = [*rows, foot]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QMimeData, QObject, QPoint, Qt, QTimer
-from PySide6.QtGui import QGuiApplication, QMouseEvent, QTextCursor
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QMouseEvent, QTextCursor
 from PySide6.QtWidgets import QAbstractScrollArea, QTextEdit
 
 from studio.views.chat.copied_text import markdown_between, plain_between
@@ -66,6 +66,7 @@ class Selection(QObject):
         if edit is not None:
             self._owner_of[edit.viewport()] = (section, row)
             edit.viewport().installEventFilter(self)
+            edit.installEventFilter(self)
         if self._end is not None:
             self._show_in(section, row)
 
@@ -74,6 +75,7 @@ class Selection(QObject):
         edit = _edit_of(row)
         if edit is not None:
             edit.viewport().removeEventFilter(self)
+            edit.removeEventFilter(self)
             self._owner_of.pop(edit.viewport(), None)
 
     def select_all(self) -> None:
@@ -109,6 +111,8 @@ class Selection(QObject):
         return True
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(event, QKeyEvent):
+            return self.on_key(event)
         owner = self._owner_of.get(watched)
         if owner is None or not isinstance(event, QMouseEvent):
             return False
@@ -121,6 +125,20 @@ class Selection(QObject):
             case QEvent.Type.MouseButtonRelease if is_left:
                 self._scrolling.stop()
         return False
+
+    def on_key(self, event: QKeyEvent) -> bool:
+        """Copy and select all, wherever in the transcript the keyboard is; whether the key was one of these."""
+        is_press = event.type() is QEvent.Type.KeyPress
+        if event.matches(QKeySequence.StandardKey.Copy):
+            if is_press:
+                self.copy()
+        elif event.matches(QKeySequence.StandardKey.SelectAll):
+            if is_press:
+                self.select_all()
+        else:
+            return False
+        event.accept()
+        return True
 
     def _on_press(self, section: Section[RowView], row: Row[RowView], event: QMouseEvent) -> bool:
         here = event.globalPosition().toPoint()

@@ -64,8 +64,8 @@ class Sending(QObject):
         self.queued.show_prompt(self._chat.queued if self._chat is not None else None)
 
     def may_ask(self) -> bool:
-        """Whether a model is ready; if not, why not is said."""
-        if self._models.state is EngineState.READY:
+        """Whether a model is ready, or comes back with the next request; if not, why not is said."""
+        if self._models.state is EngineState.READY or self._models.is_resting:
             return True
         notices = self._context.services.notices
         if self._models.state is EngineState.LOADING:

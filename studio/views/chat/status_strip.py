@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import (
-    QAccessible,
-    QAccessibleAnnouncementEvent,
     QPainter,
     QPaintEvent,
     QResizeEvent,
@@ -88,7 +86,6 @@ class StatusStrip(QWidget):
     def show_reply(self, reply: Message, run: Run | None, others: Others, now_s: float) -> None:
         """Say how a reply that is alive stands."""
         words = describe_strip(reply, run, now_s)
-        self._announce(words)
         reason = reason_sentence(reply, run, others)
         self._show_words(words, reason)
         self._show_hue(others.hue(run))
@@ -119,12 +116,6 @@ class StatusStrip(QWidget):
         edge = QRectF(0, 5, _EDGE_PX, height - 14)
         painter.drawRoundedRect(edge, _EDGE_PX / 2, _EDGE_PX / 2)
         painter.end()
-
-    def _announce(self, words: StatusWords) -> None:
-        """Tell a screen reader once that the reply was parked or came back, not how the seconds pass."""
-        was_waiting, is_waiting = self._words.tone is Tone.WAITING, words.tone is Tone.WAITING
-        if was_waiting != is_waiting and self._words is not _NOTHING:
-            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, words.text))
 
     def _show_hue(self, hue: int | None) -> None:
         if hue != self._hue:

@@ -8,6 +8,8 @@ from PySide6.QtWidgets import QHBoxLayout, QToolButton, QWidget
 from studio.views.icons import palette_icon
 from studio.views.words import elapsed, tr
 
+_MOMENT_S = 0.5
+
 
 class ThoughtHead(QWidget):
     """`toggled` asks to fold or to open; the owner says with `show_state` what is so now."""
@@ -35,8 +37,8 @@ class ThoughtHead(QWidget):
         if is_running:
             words = tr("Thinking")
             words = f"{words} · {elapsed(seconds)}" if seconds is not None else words
-        elif seconds is None:
-            words = tr("Thought")
+        elif seconds is None or seconds < _MOMENT_S:
+            words = tr("Thought for a moment")
         else:
             words = tr("Thought for {time}").format(time=elapsed(seconds))
         if self.button.text() != words:

@@ -7,15 +7,12 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QWheelEvent
-from PySide6.QtWidgets import QDoubleSpinBox, QHBoxLayout, QLabel, QSlider, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSlider, QVBoxLayout, QWidget
 
 from studio.views.icon_button import IconButton
-from studio.views.inspector.chat_numbers import ChatNumber, Scale
-from studio.views.words import decimal, locale, tr
-
-_FIELD_PX = 84
-_MARGIN_PX = 8
-"""A style sheet's padding does not reach the text of a spin box."""
+from studio.views.inspector.chat_numbers import ChatNumber
+from studio.views.inspector.number_field import NumberField
+from studio.views.words import decimal, tr
 
 
 class Knob(QWidget):
@@ -30,7 +27,7 @@ class Knob(QWidget):
         self._scale = scale
         label = QLabel(title, self)
         label.setToolTip(about)
-        self.field = _Field(scale, self)
+        self.field = NumberField(scale, self)
         self.field.setAccessibleName(title)
         self.field.setAccessibleDescription(about)
         self.slider = _Slider(Qt.Orientation.Horizontal, self)
@@ -74,27 +71,6 @@ class Knob(QWidget):
         value = round(value, self._scale.decimals)
         self.show_value(value)
         self.edited.emit(value)
-
-
-class _Field(QDoubleSpinBox):
-    """Turning the wheel scrolls the page, not the value; the arrow keys change it."""
-
-    def __init__(self, scale: Scale, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setLocale(locale())
-        self.setDecimals(scale.decimals)
-        self.setRange(scale.low, scale.most)
-        self.setSingleStep(scale.step)
-        self.setKeyboardTracking(False)
-        self.setFixedWidth(_FIELD_PX)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setAlignment(Qt.AlignmentFlag.AlignRight)
-        self.lineEdit().setTextMargins(_MARGIN_PX, 0, _MARGIN_PX, 0)
-        if scale.low_is_off:
-            self.setSpecialValueText(tr("off"))
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        event.ignore()
 
 
 class _Slider(QSlider):

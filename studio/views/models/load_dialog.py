@@ -15,23 +15,19 @@ from engine.api import Device, EngineState, KvType, LoadOptions
 from engine.errors import EngineError
 from studio.models.errors import StudioError
 from studio.models.load_choices import LoadChoices
-from studio.models.model_fit import Verdict, capacity, plan_fit
+from studio.models.model_fit import Verdict, plan_fit
 from studio.models.model_library import ModelEntry
 from studio.services.machine import look_at_machine
 from studio.views.context import Context
 from studio.views.inputs import QuietList, QuietNumber
-from studio.views.models.model_words import (
-    capacity_words,
-    fit_words,
-    park_words,
-    verdict_words,
-)
+from studio.views.models.model_words import fit_words, park_words, verdict_words
+from studio.views.monitor.history_words import capacity_words
 from studio.views.paged_dialog import line, page_column, sentence
 from studio.views.settings.setting_words import choice_words
 from studio.views.words import count, tr
 
 _CHAT_TOKENS = 2000
-_FIELD_PX = 288
+_FIELD_PX = 312
 _MOST_TOKENS = (1 << 31) - 1
 
 _Kind = TypeVar("_Kind", bound=Enum)
@@ -44,7 +40,7 @@ class LoadDialog(QDialog):
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("Load settings of {model}").format(model=entry.name))
-        self.resize(720, 0)
+        self.resize(760, 0)
         self._context = context
         self._entry = entry
         self._store = context.services.models.load_settings
@@ -156,8 +152,9 @@ class LoadDialog(QDialog):
             field.setFixedWidth(_FIELD_PX)
             grid.addWidget(label, number, 0)
             grid.addWidget(field, number, 1)
-            hint_label = line(hint, "secondary", self)
-            grid.addWidget(hint_label, number, 2)
+            note = line(hint, "secondary", self)
+            note.setWordWrap(False)
+            grid.addWidget(note, number, 2)
         grid.setColumnStretch(2, 1)
         column.addLayout(grid)
         column.addSpacing(4)
@@ -234,8 +231,10 @@ class LoadDialog(QDialog):
         self._verdict.setText(verdict_words(fit))
         is_known = fit.verdict is not Verdict.UNKNOWN
         self._needs.setText(fit_words(fit) if is_known else "")
-        self._capacity.setText(capacity_words(capacity(fit, self.chat_tokens.value())))
-        self._parks.setText(park_words(fit))
+        fits = fit.verdict is not Verdict.TOO_LARGE
+        chats = fit.capacity(self.chat_tokens.value())
+        self._capacity.setText(f"{capacity_words(chats)}." if fits else "")
+        self._parks.setText(park_words(fit) if fits else "")
 
     def _options(self) -> LoadOptions | None:
         try:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from engine.api import ModelInfo
 from studio.models.downloads import Download, DownloadState, Offer
-from studio.models.model_fit import Capacity, Fit, Machine, Verdict, largest_model
+from studio.models.model_fit import Fit, Machine, Verdict, largest_model
 from studio.models.model_library import ModelEntry, ModelFacts
-from studio.views.words import count, decimal, elapsed, memory, plural, size, tokens, tr
+from studio.views.words import count, decimal, elapsed, memory, size, tr
 
 
 def facts_words(info: ModelInfo) -> str:
@@ -80,33 +80,6 @@ def verdict_words(fit: Fit) -> str:
             )
         case Verdict.UNKNOWN:
             return tr("What it takes will be known once it is loaded")
-
-
-def capacity_words(found: Capacity) -> str:
-    """ "4 chats of 2,000 tokens run together; a fifth would park"."""
-    if found.running == 0:
-        return tr("A chat of {tokens} does not fit into the pool.").format(
-            tokens=tokens(found.chat_tokens)
-        )
-    figures = {
-        "chats": plural(found.running, "1 chat", "{count} chats"),
-        "tokens": tokens(found.chat_tokens),
-        "next": ordinal_words(found.running + 1),
-    }
-    if found.limited_by_seats:
-        return tr("{chats} of {tokens} run together; {next} waits in line.").format(**figures)
-    return tr("{chats} of {tokens} run together; {next} would be parked.").format(**figures)
-
-
-def ordinal_words(number: int) -> str:
-    """ "a fifth"; in figures above ten."""
-    words = (
-        tr("a second"), tr("a third"), tr("a fourth"), tr("a fifth"), tr("a sixth"), tr("a seventh"), tr("an eighth"),
-        tr("a ninth"), tr("a tenth"),
-    )  # fmt: skip
-    if 2 <= number < 2 + len(words):
-        return words[number - 2]
-    return tr("number {number}").format(number=number)
 
 
 def machine_words(machine: Machine) -> str:

@@ -29,6 +29,8 @@ from studio.views.words import tr
 WIDTH_PX = 340
 BELOW_PX = 264
 _SIDE_PX = 16
+_LANES_BESIDE = 6
+_LANES_BELOW = 5
 _MOST_PX = (1 << 24) - 1
 
 
@@ -75,7 +77,8 @@ class PoolPanel(QWidget):
         self.style().polish(self)
         self.setMinimumSize(0 if is_below else WIDTH_PX, BELOW_PX if is_below else 0)
         self.setMaximumSize(_MOST_PX if is_below else WIDTH_PX, BELOW_PX if is_below else _MOST_PX)
-        self._place_history(self._left if is_below else self._body)
+        self._body.setStretch(2, 1 if is_below else 0)
+        self.history.timeline.set_most_lanes(_LANES_BELOW if is_below else _LANES_BESIDE)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -126,9 +129,14 @@ class PoolPanel(QWidget):
         self._left.setSpacing(12)
         self._left.addWidget(self.figures)
         self._left.addStretch(1)
+        history = QVBoxLayout()
+        history.setContentsMargins(0, 0, 8, 0)
+        history.addWidget(self.history)
+        history.addStretch(1)
         self._body.setSpacing(12)
         self._body.addLayout(self._left)
         self._body.addWidget(self._make_list())
+        self._body.addLayout(history)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(_SIDE_PX, 8, 8, 12)
         layout.setSpacing(6)
@@ -150,12 +158,3 @@ class PoolPanel(QWidget):
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setWidget(page)
         return area
-
-    def _place_history(self, layout: QBoxLayout) -> None:
-        """Under the figures where the panel is wide, under the list where it is high."""
-        for old in (self._left, self._body):
-            old.removeWidget(self.history)
-        if layout is self._left:
-            layout.insertWidget(1, self.history)
-        else:
-            layout.addWidget(self.history)

@@ -28,7 +28,6 @@ from studio.models.timeline import Lane, Span, Stretch
 from studio.views.theme import Theme
 from studio.views.words import elapsed, plural, shortened, tr
 
-MOST_LANES = 8
 _LANE_PX = 18
 _AXIS_PX = 18
 _LABEL_PX = 88
@@ -48,7 +47,7 @@ class Picture:
 
 
 class TimelineView(QWidget):
-    """The latest lanes, at most `MOST_LANES`."""
+    """The latest lanes, as many as `set_most_lanes` says."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -56,14 +55,19 @@ class TimelineView(QWidget):
         self._picture = Picture()
         self._window_s = _WINDOWS_S[0]
         self._current: Span | None = None
+        self._most_lanes = 6
         self.setAccessibleName(tr("Timeline of the last minutes"))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._fit()
 
+    def set_most_lanes(self, number: int) -> None:
+        """How many are drawn from the next picture on."""
+        self._most_lanes = number
+
     def show_picture(self, picture: Picture) -> None:
         """Draw these lanes, the latest ones where there are more than fit."""
-        latest = sorted(picture.lanes, key=_last_moment, reverse=True)[:MOST_LANES]
+        latest = sorted(picture.lanes, key=_last_moment, reverse=True)[: self._most_lanes]
         lanes = tuple(lane for lane in picture.lanes if lane in latest)
         num_before = len(self._picture.lanes)
         self._picture = Picture(lanes, picture.now_s, picture.hues)
@@ -73,6 +77,11 @@ class TimelineView(QWidget):
         if len(lanes) != num_before:
             self._fit()
         self.update()
+
+    @property
+    def lanes(self) -> tuple[Lane, ...]:
+        """Those that are drawn."""
+        return self._picture.lanes
 
     def span_at(self, at: QPoint) -> tuple[Lane, Span] | None:
         """What lies under a point; the last one there where several are too short to be told apart."""

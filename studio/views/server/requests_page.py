@@ -25,11 +25,11 @@ from studio.views.server.requests_model import Column, RequestsModel
 from studio.views.words import tr
 
 _WIDTHS = {
-    Column.TIME: 92,
-    Column.CLIENT: 128,
-    Column.STATE: 200,
-    Column.TOKENS: 128,
-    Column.SECONDS: 88,
+    Column.TIME: 84,
+    Column.CLIENT: 112,
+    Column.STATE: 176,
+    Column.TOKENS: 104,
+    Column.SECONDS: 76,
 }
 
 

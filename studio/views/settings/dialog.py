@@ -82,8 +82,10 @@ class SettingsDialog(QDialog):
         parent: QWidget,
         *,
         own_pages: Sequence[OwnPage] = (),
+        footer: Callable[[QWidget], QWidget] | None = None,
     ) -> None:
         super().__init__(parent)
+        self._footer = footer(self) if footer is not None else None
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("Settings"))
         em = self.fontMetrics().height()
@@ -125,6 +127,8 @@ class SettingsDialog(QDialog):
         right = QVBoxLayout()
         right.setContentsMargins(0, 0, 16, 16)
         right.addWidget(self._stack, 1)
+        if self._footer is not None:
+            right.addWidget(self._footer)
         right.addLayout(foot)
         self._column = layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from PySide6.QtWidgets import QWidget
 
@@ -21,7 +21,9 @@ class SettingsWindow:
         parent: QWidget,
         *,
         own_pages: Sequence[OwnPage] = (),
+        footer: Callable[[QWidget], QWidget] | None = None,
     ) -> None:
+        self._footer = footer
         self.own_pages = own_pages
         self.dialog: SettingsDialog | None = None
         self._settings = settings
@@ -32,7 +34,11 @@ class SettingsWindow:
         """Show the settings, or bring them to the front; at a page by its title, or at a setting by its key."""
         if self.dialog is None:
             self.dialog = SettingsDialog(
-                self._settings, self._notices, self._parent, own_pages=self.own_pages
+                self._settings,
+                self._notices,
+                self._parent,
+                own_pages=self.own_pages,
+                footer=self._footer,
             )
             self.dialog.finished.connect(self._on_finished)
         if page:

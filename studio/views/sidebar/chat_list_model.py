@@ -6,8 +6,9 @@ its row; rows are told to be redrawn by the figures' ticker, a few times a secon
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
 from typing import Any
 
@@ -18,6 +19,7 @@ from PySide6.QtCore import (
     QObject,
     QPersistentModelIndex,
     Qt,
+    QTimer,
     Signal,
 )
 
@@ -34,6 +36,7 @@ from studio.views.status_words import Mark, StatusWords, describe_chat
 from studio.views.words import plural, tr
 
 _Index = QModelIndex | QPersistentModelIndex
+_Place = tuple[bool, bool, int | None, float, str]
 _MIME = "application/x-layby-rows"
 PAGE_ROWS = 300
 """Rows that are there at first, and that come with each scrolling to the end: the view lays all of them out."""
@@ -71,11 +74,17 @@ class ChatListModel(QAbstractListModel):
         self._ticker = ticker
         self._rename = rename
         self._programs = ProgramRuns()
-        self._make: Callable[[], Sequence[Row]] = self._usual
-        self._all: list[Row] = []
+        self._make: Callable[[], Iterable[Row]] = self._usual
         self.rows: list[Row] = []
-        """The first of all."""
         self._limit = PAGE_ROWS
+        self._has_more = False
+        self._places: dict[int, _Place] = {}
+        """What a chat's row depends on, by chat id, as it was when the rows were made."""
+        self._is_stale = False
+        """Other rows are wanted since they were made."""
+        self._settling = QTimer(self)
+        self._settling.setSingleShot(True)
+        self._settling.timeout.connect(self._settle)
         self._open: Conversation | None = None
         self._stale: set[int] = set()
         """Ids of chats whose rows have to be redrawn."""
@@ -98,19 +107,21 @@ class ChatListModel(QAbstractListModel):
         self._watch.ticked.disconnect(self._on_looked)
         self._ticker.unmark(self._redraw_stale)
 
-    def show_rows(self, make: Callable[[], Sequence[Row]] | None) -> None:
+    def show_rows(self, make: Callable[[], Iterable[Row]] | None) -> None:
         """Show other rows than the usual ones, made anew with every change; None: the usual ones."""
         self._make = make or self._usual
         self._limit = PAGE_ROWS
         self.beginResetModel()
-        self._all = list(self._make())
-        self.rows = self._all[: self._limit]
+        self.rows = self._first_rows()
         self.endResetModel()
 
     def refresh(self) -> None:
-        """Make the rows anew and tell the view what has changed."""
-        self._all = list(self._make())
-        apply_changes(self, self.rows, self._all[: self._limit])
+        """Make the rows anew and tell the view what has changed; at once, but not over and over in one turn."""
+        if self._settling.isActive():
+            self._is_stale = True
+            return
+        self._settling.start(0)
+        apply_changes(self, self.rows, self._first_rows())
 
     def set_open(self, chat: Conversation | None) -> None:
         """Mark the chat that is in the active pane."""
@@ -120,13 +131,18 @@ class ChatListModel(QAbstractListModel):
                 self._redraw(changed)
 
     def index_of(self, item: Conversation | Folder) -> QModelIndex:
-        """The row of a chat or folder; invalid if there is none."""
-        for place, row in enumerate(self._all):
-            if _item_of(row) is item:
-                if place >= len(self.rows):
-                    self._show_more(place + 1)
-                return self.index(place)
-        return QModelIndex()
+        """The row of a chat or folder; invalid if there is none, or it has not been scrolled to yet."""
+        places = (place for place, row in enumerate(self.rows) if _item_of(row) is item)
+        return self.index(next(places, -1))
+
+    def reveal(self, item: Conversation | Folder) -> QModelIndex:
+        """The same, with as many rows as that takes."""
+        self._settle()
+        if not self.index_of(item).isValid() and self._has_more:
+            rows = enumerate(self._make())
+            place = next((place for place, row in rows if _item_of(row) is item), -1)
+            self._show_more(place + 1)
+        return self.index_of(item)
 
     # what Qt asks
 
@@ -134,7 +150,7 @@ class ChatListModel(QAbstractListModel):
         return 0 if parent.isValid() else len(self.rows)
 
     def canFetchMore(self, parent: _Index) -> bool:
-        return not parent.isValid() and self._limit < len(self._all)
+        return not parent.isValid() and self._has_more
 
     def fetchMore(self, parent: _Index) -> None:
         if self.canFetchMore(parent):
@@ -206,13 +222,26 @@ class ChatListModel(QAbstractListModel):
 
     # what has changed
 
-    def _usual(self) -> Sequence[Row]:
+    def _first_rows(self) -> list[Row]:
+        rows = list(itertools.islice(self._make(), self._limit + 1))
+        self._has_more = len(rows) > self._limit
+        self._places = {chat.chat_id: _place_of(chat) for chat in self._service.chats}
+        return rows[: self._limit]
+
+    def _settle(self) -> None:
+        """Make the rows once more if they were wanted again meanwhile."""
+        self._settling.stop()
+        if self._is_stale:
+            self._is_stale = False
+            apply_changes(self, self.rows, self._first_rows())
+
+    def _usual(self) -> Iterable[Row]:
         folders, programs = self._service.folders.folders, self._programs.rows
         return rows_of(self._service.chats, folders, programs, now_s=time.time())
 
     def _show_more(self, limit: int) -> None:
         self._limit = max(self._limit, limit)
-        apply_changes(self, self.rows, self._all[: self._limit])
+        apply_changes(self, self.rows, self._first_rows())
 
     def _words(self, row: ChatRow | RunRow) -> StatusWords:
         if isinstance(row, RunRow):
@@ -234,7 +263,8 @@ class ChatListModel(QAbstractListModel):
         return tr("{title}, {state}").format(title=title, state=self._words(row).text)
 
     def _on_changed(self, chat: Conversation) -> None:
-        self.refresh()
+        if self._places.get(chat.chat_id) != _place_of(chat):
+            self.refresh()
         self._redraw(chat)
 
     def _on_folders_changed(self) -> None:
@@ -271,6 +301,10 @@ class ChatListModel(QAbstractListModel):
         for place, row in enumerate(self.rows):
             if isinstance(row, ChatRow) and row.chat is chat:
                 self.dataChanged.emit(self.index(place), self.index(place))
+
+
+def _place_of(chat: Conversation) -> _Place:
+    return chat.is_pinned, chat.is_archived, chat.folder_id, chat.updated_s, chat.title
 
 
 def _item_of(row: Row) -> Conversation | Folder | None:

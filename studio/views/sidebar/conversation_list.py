@@ -91,7 +91,7 @@ class Sidebar(QWidget):
 
     def edit_title(self, item: Conversation | Folder) -> None:
         """Let the user write another name, in the row."""
-        index = self._model.index_of(item)
+        index = self._model.reveal(item)
         if index.isValid():
             self._list.setFocus(Qt.FocusReason.OtherFocusReason)
             self._list.go_to(index)
@@ -139,8 +139,8 @@ class Sidebar(QWidget):
         new.setObjectName("newChat")
         hint(new, tr("New chat"), CommandId.NEW_CHAT)
         new.clicked.connect(self.new_wanted)
-        temporary = IconButton("temporary", tr("Temporary chat: nothing of it is saved"), self)
-        hint(temporary, temporary.accessibleName(), CommandId.NEW_TEMPORARY)
+        temporary = IconButton("temporary", tr("Temporary chat"), self)
+        hint(temporary, tr("Temporary chat: nothing of it is saved"), CommandId.NEW_TEMPORARY)
         temporary.clicked.connect(self.temporary_wanted)
         folder = IconButton("folder", tr("New folder"), self)
         hint(folder, tr("New folder"), CommandId.NEW_FOLDER)

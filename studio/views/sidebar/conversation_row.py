@@ -35,7 +35,7 @@ class ConversationRow(QStyledItemDelegate):
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
         self.num_selected = 0
-        """Rows that are selected: one alone is only where the keyboard stands."""
+        """Rows that are selected: one alone is where the keyboard stands, or what a menu is for."""
         self._theme = theme
 
     def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
@@ -87,11 +87,12 @@ class ConversationRow(QStyledItemDelegate):
         self, painter: QPainter, card: QRect, option: QStyleOptionViewItem, *, is_open: bool
     ) -> None:
         colors, state = self._theme.colors, option.state
-        is_selected = bool(state & QStyle.StateFlag.State_Selected) and self.num_selected > 1
+        is_selected = bool(state & QStyle.StateFlag.State_Selected)
         is_hovered = bool(state & QStyle.StateFlag.State_MouseOver)
-        if is_open or is_selected or is_hovered:
+        is_marked = is_open or (is_selected and self.num_selected > 1)
+        if is_marked or is_selected or is_hovered:
             painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(colors.selected if is_open or is_selected else colors.hover)
+            painter.setBrush(colors.selected if is_marked else colors.hover)
             painter.drawRoundedRect(card, 8, 8)
         if state & QStyle.StateFlag.State_HasFocus:
             painter.setBrush(Qt.BrushStyle.NoBrush)

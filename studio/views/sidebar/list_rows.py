@@ -5,7 +5,7 @@ Must not import services or widgets.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import Enum
@@ -85,24 +85,27 @@ def rows_of(
     programs: Sequence[RunRow],
     *,
     now_s: float,
-) -> list[Row]:
-    """The list as it usually is: pinned chats, requests of programs, folders, the others by day of last use."""
+) -> Iterator[Row]:
+    """The list as it usually is: pinned chats, requests of programs, folders, the others by day of last use.
+
+    One after another: of thousands of chats the first few hundred rows are wanted.
+    """
     listed = [chat for chat in chats if not chat.is_archived]
     pinned = [chat for chat in listed if chat.is_pinned]
     loose = [chat for chat in listed if not chat.is_pinned and chat.folder_id is None]
-    rows = section_rows(Section.PINNED, pinned)
+    yield from section_rows(Section.PINNED, pinned)
     if programs:
-        rows += [HeaderRow(section=Section.PROGRAMS), *programs]
+        yield HeaderRow(section=Section.PROGRAMS)
+        yield from programs
     if folders:
-        rows.append(HeaderRow(section=Section.FOLDERS))
-        rows += _Shelves(listed, folders).rows(None, 0)
-    day = section_by_day(now_s)
-    by_day: dict[Section, list[Conversation]] = {}
+        yield HeaderRow(section=Section.FOLDERS)
+        yield from _Shelves(listed, folders).rows(None, 0)
+    section_of, section = section_by_day(now_s), None
     for chat in loose:
-        by_day.setdefault(day(chat.updated_s), []).append(chat)
-    for section, some in by_day.items():
-        rows += section_rows(section, some)
-    return rows
+        if (now := section_of(chat.updated_s)) is not section:
+            section = now
+            yield HeaderRow(section=section)
+        yield ChatRow(chat=chat, section=section)
 
 
 def section_rows(section: Section, chats: Iterable[Conversation]) -> list[Row]:
@@ -164,18 +167,14 @@ class _Shelves:
             if chat.folder_id is not None and not chat.is_pinned:
                 self._chats.setdefault(chat.folder_id, []).append(chat)
 
-    def rows(self, parent_id: int | None, depth: int) -> list[Row]:
-        rows: list[Row] = []
+    def rows(self, parent_id: int | None, depth: int) -> Iterator[Row]:
         for folder in self._inside.get(parent_id, ()):
             number = self._count(folder.folder_id)
-            rows.append(FolderRow(folder=folder, depth=depth, num_chats=number))
+            yield FolderRow(folder=folder, depth=depth, num_chats=number)
             if folder.is_open:
-                rows += self.rows(folder.folder_id, depth + 1)
-                rows += [
-                    ChatRow(chat=chat, section=Section.FOLDERS, depth=depth + 1)
-                    for chat in self._chats.get(folder.folder_id, ())
-                ]
-        return rows
+                yield from self.rows(folder.folder_id, depth + 1)
+                for chat in self._chats.get(folder.folder_id, ()):
+                    yield ChatRow(chat=chat, section=Section.FOLDERS, depth=depth + 1)
 
     def _count(self, folder_id: int) -> int:
         inner = (self._count(one.folder_id) for one in self._inside.get(folder_id, ()))

@@ -23,6 +23,8 @@ MACHINES = {
     "dear prompts": Calibration(step_s=0.001, decode_token_s=0.001, prefill_token_s=0.002),
 }
 Noise = Callable[[], float]
+BY_HALF = 1.5
+"""What people are promised; a part of it is left for what is done beside the step."""
 
 
 class PacedBench:
@@ -81,7 +83,7 @@ def test_a_long_prompt_beside_replies_stretches_their_steps_by_half_at_most(
     steps = bench.read(make_sequence(340, arrival=chats))
     stretches = sorted(seconds / alone_s for _, seconds in steps)
     one_token = bench.cost.step_s([(0, 1)] * chats + [(0, 2)]) / alone_s
-    assert stretches[len(stretches) // 2] <= max(STRETCH, one_token) + 0.05
+    assert stretches[len(stretches) // 2] <= max(BY_HALF, one_token) + 0.05
     assert all(batch.num_replies >= chats for batch, _ in steps)
 
 
@@ -155,7 +157,9 @@ def test_tokens_that_seem_to_cost_nothing_become_more_step_by_step() -> None:
         pace.observe(num_replies=1, prompt_tokens=tokens[-1], seconds=0.001)
     assert tokens == [1, 2, 4, 8, 16]
     pace.observe(num_replies=1, prompt_tokens=32, seconds=0.003)
-    assert pace.beside_replies(1) == 8, "half a millisecond at the price of the last one"
+    price_s = (0.003 - 0.001) / 32
+    allowed_s = (STRETCH - 1) * 0.001
+    assert pace.beside_replies(1) == int(allowed_s / price_s), "at the price of the last one"
 
 
 @pytest.mark.parametrize("seed", range(8))

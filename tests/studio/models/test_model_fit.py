@@ -12,7 +12,8 @@ from engine.factory import create_engine, inspect_model
 from fakes.fake_engine import TINY_MODEL
 from fakes.listening import Ear
 from fakes.tiny_files import write_tiny_gguf
-from studio.models.model_fit import Machine, Verdict, capacity, largest_model, plan_fit
+from studio.models.capacity import OneMore
+from studio.models.model_fit import Machine, Verdict, largest_model, plan_fit
 from studio.services.machine import look_at_machine
 
 GIB = 1 << 30
@@ -69,15 +70,16 @@ def test_what_is_not_known_is_not_promised(info: object, options: LoadOptions) -
 
 
 @pytest.mark.parametrize(
-    ("parallel", "chat_tokens", "running", "seats"),
-    [(8, 2000, 4, False), (4, 2000, 4, False), (2, 2000, 2, True), (8, 9000, 0, False)],
+    ("options", "fit", "one_more"),
+    [
+        (LoadOptions(pool_tokens=8192, parallel=8), 4, OneMore.PARKS),
+        (LoadOptions(pool_tokens=8192, parallel=2), 2, OneMore.QUEUES),
+        (LoadOptions(pool_tokens=8192, parallel=8, preempt_ram_mib=0), 4, OneMore.ENDS),
+    ],
 )
-def test_capacity_is_told_in_chats(
-    parallel: int, chat_tokens: int, running: int, *, seats: bool
-) -> None:
-    fit = plan_fit(INFO, LoadOptions(pool_tokens=8192, parallel=parallel), MACHINE)
-    found = capacity(fit, chat_tokens)
-    assert (found.running, found.limited_by_seats) == (running, seats)
+def test_capacity_is_told_in_chats(options: LoadOptions, fit: int, one_more: OneMore) -> None:
+    found = plan_fit(INFO, options, MACHINE).capacity(2000)
+    assert (found.fit, found.one_more) == (fit, one_more)
 
 
 def test_a_larger_machine_takes_a_larger_model() -> None:

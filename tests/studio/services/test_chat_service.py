@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -321,6 +322,52 @@ def test_a_reply_that_could_not_be_saved_is_saved_when_there_is_room_again(path:
                 )
             )
             await until(lambda: rig.notice_codes == [])
+
+    asyncio.run(run())
+
+
+def test_a_history_that_another_program_locks_is_told_and_written_when_it_is_free(
+    path: Path,
+) -> None:
+    async def run() -> None:
+        async with open_chats(path) as rig:
+            patience = "PRAGMA busy_timeout = 1"
+            await rig.store.file.do(lambda database: database.execute(patience).fetchone())
+            chat, reply, request_id = await rig.ask("stream")
+            other = sqlite3.connect(path, isolation_level=None)
+            other.execute("BEGIN IMMEDIATE")
+            rig.engine.start(request_id)
+            rig.engine.say(request_id, "while it was locked")
+            await until(lambda: rig.notice_codes == ["store_failed"])
+            (notice,) = rig.notices.notices.notices
+            assert "another program has locked" in notice.detail
+            assert (chat.running_message, reply.text) == (reply, "while it was locked")
+            other.execute("ROLLBACK")
+            other.close()
+            await until(
+                lambda: (
+                    rig.rows("SELECT text FROM messages WHERE role = 'assistant'")
+                    == [("while it was locked",)]
+                )
+            )
+            await until(lambda: rig.notice_codes == [])
+
+    asyncio.run(run())
+
+
+def test_a_prompt_that_a_lock_keeps_off_the_disk_is_not_sent(path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(path) as rig:
+            chat = await rig.chats.new_chat()
+            patience = "PRAGMA busy_timeout = 1"
+            await rig.store.file.do(lambda database: database.execute(patience).fetchone())
+            other = sqlite3.connect(path, isolation_level=None)
+            other.execute("BEGIN IMMEDIATE")
+            assert not await rig.chats.send(chat, "keep me in the composer")
+            assert (chat.messages, rig.engine.requests) == ([], {})
+            other.execute("ROLLBACK")
+            other.close()
+            assert await rig.chats.send(chat, "keep me in the composer")
 
     asyncio.run(run())
 

@@ -39,7 +39,7 @@ def test_columns_alike_wait_for_the_first_to_have_read_and_others_do_not(path: P
     async def run() -> None:
         async with open_chats(path) as rig:
             chat = await asked_chat(rig)
-            columns = await rig.chats.comparing.start(chat, (COLD, HOT, TERSE))
+            columns = await rig.chats.comparing.start(chat, "And now?", (COLD, HOT, TERSE))
             asking = asyncio.ensure_future(rig.chats.comparing.ask(columns, "And now?"))
             await until(lambda: len(rig.engine.requests) == 2)
             cold, terse = rig.engine.requests.values()
@@ -61,7 +61,7 @@ def test_a_first_column_that_is_stopped_or_parked_keeps_nobody_waiting(path: Pat
     async def run() -> None:
         async with open_chats(path) as rig:
             chat = await asked_chat(rig)
-            columns = await rig.chats.comparing.start(chat, (COLD, HOT))
+            columns = await rig.chats.comparing.start(chat, "And now?", (COLD, HOT))
             asking = asyncio.ensure_future(rig.chats.comparing.ask(columns, "And now?"))
             await until(lambda: rig.engine.requests)
             rig.chats.stop(columns[0])
@@ -77,7 +77,7 @@ def test_the_files_of_the_draft_are_in_every_column(path: Path) -> None:
             chat = await asked_chat(rig)
             note = Attachment(name="n", kind=AttachmentKind.TEXT, text="read me")
             await rig.chats.drafts.attach(chat, note)
-            columns = await rig.chats.comparing.start(chat, (COLD, TERSE))
+            columns = await rig.chats.comparing.start(chat, "And now?", (COLD, TERSE))
             await rig.chats.comparing.ask(columns, "And now?")
             for column in columns:
                 assert [one.text for one in column.messages[-2].attachments] == ["read me"]
@@ -92,7 +92,7 @@ def test_one_is_picked_and_the_others_can_be_brought_back(path: Path) -> None:
             offered: list[Undo] = []
             rig.chats.book.undo_offered.connect(offered.append)
             chat = await asked_chat(rig)
-            columns = await rig.chats.comparing.start(chat, (COLD, TERSE))
+            columns = await rig.chats.comparing.start(chat, "And now?", (COLD, TERSE))
             await rig.chats.comparing.ask(columns, "And now?")
             await until(lambda: len(rig.engine.requests) == 2)
             await rig.chats.comparing.pick(columns[1])
@@ -109,7 +109,8 @@ def test_a_column_deleted_by_hand_leaves_the_comparison(path: Path) -> None:
     async def run() -> None:
         async with open_chats(path) as rig:
             empty = await rig.chats.new_chat()
-            columns = await rig.chats.comparing.start(empty, (COLD, HOT, TERSE))
+            columns = await rig.chats.comparing.start(empty, "And now?", (COLD, HOT, TERSE))
+            assert [one.title for one in columns] == [f"And now? ({n})" for n in (2, 3, 4)]
             await rig.chats.delete(columns[0])
             assert rig.chats.comparing.current is not None
             assert rig.chats.comparing.current.columns == columns[1:]

@@ -11,7 +11,14 @@ import pytest
 from engine.api import Chat
 from engine.client import EngineClient
 from fakes.fake_engine import FakeEngine
-from studio.models.chat import ContextCut, Conversation, Message, Role
+from studio.models.chat import (
+    ContextCut,
+    Conversation,
+    Message,
+    MessageStatus,
+    ReplyStats,
+    Role,
+)
 from studio.models.chat_settings import ChatSettings
 from studio.services.chat_prompt import prompt_for
 from studio.services.context_service import ContextService, CutPlan
@@ -55,6 +62,13 @@ def plan(chat: Conversation, draft: str) -> CutPlan | None:
 def test_system_prompt_chat_and_draft_are_counted_as_they_would_be_sent() -> None:
     assert use(chat_of(3), "one two three") == (2 + 600 + 3, 2048, True)
     assert use(Conversation(1, "Empty", 0.0, 0.0, is_loaded=True), "") == (0, 2048, True)
+
+
+def test_a_reply_that_is_being_written_is_counted_by_what_the_engine_says() -> None:
+    chat = chat_of(1)
+    stats = ReplyStats(prompt_tokens=120, completion_tokens=30)
+    chat.append(Message(9, 1, Role.ASSISTANT, "w w", 0.0, MessageStatus.WRITING, stats=stats))
+    assert use(chat, "one two") == (152, 2048, True)
 
 
 def test_without_a_model_nothing_is_said() -> None:

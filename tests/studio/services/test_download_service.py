@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -15,7 +18,7 @@ from engine.api import ModelInfo
 from fakes.chat_rig import until
 from fakes.fake_engine import TINY_MODEL
 from fakes.file_server import FileServer, file_server
-from studio.models.downloads import Download, DownloadState, Offer
+from studio.models.downloads import Download, DownloadState, Offer, RemoteFile
 from studio.models.errors import FetchMismatch, FetchUnavailable, LibraryError, NoSpace
 from studio.models.model_library import ModelSource
 from studio.services.download_service import AT_ONCE, DownloadService
@@ -153,6 +156,36 @@ def test_it_survives_the_end_of_the_program_and_goes_on_at_its_offset(
     assert server.ranges_of(NAME) == [None, "bytes=1200000-"]
 
 
+def test_a_killed_program_loses_nothing_that_had_come(tmp_path: Path, server: FileServer) -> None:
+    file = server.add(NAME, SIZE)
+    file.holds_after = 1_200_000
+    folder, address = str(tmp_path / "models"), f"{server.address}/{NAME}"
+    root = Path(__file__).resolve().parents[3]
+    paths = os.pathsep.join((str(root), str(root / "tests")))
+    with subprocess.Popen(
+        [sys.executable, "-m", "fakes.download_process", folder, address, "1200000"],
+        env={**os.environ, "PYTHONPATH": paths},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "there\n"
+        process.kill()
+
+    async def story() -> None:
+        async with open_rig(tmp_path) as rig:
+            assert (rig.only.state, rig.only.done_bytes) == (DownloadState.PAUSED, 1_200_000)
+            assert rig.only.files[0].etag == file.etag
+            await rig.downloads.go_on(rig.only.download_id)
+            await rig.until(DownloadState.DONE)
+            assert rig.content() == file.data
+
+    file.holds_after = None
+    file.go_on.set()
+    play(story())
+    assert server.ranges_of(NAME) == [None, "bytes=1200000-"]
+
+
 def test_pausing_and_going_on(tmp_path: Path, server: FileServer) -> None:
     file = server.add(NAME, SIZE)
     file.holds_after = 700_000
@@ -266,6 +299,49 @@ def test_without_room_nothing_is_begun_and_with_room_it_goes_on(
             assert rig.content() == file.data
 
     play(story())
+
+
+def test_a_disk_that_fills_meanwhile_keeps_what_has_come(
+    tmp_path: Path, server: FileServer
+) -> None:
+    file = server.add(NAME, SIZE)
+    file.cuts = [1_000_000]
+    answers = [ROOMY, ROOMY, 1000]  # before asking, with the answer, and again before the rest
+
+    async def story() -> None:
+        async with open_rig(
+            tmp_path, free_bytes=lambda _folder: answers.pop(0) if answers else ROOMY
+        ) as rig:
+            await rig.downloads.add(offer(server))
+            failed = await rig.until(DownloadState.FAILED)
+            assert isinstance(failed.error, NoSpace)
+            assert failed.done_bytes == 1_000_000
+            await rig.downloads.go_on(rig.only.download_id)
+            await rig.until(DownloadState.DONE)
+            assert rig.content() == file.data
+
+    play(story())
+    assert server.ranges_of(NAME) == [None, "bytes=1000000-"]
+
+
+def test_proxies_of_the_environment_are_used(
+    tmp_path: Path, server: FileServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", server.address)
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    address = "http://models.example/model.gguf"
+    server.files[address] = file = server.add(NAME, 100_000)  # a proxy is asked with the whole
+
+    async def story() -> None:
+        async with open_rig(tmp_path) as rig:
+            remote = RemoteFile(url=address, file_name=NAME, sha256=file.sha256)
+            await rig.downloads.add(Offer(name="model", files=(remote,), source="there"))
+            await rig.until(DownloadState.DONE)
+            assert rig.content() == file.data
+
+    play(story())
+    assert [path for path, _ in server.asked] == [address]
 
 
 @pytest.mark.parametrize(

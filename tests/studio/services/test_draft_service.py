@@ -13,6 +13,7 @@ from fakes.chat_rig import ChatRig, open_chats, until
 from fakes.fake_engine import FakeEngine
 from studio.models.attachment import Attachment, AttachmentKind
 from studio.models.chat import Conversation, MessageStatus
+from studio.services.chat_prompt import wrapped
 
 NOTE = Attachment(name="note.txt", kind=AttachmentKind.TEXT, text="Leeks, three.", num_tokens=5)
 PICTURE = Attachment(
@@ -49,11 +50,11 @@ def test_files_wait_with_the_draft_and_go_with_the_prompt(path: Path) -> None:
             assert (picture.data, picture.path) == (PICTURE.data, PICTURE.path)
             _, reply, _ = await rig.ask("What is it?", chat)
             assert chat.draft_attachments == ()
-            assert last_prompt(rig) == "note.txt:\n\nLeeks, three.\n\nWhat is it?"
+            assert last_prompt(rig) == f"{wrapped(NOTE)}\n\nWhat is it?"
             await until(lambda: not reply.status.is_alive)
             await rig.chats.turns.edit_prompt(chat, chat.messages[0], "And now?")
             await until(lambda: chat.running_message is None)
-            assert last_prompt(rig) == "note.txt:\n\nLeeks, three.\n\nAnd now?"
+            assert last_prompt(rig) == f"{wrapped(NOTE)}\n\nAnd now?"
         async with open_chats(path) as rig:
             (chat,) = rig.chats.chats
             await rig.chats.open_chat(chat.chat_id)
@@ -75,7 +76,7 @@ def test_a_file_taken_out_is_gone_and_files_alone_may_be_sent(path: Path) -> Non
             assert await rig.chats.send(chat, "")
             assert chat.title == "note.txt"
             await until(lambda: rig.engine.requests)
-            assert last_prompt(rig) == "note.txt:\n\nLeeks, three."
+            assert last_prompt(rig) == wrapped(NOTE)
 
     asyncio.run(run())
 
@@ -96,7 +97,7 @@ def test_a_queued_prompt_is_sent_when_the_reply_has_ended_and_the_draft_stays(pa
             assert reply.status is MessageStatus.DONE
             assert texts(chat) == ["first", "answer", "second", ""]
             assert (chat.queued, chat.draft) == (None, "third")
-            assert last_prompt(rig) == "note.txt:\n\nLeeks, three.\n\nsecond"
+            assert last_prompt(rig) == f"{wrapped(NOTE)}\n\nsecond"
             await until(lambda: rig.rows("SELECT queued, draft FROM chats") == [(None, "third")])
 
     asyncio.run(run())

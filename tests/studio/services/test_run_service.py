@@ -13,6 +13,7 @@ from fakes.builders import make_request
 from fakes.chat_rig import ChatRig, open_chats, until
 from fakes.runs import make_run
 from studio.models.chat import MessageStatus
+from studio.models.request_log import RequestLog, RequestRow
 from studio.services.run_service import RunService, Steer
 
 
@@ -96,5 +97,29 @@ def test_a_parked_reply_is_alive_however_long_it_takes(tmp_path: Path) -> None:
             await until(lambda: reply.status is MessageStatus.DONE)
             assert reply.text == "Yes."
             assert rig.notice_codes == []
+
+    asyncio.run(run())
+
+
+def test_a_programs_request_is_called_by_its_key(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(tmp_path / "h.db") as rig:
+            client, log = EngineClient(rig.engine, asyncio.get_running_loop()), RequestLog()
+            log.put(
+                RequestRow(
+                    row_id=log.new_id(),
+                    started_s=0.0,
+                    method="POST",
+                    path="/",
+                    client="editor",
+                    key="editor",
+                    run_ids=("chatcmpl-3f2a1b9c77-0",),
+                )
+            )
+            runs = RunService(client, rig.chats, log)
+            rows = (make_run("chatcmpl-3f2a1b9c77-0"), make_run("chatcmpl-000000"))
+            assert list(runs.names(rows).values()) == ["editor 3f2a1b", "API request 000000"]
+            assert runs.name("chatcmpl-3f2a1b9c77-0") == "editor 3f2a1b"
+            client.close()
 
     asyncio.run(run())

@@ -185,7 +185,7 @@ def test_the_first_launch_offers_the_starter_model_and_a_file(play: Play, tmp_pa
         async with open_stage(tmp_path, state=EngineState.NO_MODEL) as stage:
             pane = stage.window.panes.active
             buttons = {b.text(): b for b in pane.start_view.findChildren(QPushButton)}
-            assert set(buttons) == {"Get the starter model (98 MB)", "Use a file I have…"}
+            assert {"Get the starter model (98 MB)", "Use a file I have…"} <= set(buttons)
             buttons["Get the starter model (98 MB)"].click()
             await until(lambda: ("load", "tiny") in stage.models.asked)
             assert ("fetch", "smollm2-135m") in stage.models.asked

@@ -7,7 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtWidgets import QFileDialog, QLabel, QMenu, QProgressBar, QPushButton
+from PySide6.QtWidgets import (
+    QFileDialog,
+    QLabel,
+    QMenu,
+    QPlainTextEdit,
+    QProgressBar,
+    QPushButton,
+)
 
 from engine.api import EngineState
 from engine.errors import CorruptModel
@@ -127,5 +134,21 @@ def test_a_chosen_file_is_added_and_loaded(play: Play, tmp_path: Path) -> None:
             dialog.reject()
             await until(lambda: ("load", "tiny") in stage.models.asked)
             assert ("add", "/models/mine.gguf") in stage.models.asked
+
+    play(story())
+
+
+def test_a_model_that_rests_is_said_to_and_a_message_is_sent_to_it(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, state=EngineState.NO_MODEL) as stage:
+            stage.models.is_resting = True
+            stage.models.library_changed.emit()
+            await until(lambda: heading(stage) == "The model rests")
+            composer = stage.window.panes.active.composer
+            composer.findChild(QPlainTextEdit).setPlainText("Wake up")
+            composer.submitted.emit("Wake up")
+            await until(lambda: stage.engine.requests)
 
     play(story())

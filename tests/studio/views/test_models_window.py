@@ -145,13 +145,9 @@ def test_load_settings_are_kept_for_their_model_and_tell_what_they_take(
             dialog.parallel.setValue(8)
             dialog.kv_type.setCurrentIndex(dialog.kv_type.findData(KvType.F32))
             dialog.chat_tokens.setValue(2000)
-            assert "4 chats of 2,000 tokens run together; a fifth would be parked." in words_of(
-                dialog
-            )
+            assert "4 chats of 2,000 tokens fit, a fifth would park." in words_of(dialog)
             dialog.parallel.setValue(2)
-            assert "2 chats of 2,000 tokens run together; a third waits in line." in words_of(
-                dialog
-            )
+            assert "2 chats of 2,000 tokens fit, a third would wait in line." in words_of(dialog)
             dialog.pool.setValue((1 << 31) - 1)
             assert "Does not fit" in words_of(dialog)
             dialog.pool.setValue(31)

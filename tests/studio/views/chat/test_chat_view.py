@@ -10,6 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 
+from studio.models.attachment import Attachment, AttachmentKind
 from studio.models.chat import Conversation, Message, MessageStatus, ReplyStats, Role
 from studio.views.chat.chat_view import ChatView
 from studio.views.chat.code_block import CodeBlock
@@ -132,11 +133,11 @@ def test_what_is_read_stays_in_place_while_what_is_above_is_laid_out(show: Any, 
     bar = view.verticalScrollBar()
     for _ in range(6):
         bar.setValue(bar.value() - 700)
-        first = shown_ids(view)[0]
-        offset = offset_of(view, first)
+        section, row = seen(view)[0]
+        offset = section.top + row.top - bar.value()
         made = view.rows.num_made
         qtbot.waitUntil(lambda made=made: view.rows.num_made > made or not view._later.isActive())
-        assert offset_of(view, first) == offset
+        assert section.top + row.top - bar.value() == offset
 
 
 def test_the_view_follows_a_growing_reply(show: Any, qtbot: Any) -> None:
@@ -391,3 +392,20 @@ def test_every_kind_of_block_has_its_row(show: Any) -> None:
         (RowKind.FOOT, BlockKind.PROSE),
     ]
     assert all(row.height > 10 for row in rows)
+
+
+def test_files_of_a_prompt_are_named_above_it(show: Any) -> None:
+    chat = chat_of(2)
+    files = (
+        Attachment(name="a long report.pdf", kind=AttachmentKind.PDF, text="x", num_tokens=1200),
+        Attachment(name="notes.md", kind=AttachmentKind.TEXT),
+    )
+    chat.messages[0].attachments = files
+    chat.messages.append(Message(3, 1, Role.USER, "", 0.0, attachments=files))
+    view = show(chat)
+    kinds = [row.kind for row in view.rows.section_of(1).rows]
+    assert kinds == [RowKind.FILES, RowKind.PROMPT, RowKind.FOOT]
+    assert [row.kind for row in view.rows.section_of(3).rows] == [RowKind.FILES, RowKind.FOOT]
+    names = view.rows.section_of(3).rows[0].view.accessibleName()
+    assert names == "Files: a long report.pdf, notes.md"
+    assert view.rows.section_of(3).rows[0].height >= 28

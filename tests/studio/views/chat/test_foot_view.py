@@ -15,9 +15,7 @@ from studio.views.chat.foot_view import FootView, MessageAction
 from studio.views.chat.kit import Kit
 from studio.views.state_mark import StateMark
 
-ALL = frozenset(
-    {MessageAction.COPY, MessageAction.REGENERATE, MessageAction.BRANCH, MessageAction.DELETE}
-)
+ALL = frozenset({*MessageAction} - {MessageAction.EDIT, MessageAction.CONTINUE})
 
 
 def put(message: Message, kit: Kit, page: QWidget) -> FootView:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QGuiApplication, QMouseEvent
+from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QMouseEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QTextEdit, QWidget
+from PySide6.QtWidgets import QApplication, QMenu, QTextEdit, QWidget
 
 from studio.models.chat import Conversation, Message, MessageStatus, Role
 from studio.views.chat.chat_view import ChatView
@@ -164,3 +164,24 @@ def test_a_selection_is_shown_again_where_its_rows_come_back(
     bar.setValue(0)
     assert old.view is not None
     assert old.view.text_edit.textCursor().selectedText() == "First line here."
+
+
+def test_copy_and_its_menu_work_from_within_a_block(view: ChatView) -> None:
+    _, first, code, last = edits(view)
+    drag(first, last)
+    QTest.keySequence(first, "Ctrl+C")
+    assert clipboard() == ("First line here.\n\nx = 1\n\nLast line.", REPLY)
+    port = code.viewport()
+    event = QContextMenuEvent(
+        QContextMenuEvent.Reason.Mouse, QPoint(1, 1), port.mapToGlobal(QPoint(1, 1))
+    )
+    QApplication.sendEvent(port, event)
+    (menu,) = port.findChildren(QMenu)
+    assert [action.text() for action in menu.actions()] == [
+        "Copy",
+        "Copy as Markdown",
+        "",
+        "Select all messages",
+    ]
+    menu.actions()[1].trigger()
+    assert QGuiApplication.clipboard().text() == REPLY

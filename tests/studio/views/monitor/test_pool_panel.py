@@ -7,17 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
 from PySide6.QtWidgets import QLabel
 
-from engine.api import EngineSnapshot, PoolUsage
+from engine.api import PoolUsage
 from engine.runs import ParkUsage, ResumeNext, RunState
 from fakes.fake_window import open_stage, until
 from fakes.runs import make_run, make_wait
 from studio.views.actions import CommandId
-from studio.views.monitor.pool_map import Piece, park_words, pieces_of
 from studio.views.monitor.run_row import RunRow
-from studio.views.run_sentences import Others
+from studio.views.monitor.segments import park_words
 from studio.views.theme import NUM_HUES
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
@@ -26,23 +24,6 @@ POOL = PoolUsage(total_pages=64, free_pages=8, reusable_pages=8, page_tokens=32,
 
 def said(row: RunRow) -> list[str]:
     return [label.text() for label in row.findChildren(QLabel) if label.text()]
-
-
-def test_pieces_are_shares_of_the_pool_in_the_order_of_the_requests() -> None:
-    runs = (
-        make_run("a", held_tokens=32 * 32),
-        make_run("b", RunState.PARKED, held_tokens=640),
-        make_run("c", RunState.READING, held_tokens=16 * 32 - 5),
-    )
-    pieces = pieces_of(EngineSnapshot(pool=POOL, runs=runs), Others(hues={"a": 3, "c": 5}))
-    assert pieces == (Piece(0.5, 3), Piece(0.25, 5), Piece(0.125, None))
-
-
-def test_shared_pages_do_not_make_the_pieces_longer_than_what_is_used() -> None:
-    runs = tuple(make_run(id_, held_tokens=48 * 32) for id_ in "ab")
-    pieces = pieces_of(EngineSnapshot(pool=POOL, runs=runs), Others())
-    assert sum(piece.share for piece in pieces) == pytest.approx(56 / 64)
-    assert pieces_of(EngineSnapshot(runs=runs), Others()) == ()
 
 
 def test_the_budget_in_words() -> None:
@@ -69,11 +50,10 @@ def test_the_panel_lists_chats_and_programs_alike(play: Play, tmp_path: Path) ->
             stage.window.context.watch.look()
             assert panel.rows == {}
             stage.window.commands[CommandId.POOL].trigger()
-            assert said(panel.rows[lisbon]) == ["Lisbon", "1,420 tokens", "Writing · never parked"]
+            assert said(panel.rows[lisbon]) == ["Lisbon", "Writing · 1,420 tokens · never parked"]
             assert said(panel.rows["chatcmpl-3f2a1b9c"]) == [
                 "API request 3f2a1b",
-                "640 tokens",
-                "Queued · 1st in line · starts in about 20 s",
+                "Queued · 1st in line · starts in about 20 s · 640 tokens",
                 "Needs room for 1,280 tokens; Lisbon holds 1,420 tokens",
             ]
             row = panel.rows["chatcmpl-3f2a1b9c"]

@@ -16,7 +16,8 @@ from engine.api import EngineSnapshot, EngineState, PoolUsage
 from fakes.fake_engine import TINY_MODEL
 from fakes.fake_window import open_stage, until
 from studio.models.settings import Theme as ThemeChoice
-from studio.views.monitor.pool_bar import PoolBar, describe_pool
+from studio.views.monitor.pool_bar import PoolBar
+from studio.views.monitor.segments import Kind, Segment, describe_pool
 from studio.views.monitor.status_line import StatusLine, model_words, pool_words, work_words
 from studio.views.theme import Theme, load_colors
 
@@ -54,15 +55,18 @@ def test_the_model_in_words() -> None:
 
 
 def test_the_bar_is_drawn_in_proportion(theme: Theme, page: QWidget) -> None:
-    bar = PoolBar(theme, page)
-    bar.resize(128, 6)
-    bar.show_pool(POOL)
+    bar = PoolBar("Pool", theme, page)
+    bar.set_size(128, 8)
+    bar.show_segments(
+        (Segment(Kind.HELD, 32, (2,)), Segment(Kind.KEPT, 12), Segment(Kind.FREE, 20)), "words"
+    )
     image = bar.grab().toImage()
     colors = load_colors(ThemeChoice.LIGHT)
-    found = [image.pixelColor(x, 3).name() for x in (4, 62, 70, 80, 100)]
-    assert found[:2] == [colors.accent.name()] * 2
+    found = [image.pixelColor(x, 4).name() for x in (4, 60, 70, 80, 100)]
+    assert found[:2] == [theme.hues[2].name()] * 2
     assert found[2] == found[3] not in (colors.accent.name(), colors.track.name())
     assert found[4] == colors.track.name()
+    assert bar.segment_at(70) == Segment(Kind.KEPT, 12)
 
 
 def test_the_line_follows_the_snapshot_only_while_it_is_seen(play: Play, tmp_path: Path) -> None:
@@ -93,7 +97,7 @@ def test_the_server_is_switched_from_its_button(play: Play, tmp_path: Path) -> N
             line.server_menu.actions()[0].trigger()
             await until(lambda: button.text() == "Server 127.0.0.1:8484")
             button.click()
-            copy, _page, stop = line.server_menu.actions()
+            copy, _, stop = line.server_menu.actions()
             copy.trigger()
             assert QGuiApplication.clipboard().text() == "http://127.0.0.1:8484/v1"
             stop.trigger()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -36,7 +36,7 @@ def chat(title: str, **marks: object) -> Conversation:
     return made
 
 
-def shown(rows: Sequence[Row]) -> list[str]:
+def shown(rows: Iterable[Row]) -> list[str]:
     lines = []
     for row in rows:
         if isinstance(row, HeaderRow):

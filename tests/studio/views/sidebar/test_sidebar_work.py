@@ -75,14 +75,17 @@ def test_a_new_folder_is_named_in_its_row_and_takes_what_is_dropped_on_it(
             model = list_of(stage).model()
             dragged = model.mimeData([index_of(stage, "A"), index_of(stage, "C")])
             model.dropMimeData(dragged, Qt.DropAction.MoveAction, -1, -1, index_of(stage, "Work"))
-            assert rows_in(stage) == ["Folders", "Work", "C", "A", "Today", "B"]
+            await until(lambda: rows_in(stage) == ["Folders", "Work", "C", "A", "Today", "B"])
             back = model.mimeData([index_of(stage, "A")])
             model.dropMimeData(back, Qt.DropAction.MoveAction, -1, -1, index_of(stage, "Today"))
-            assert rows_in(stage) == ["Folders", "Work", "C", "Today", "B", "A"]
+            await until(lambda: rows_in(stage) == ["Folders", "Work", "C", "Today", "B", "A"])
             pinned = model.mimeData([index_of(stage, "B")])
             stage.chats.shelf.pin([stage.chats.chats[0]], is_pinned=True)
+            await until(lambda: "Pinned" in rows_in(stage))
             model.dropMimeData(pinned, Qt.DropAction.MoveAction, -1, -1, index_of(stage, "Pinned"))
-            assert rows_in(stage) == ["Pinned", "C", "B", "Folders", "Work", "Today", "A"]
+            await until(
+                lambda: rows_in(stage) == ["Pinned", "C", "B", "Folders", "Work", "Today", "A"]
+            )
 
     play(story())
 
@@ -112,6 +115,7 @@ def test_the_arrow_keys_fold_and_unfold(play: Play, tmp_path: Path) -> None:
             work = await stage.chats.folders.new("Work")
             stage.chats.shelf.move([stage.chats.chats[1]], work.folder_id)
             rows = list_of(stage)
+            await until(lambda: rows_in(stage) == ["Folders", "Work", "A", "Today", "B"])
             rows.setCurrentIndex(index_of(stage, "A"))
             QTest.keyClick(rows, Qt.Key.Key_Left)
             assert rows.currentIndex().data() == "Work"
@@ -142,7 +146,7 @@ def test_several_chats_are_selected_without_being_opened_and_deleted_at_once(
             entries = menu_of(stage, "D", "C", "A")
             assert "Rename" not in entries
             entries["Pin (3 chats)"].trigger()
-            assert rows_in(stage) == ["Pinned", "D", "C", "A", "Today", "B"]
+            await until(lambda: rows_in(stage) == ["Pinned", "D", "C", "A", "Today", "B"])
             list_of(stage).setFocus()
             await until(list_of(stage).hasFocus)
             QTest.keyClick(list_of(stage), Qt.Key.Key_Delete)
@@ -162,21 +166,23 @@ def test_what_was_archived_and_deleted_is_listed_and_comes_back(play: Play, tmp_
             c, b, _ = stage.chats.chats
             stage.chats.shelf.archive([b])
             await stage.chats.delete(c)
-            assert rows_in(stage) == ["Today", "A"]
+            await until(lambda: rows_in(stage) == ["Today", "A"])
             stage.window.commands[CommandId.ARCHIVED].trigger()
-            assert rows_in(stage) == ["Archived", "B", "Deleted, kept for 7 days", "C"]
+            await until(
+                lambda: rows_in(stage) == ["Archived", "B", "Deleted, kept for 7 days", "C"]
+            )
             assert list(menu_of(stage, "C")) == ["Bring back", "Delete for good…"]
             menu_of(stage, "C")["Bring back"].trigger()
             await until(lambda: rows_in(stage) == ["Archived", "B"])
             menu_of(stage, "B")["Take out of the archive"].trigger()
-            assert rows_in(stage) == []
+            await until(lambda: rows_in(stage) == [])
             await stage.chats.delete(b)
             menu_of(stage, "B")["Delete for good…"].trigger()
             box = stage.window.findChild(QMessageBox)
             next(one for one in box.buttons() if one.text() == "Delete for good").click()
             await until(lambda: rows_in(stage) == [])
             stage.window.commands[CommandId.ARCHIVED].trigger()
-            assert rows_in(stage) == ["Today", "C", "A"]
+            await until(lambda: rows_in(stage) == ["Today", "C", "A"])
 
     play(story())
 
@@ -205,7 +211,7 @@ def test_the_search_looks_into_texts_and_leads_to_the_version_that_has_them(
             await until(lambda: stage.window.panes.active.chat is chat)
             await until(lambda: chat.messages[1].text == "Not here.")
             QTest.keyClick(field, Qt.Key.Key_Escape)
-            assert rows_in(stage) == ["Today", "A", "B"]
+            await until(lambda: rows_in(stage) == ["Today", "A", "B"])
 
     play(story())
 

@@ -1,0 +1,73 @@
+"""Above the panes while a comparison is on: which column is gone on with, or that all are kept. GUI thread."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QWidget
+
+from studio.models.chat import Conversation
+from studio.models.chat_settings import ChatSettings
+from studio.services.compare_service import CompareService
+from studio.views.elided_label import ElidedLabel
+from studio.views.tasks import Tasks
+from studio.views.words import decimal, shortened, tr
+
+_TITLE_CHARS = 32
+
+
+class CompareBar(QFrame):
+    """Hidden while nothing is compared."""
+
+    def __init__(self, comparing: CompareService, tasks: Tasks, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("compareBar")
+        self._comparing = comparing
+        self._tasks = tasks
+        self._text = ElidedLabel(self)
+        self.buttons: list[QPushButton] = []
+        """One for each column."""
+        self._keep_all = QPushButton(tr("Keep all"), self)
+        self._keep_all.setObjectName("link")
+        self._keep_all.clicked.connect(comparing.dismiss)
+        self._row = QHBoxLayout(self)
+        self._row.setContentsMargins(16, 6, 12, 6)
+        self._row.setSpacing(8)
+        self._row.addWidget(self._text, 1)
+        self._row.addWidget(self._keep_all)
+        self._disconnect = comparing.changed.connect(self._show)
+        self._show()
+
+    def close_bar(self) -> None:
+        """Listen no more."""
+        self._disconnect()
+
+    def _show(self) -> None:
+        for old in self.buttons:
+            self._row.removeWidget(old)
+            old.hide()
+            old.deleteLater()
+        self.buttons = []
+        current = self._comparing.current
+        self.setVisible(current is not None)
+        if current is None:
+            return
+        title = shortened(current.title, _TITLE_CHARS)
+        self._text.set_text(tr("Comparing “{title}”. Go on with:").format(title=title))
+        for place, column in enumerate(current.columns):
+            self._add_button(place, column)
+
+    def _add_button(self, place: int, column: Conversation) -> None:
+        words = difference(place + 1, column.settings)
+        button = QPushButton(words, self)
+        button.setObjectName("steer")
+        button.setAccessibleName(tr("Go on with column {words}").format(words=words))
+        button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        button.clicked.connect(lambda: self._tasks.start(self._comparing.pick(column)))
+        self._row.insertWidget(1 + place, button)
+        self.buttons.append(button)
+
+
+def difference(place: int, settings: ChatSettings) -> str:
+    """A column in few words: "2 · 0.8"."""
+    heat = decimal(settings.sampling.temperature, 2).rstrip("0").rstrip(".,")
+    return f"{place} · {heat or '0'}"

@@ -1,0 +1,129 @@
+"""Asks what is to be compared: a prompt, and the settings of each column. GUI thread."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QDialog,
+    QHBoxLayout,
+    QLabel,
+    QPlainTextEdit,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from studio.models.chat import Conversation
+from studio.models.chat_settings import ChatSettings
+from studio.services.compare_service import MAX_COLUMNS
+from studio.services.preset_service import PresetService
+from studio.views.compare.column_editor import ColumnEditor
+from studio.views.word_button import WordButton
+from studio.views.words import tr
+
+_WIDTH_PX = 620
+_PROMPT_PX = 96
+_FIRST_TEMPERATURES = (0.0, 0.8, 1.2, 0.4)
+
+
+class CompareDialog(QDialog):
+    """`wanted` carries the prompt and a tuple of ChatSettings, once; then the dialog closes."""
+
+    wanted = Signal(str, object)
+
+    def __init__(self, chat: Conversation, presets: PresetService, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(tr("Compare settings"))
+        self.setMinimumWidth(_WIDTH_PX)
+        self._chat = chat
+        self._presets = presets
+        self.columns: list[ColumnEditor] = []
+        self.prompt = QPlainTextEdit(chat.draft, self)
+        self.prompt.setObjectName("field")
+        self.prompt.setAccessibleName(tr("Prompt"))
+        self.prompt.setPlaceholderText(tr("The prompt that all columns are asked"))
+        self.prompt.setTabChangesFocus(True)
+        self.prompt.setFixedHeight(_PROMPT_PX)
+        self.prompt.textChanged.connect(self._refresh)
+        self._rows = QVBoxLayout()
+        self._rows.setSpacing(8)
+        self._add = WordButton("plus", tr("Add a column"), self)
+        self._add.setObjectName("link")
+        self._add.clicked.connect(self.add_column)
+        self._do = QPushButton(tr("Compare"), self)
+        self._do.setObjectName("primary")
+        self._do.setDefault(True)
+        self._do.clicked.connect(self._on_done)
+        self._lay_out()
+        for _ in range(2):
+            self.add_column()
+
+    def add_column(self) -> None:
+        """One more column, with another temperature than those before it."""
+        if len(self.columns) < MAX_COLUMNS:
+            mine = self._chat.settings
+            heat = _FIRST_TEMPERATURES[len(self.columns)]
+            settings = replace(mine, sampling=replace(mine.sampling, temperature=heat))
+            editor = ColumnEditor(settings, self._choices(), self)
+            editor.removed.connect(lambda: self._remove(editor))
+            self.columns.append(editor)
+            self._rows.addWidget(editor)
+            self._refresh()
+
+    def _remove(self, editor: ColumnEditor) -> None:
+        self.columns.remove(editor)
+        self._rows.removeWidget(editor)
+        editor.hide()
+        editor.deleteLater()
+        self._refresh()
+
+    def _choices(self) -> list[tuple[str, ChatSettings]]:
+        """Where a column's settings may come from."""
+        named = [(preset.name, preset.settings) for preset in self._presets.presets]
+        return [
+            (tr("Settings of this chat"), self._chat.settings),
+            (tr("Default"), ChatSettings()),
+            *named,
+        ]
+
+    def _refresh(self) -> None:
+        num_columns = len(self.columns)
+        for place, editor in enumerate(self.columns, start=1):
+            editor.set_place(place, can_remove=num_columns > 2)
+        self._add.setEnabled(num_columns < MAX_COLUMNS)
+        has_prompt = bool(self.prompt.toPlainText().strip() or self._chat.draft_attachments)
+        self._do.setEnabled(has_prompt)
+
+    def _on_done(self) -> None:
+        settings = tuple(editor.settings() for editor in self.columns)
+        self.wanted.emit(self.prompt.toPlainText(), settings)
+        self.close()
+
+    def _lay_out(self) -> None:
+        about = QLabel(
+            tr(
+                "Each column is a chat of its own, with the messages so far. Columns with the same "
+                "system prompt read them only once."
+            ),
+            self,
+        )
+        about.setObjectName("secondary")
+        about.setWordWrap(True)
+        cancel = QPushButton(tr("Cancel"), self)
+        cancel.clicked.connect(self.close)
+        buttons = QHBoxLayout()
+        buttons.addWidget(self._add)
+        buttons.addStretch(1)
+        buttons.addWidget(cancel)
+        buttons.addWidget(self._do)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(24, 20, 24, 20)
+        layout.setSpacing(12)
+        layout.addWidget(about)
+        layout.addWidget(self.prompt)
+        layout.addLayout(self._rows)
+        layout.addSpacing(4)
+        layout.addLayout(buttons)

@@ -1,0 +1,105 @@
+"""Comparing in the window: a dialog, columns side by side, and a bar to go on with one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QPushButton
+
+from engine.api import EngineState
+from fakes.fake_window import Stage, open_stage, until
+from studio.models.chat_settings import ChatSettings
+from studio.views.actions import CommandId
+from studio.views.compare.compare_bar import CompareBar, difference
+from studio.views.compare.compare_dialog import CompareDialog
+
+Play = Callable[[Coroutine[Any, Any, None]], None]
+
+
+def asked(stage: Stage) -> CompareDialog:
+    stage.window.commands[CommandId.COMPARE].trigger()
+    return stage.window.findChildren(CompareDialog)[-1]
+
+
+def button(dialog: CompareDialog, text: str) -> QPushButton:
+    return next(one for one in dialog.findChildren(QPushButton) if one.text() == text)
+
+
+def test_a_prompt_runs_in_columns_and_one_is_gone_on_with(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            chat, panes = stage.chats.chats[0], stage.window.panes
+            stage.chats.presets.set_settings(chat, ChatSettings(system_prompt="Be brief."))
+            dialog = asked(stage)
+            assert not button(dialog, "Compare").isEnabled()
+            QTest.keyClicks(dialog.prompt, "Why is the sky blue?")
+            button(dialog, "Add a column").click()
+            dialog.columns[1].source.setCurrentIndex(1)
+            dialog.columns[1].source.activated.emit(1)
+            dialog.columns[2].temperature.setValue(1.5)
+            button(dialog, "Compare").click()
+            await until(lambda: len(panes.panes) == 3 and len(stage.engine.requests) == 2)
+            first, default = stage.engine.requests.values()
+            assert (first.sampling.temperature, default.sampling.temperature) == (0.0, 0.8)
+            stage.engine.start(first.request_id)
+            stage.engine.say(first.request_id, "Light")
+            await until(lambda: len(stage.engine.requests) == 3)
+            bar = stage.window.findChild(CompareBar)
+            assert bar.isVisible()
+            assert [one.text() for one in bar.buttons] == ["1 · 0", "2 · 0.8", "3 · 1.5"]
+            bar.buttons[0].click()
+            await until(lambda: len(panes.panes) == 1)
+            assert panes.active.chat.messages[0].text == "Why is the sky blue?"
+            assert bar.isHidden()
+            assert len(stage.chats.chats) == 2
+
+    play(story())
+
+
+def test_four_columns_have_room_because_the_side_bar_makes_it(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            stage.window.resize(1400, 800)
+            dialog = asked(stage)
+            QTest.keyClicks(dialog.prompt, "Hello?")
+            for _ in range(5):
+                dialog.add_column()
+            assert len(dialog.columns) == 4
+            button(dialog, "Compare").click()
+            await until(lambda: len(stage.window.panes.panes) == 4)
+            await until(lambda: stage.engine.requests)
+
+    play(story())
+
+
+def test_a_column_can_be_removed_but_two_stay(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            dialog = asked(stage)
+            dialog.add_column()
+            dialog.columns[0].removed.emit()
+            assert [one.source.accessibleName() for one in dialog.columns] == [
+                "Settings of column 1",
+                "Settings of column 2",
+            ]
+            button(dialog, "Cancel").click()
+
+    play(story())
+
+
+def test_without_a_model_the_way_on_is_told(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, state=EngineState.NO_MODEL) as stage:
+            stage.window.commands[CommandId.COMPARE].trigger()
+            codes = [notice.code for notice in stage.services.notices.notices.notices]
+            assert codes == ["model_unavailable"]
+            assert not stage.window.findChildren(CompareDialog)
+
+    play(story())
+
+
+def test_a_column_is_told_by_its_number_and_temperature() -> None:
+    assert difference(2, ChatSettings()) == "2 · 0.8"
