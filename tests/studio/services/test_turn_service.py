@@ -250,6 +250,7 @@ def test_a_tick_while_a_prompt_is_being_stored_leaves_nothing_as_it_was_before(
         async with open_chats(path) as rig:
             chat = chat_of(rig, await answered(rig, "one", "1"))
             rig.chats.set_draft(chat, "two")
+            await until(lambda: rig.rows("SELECT draft FROM chats") == [("two",)])
             sending = asyncio.ensure_future(rig.chats.send(chat, "two"))
             await asyncio.sleep(0)
             await rig.store.save([chat], [])  # behind the prompt, with the chat as it is in memory
