@@ -407,7 +407,9 @@ def test_files_of_a_prompt_are_named_above_it(show: Any) -> None:
     assert kinds == [RowKind.FILES, RowKind.PROMPT, RowKind.FOOT]
     assert [row.kind for row in view.rows.section_of(3).rows] == [RowKind.FILES, RowKind.FOOT]
     names = view.rows.section_of(3).rows[0].view.accessibleName()
-    assert names == "Files: a long report.pdf, notes.md"
+    assert (
+        names == "Files: a long report.pdf · PDF · 1,200 tokens, notes.md · Text · not counted yet"
+    )
     assert view.rows.section_of(3).rows[0].height >= 28
 
 
