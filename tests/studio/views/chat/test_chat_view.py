@@ -430,3 +430,17 @@ def test_the_keyboard_goes_from_message_to_message_and_brings_them_into_sight(
         QTest.keyClick(focused, Qt.Key.Key_Up)
     QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Down)
     assert view.foot_of(chat.messages[20]).isAncestorOf(QApplication.focusWidget())
+
+
+def test_what_turns_out_to_be_no_formula_becomes_prose(show: Any, qtbot: Any) -> None:
+    chat = chat_of(1)
+    view = show(chat)
+    reply = add_reply(view, chat)
+    for text in (
+        "$$\nsome words",
+        "$$\nsome words\nand more\n",
+        "$$\nsome words\nand more\n\nNew.",
+    ):
+        reply.text = text
+        redraw(view, qtbot, reply)
+    assert texts(view, 2) == ["$$ some words and more", "New."]
