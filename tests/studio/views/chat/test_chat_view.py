@@ -407,7 +407,9 @@ def test_files_of_a_prompt_are_named_above_it(show: Any) -> None:
     assert kinds == [RowKind.FILES, RowKind.PROMPT, RowKind.FOOT]
     assert [row.kind for row in view.rows.section_of(3).rows] == [RowKind.FILES, RowKind.FOOT]
     names = view.rows.section_of(3).rows[0].view.accessibleName()
-    assert names == "Files: a long report.pdf, notes.md"
+    assert (
+        names == "Files: a long report.pdf · PDF · 1,200 tokens, notes.md · Text · not counted yet"
+    )
     assert view.rows.section_of(3).rows[0].height >= 28
 
 
@@ -428,3 +430,17 @@ def test_the_keyboard_goes_from_message_to_message_and_brings_them_into_sight(
         QTest.keyClick(focused, Qt.Key.Key_Up)
     QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Down)
     assert view.foot_of(chat.messages[20]).isAncestorOf(QApplication.focusWidget())
+
+
+def test_what_turns_out_to_be_no_formula_becomes_prose(show: Any, qtbot: Any) -> None:
+    chat = chat_of(1)
+    view = show(chat)
+    reply = add_reply(view, chat)
+    for text in (
+        "$$\nsome words",
+        "$$\nsome words\nand more\n",
+        "$$\nsome words\nand more\n\nNew.",
+    ):
+        reply.text = text
+        redraw(view, qtbot, reply)
+    assert texts(view, 2) == ["$$ some words and more", "New."]
