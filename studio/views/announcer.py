@@ -60,8 +60,9 @@ class Announcer:
     def _words(self, reply: Message, before: MessageStatus) -> str:
         status = reply.status
         if status is MessageStatus.PARKED:
-            why = tr(reason_words(reply.park.reason)) if reply.park is not None else tr("Parked")
-            return tr("{title}: {reason}").replace("{reason}", why)
+            park = reply.park
+            why = tr(reason_words(park.reason)) if park is not None else tr("Parked")
+            return "{title}: " + why
         if before is MessageStatus.PARKED and status in _AT_WORK:
             return tr("{title} goes on")
         if status in _ENDED:

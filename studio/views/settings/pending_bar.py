@@ -39,7 +39,8 @@ class PendingBar(QFrame):
     def _refresh(self) -> None:
         keys = self._reloads.pending()
         self.setVisible(bool(keys))
-        names = [tr(setting_field(key).info.title) for key in keys[:_MOST_NAMED]]
+        pending = [setting_field(key) for key in keys[:_MOST_NAMED]]
+        names = [tr(declared.info.title) for declared in pending]
         if len(keys) > _MOST_NAMED:
             names.append("…")
         text = tr("Once the model is loaded again, these will count: {names}")
