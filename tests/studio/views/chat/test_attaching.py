@@ -166,24 +166,6 @@ def test_many_long_names_wrap_and_do_not_widen_the_window(play: Play, tmp_path: 
     play(story())
 
 
-def test_what_went_with_a_prompt_stands_under_it(play: Play, tmp_path: Path) -> None:
-    async def story() -> None:
-        path = tmp_path / "a.py"
-        path.write_text("x = 1")
-        async with open_stage(tmp_path, titles=("A",)) as stage:
-            pane, chat = stage.window.panes.active, stage.chats.chats[0]
-            pane.attaching.attach([path])
-            await until(lambda: chat.draft_attachments)
-            await stage.ask(chat, "")
-            await until(
-                lambda: any(
-                    label.text() == "a.py · Code · 3 tokens" for label in pane.findChildren(QLabel)
-                )
-            )
-
-    play(story())
-
-
 def test_what_a_file_costs() -> None:
     file = Attachment(name="a", kind=AttachmentKind.PDF, num_tokens=1240)
     assert cost_words(file) == "PDF · 1,240 tokens"
