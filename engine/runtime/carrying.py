@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,6 +44,8 @@ class Carrier:
     """By request id."""
     files: tuple[object, ...] = ()
     """What tells the model's files from others; see `LoadedModel.files`."""
+    folder: Path | None = None
+    """Where the states of the parked lie too, if they do."""
 
     def take(
         self, model: LoadedModel | None, live: Iterable[LiveRequest], now_s: float
@@ -50,7 +53,7 @@ class Carrier:
         """Take up those who can be carried; before their model is closed. Those taken up before stay."""
         if model is None:
             return []
-        self.files = model.files
+        self.files, self.folder = model.files, model.options.preempt_disk
         news: list[EngineEvent] = []
         for one in live:
             if one.request.group is not None:
@@ -58,7 +61,7 @@ class Carrier:
             seq = one.generation.seq if one.generation is not None else None
             if (
                 seq is not None and seq.status is SeqStatus.RUNNING
-            ):  # of the others it is known that they are out
+            ):  # the others are known to be out
                 news.append(_parked(seq))
                 seq.num_parks += 1
             self.carried[one.request.request_id] = _carried(one, now_s)
@@ -79,10 +82,19 @@ class Carrier:
                     to_read.append(one.live)
                 else:
                     _adopt(one, model, stepper, now_s)
+                    self._take_over(one.live, model)
             except EngineError as error:
                 failed.append((one.live, error))
         self.carried = {}
         return failed, to_read
+
+    def _take_over(self, live: LiveRequest, model: LoadedModel) -> None:
+        """What lies on disk of it is its own still, and goes when it comes back."""
+        disk, request_id = model.disk, live.request.request_id
+        if disk is None or model.options.preempt_disk != self.folder:
+            return
+        if request_id in disk.earlier_ids:
+            disk.take_over(live)
 
 
 def _carried(live: LiveRequest, now_s: float) -> Carried:
@@ -119,8 +131,6 @@ def _adopt(one: Carried, model: LoadedModel, stepper: Stepper, now_s: float) -> 
         old.num_cached,
     )
     seq.parked_s += now_s - one.since_s
-    if model.disk is not None:
-        model.disk.take_over(live)
 
 
 def _parked(seq: Sequence) -> Parked:

@@ -7,6 +7,7 @@ Pure functions on the GUI thread; language and locale are those that `translatio
 from __future__ import annotations
 
 from datetime import datetime
+from functools import lru_cache
 
 from PySide6.QtCore import QCoreApplication, QDate, QLocale, QTime
 
@@ -27,10 +28,15 @@ def plural(number: int, one: str, many: str) -> str:
 
 def locale() -> QLocale:
     """How figures are written. Nothing is without grouping but the C locale, which is no language's."""
-    found = QLocale()
-    if found.language() is QLocale.Language.C:
+    return _locale(QLocale().name())
+
+
+@lru_cache(maxsize=4)
+def _locale(name: str) -> QLocale:
+    """Made once: asking for the language of one takes longer than writing a figure."""
+    if name == "C":
         return QLocale(QLocale.Language.English, QLocale.Country.UnitedKingdom)
-    return found
+    return QLocale(name)
 
 
 def count(number: int) -> str:

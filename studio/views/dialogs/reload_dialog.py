@@ -7,6 +7,7 @@ ended, so that the wait can be seen, shortened and given up.
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from studio.services.reload_service import Affected, ReloadChoice, ReloadService, Target
@@ -52,6 +53,17 @@ class ReloadDialog(QDialog):
             self._helps[choice].setText(help_text)
         for widget in (self.buttons[ReloadChoice.WAIT], self._helps[ReloadChoice.WAIT]):
             widget.setVisible(not self._is_waiting)
+        self._fit()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """As high as the sentences need at this width; a dialog does not see to that by itself."""
+        if (layout := self.layout()) is not None:
+            layout.activate()
+            self.setFixedHeight(layout.totalHeightForWidth(_WIDTH_PX))
 
     def _question(self) -> str:
         if self._target.name is None:

@@ -12,7 +12,7 @@ from PySide6.QtGui import QHelpEvent, QPainter, QPainterPath, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from studio.views.monitor.segments import Kind, Segment
-from studio.views.monitor.stripes import paint_piece
+from studio.views.monitor.stripes import brush_of
 from studio.views.theme import Theme
 
 _LEAST_PX = 2.0
@@ -70,7 +70,8 @@ class PoolBar(QWidget):
         painter.fillRect(box, self._theme.colors.track)
         for segment, part in self._boxes():
             gap = 1 if part.width() > 2 * _LEAST_PX and segment.kind is Kind.HELD else 0
-            paint_piece(painter, part.adjusted(0, 0, -gap, 0), segment, self._theme)
+            brush = brush_of(segment, self._theme, self.devicePixelRatioF())
+            painter.fillRect(part.adjusted(0, 0, -gap, 0), brush)
         painter.end()
 
     def _boxes(self) -> Iterator[tuple[Segment, QRectF]]:

@@ -34,7 +34,7 @@ class PoolHistory(QWidget):
     def refresh(self) -> None:
         """Draw what the history knows now."""
         history = self._context.services.history
-        history.look()
+        saving = history.saving(_ONE_GB)
         lanes = history.lanes()
         self.setVisible(bool(lanes))
         if not lanes:
@@ -43,7 +43,7 @@ class PoolHistory(QWidget):
         texts = (
             longest_words(history.longest_wait()),
             tally_words(history.tally),
-            saving_words(history.saving(_ONE_GB)),
+            saving_words(saving),
         )
         for label, text in zip(self._words, texts, strict=True):
             set_text(label, text)

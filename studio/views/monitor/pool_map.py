@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import accumulate
 
-from PySide6.QtCore import QEvent, QPoint, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleAnnouncementEvent,
@@ -25,7 +25,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from studio.views.monitor.segments import Kind, Segment
-from studio.views.monitor.stripes import paint_piece
+from studio.views.monitor.stripes import brush_of
 from studio.views.theme import Theme
 
 _CELL_PX = 9
@@ -136,12 +136,12 @@ class PoolMap(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
-        for segment, box in self._cells():
-            paint_piece(painter, box, segment, self._theme)
-            if segment is self._current:
-                painter.setPen(QPen(self._theme.colors.text, 1))
-                painter.setBrush(Qt.BrushStyle.NoBrush)
-                painter.drawRect(box.adjusted(0.5, 0.5, -0.5, -0.5))
+        scale = self.devicePixelRatioF()
+        for segment, boxes in self._cells():
+            is_current = segment is self._current
+            painter.setPen(QPen(self._theme.colors.text, 1) if is_current else Qt.PenStyle.NoPen)
+            painter.setBrush(brush_of(segment, self._theme, scale))
+            painter.drawRects(boxes)
         if self.hasFocus() and self._current is None:
             painter.setPen(QPen(self._theme.colors.accent, 1))
             painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -168,15 +168,14 @@ class PoolMap(QWidget):
         page = cell * self.pages_per_cell
         return next(one for one, end in zip(self._segments, self._ends, strict=True) if page < end)
 
-    def _cells(self) -> Iterator[tuple[Segment, QRectF]]:
+    def _cells(self) -> Iterator[tuple[Segment, list[QRect]]]:
         per_cell, columns = self.pages_per_cell, self._columns
-        place = 0
-        for cell in range(self._num_cells):
-            while self._ends[place] <= cell * per_cell:
-                place += 1
-            row, column = divmod(cell, columns)
-            box = QRectF(column * _PITCH_PX, row * _PITCH_PX, _CELL_PX, _CELL_PX)
-            yield self._segments[place], box
+        first = 0
+        for segment, end in zip(self._segments, self._ends, strict=True):
+            after = -(-end // per_cell)  # a cell of several pages shows who has the first of them
+            if after > first:
+                yield segment, [_box(*divmod(cell, columns)) for cell in range(first, after)]
+            first = max(first, after)
 
     def _step(self, by: int) -> None:
         if not self._segments:
@@ -196,3 +195,7 @@ class PoolMap(QWidget):
     def _choose(self) -> None:
         if self._current is not None and self._current.kind is Kind.HELD:
             self.chosen.emit(self._current.request_ids[0])
+
+
+def _box(row: int, column: int) -> QRect:
+    return QRect(column * _PITCH_PX, row * _PITCH_PX, _CELL_PX, _CELL_PX)

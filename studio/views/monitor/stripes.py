@@ -1,56 +1,54 @@
-"""Paints a piece of the pool: in its owner's hue, striped where shared, faint where free. GUI thread."""
+"""What a piece of the pool is filled with: its owner's hue, stripes where shared, faint where free. GUI thread."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QPainter, QPolygonF
+from functools import lru_cache
+
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtGui import QBrush, QColor, QImage, QPainter, QPolygonF
 
 from studio.views.monitor.segments import Kind, Segment
 from studio.views.theme import Theme
 
-_STRIPE_PX = 4.0
+_STRIPE_PX = 4
 _KEPT_OPACITY = 0.3
 
 
-def paint_piece(painter: QPainter, box: QRectF, segment: Segment, theme: Theme) -> None:
-    """Fill a box; stripes begin at the same places in neighbouring boxes, so that they run on."""
+def brush_of(segment: Segment, theme: Theme, scale: float) -> QBrush:
+    """`scale` is the device's: stripes are drawn as fine as it can show them."""
     match segment.kind:
         case Kind.FREE:
-            painter.fillRect(box, theme.colors.track)
+            return QBrush(theme.colors.track)
         case Kind.KEPT:
-            _fill(painter, box, theme.colors.accent)
+            faint = QColor(theme.colors.accent)
+            faint.setAlphaF(_KEPT_OPACITY)
+            return QBrush(faint)
         case Kind.MOVING:
-            painter.fillRect(box, theme.colors.secondary)
+            return QBrush(theme.colors.secondary)
         case Kind.HELD:
-            colors = [theme.hues[hue] for hue in dict.fromkeys(segment.hues)]
-            painter.fillRect(box, colors[0])
-            if len(colors) > 1:
-                _stripe(painter, box, colors)
+            colors = tuple(theme.hues[hue].name() for hue in dict.fromkeys(segment.hues))
+            return QBrush(_tile(colors, scale)) if len(colors) > 1 else QBrush(QColor(colors[0]))
 
 
-def _fill(painter: QPainter, box: QRectF, color: QColor) -> None:
-    painter.save()
-    painter.setOpacity(_KEPT_OPACITY)
-    painter.fillRect(box, color)
-    painter.restore()
-
-
-def _stripe(painter: QPainter, box: QRectF, colors: list[QColor]) -> None:
-    painter.save()
-    painter.setClipRect(box, Qt.ClipOperation.IntersectClip)
+@lru_cache(maxsize=64)
+def _tile(colors: tuple[str, ...], scale: float) -> QImage:
+    """A square that repeats in both directions, with a diagonal stripe of each colour."""
+    side = _STRIPE_PX * len(colors)
+    image = QImage(round(side * scale), round(side * scale), QImage.Format.Format_RGB32)
+    image.setDevicePixelRatio(scale)
+    image.fill(QColor(colors[0]))
+    painter = QPainter(image)
     painter.setPen(Qt.PenStyle.NoPen)
-    lean, period = box.height(), _STRIPE_PX * len(colors)
-    first = (box.left() - lean) // period * period
     for place, color in enumerate(colors[1:], 1):
-        painter.setBrush(color)
-        left = first + place * _STRIPE_PX
-        while left < box.right() + lean:
+        painter.setBrush(QColor(color))
+        for left in (place * _STRIPE_PX - side, place * _STRIPE_PX):
+            right = left + _STRIPE_PX
             corners = (
-                QPointF(left, box.bottom()),
-                QPointF(left + _STRIPE_PX, box.bottom()),
-                QPointF(left + _STRIPE_PX + lean, box.top()),
-                QPointF(left + lean, box.top()),
+                QPointF(left, side),
+                QPointF(right, side),
+                QPointF(right + side, 0),
+                QPointF(left + side, 0),
             )
             painter.drawPolygon(QPolygonF(corners))
-            left += period
-    painter.restore()
+    painter.end()
+    return image

@@ -27,6 +27,7 @@ from studio.models.errors import SettingError
 from studio.models.settings import Settings, all_settings
 from studio.services.notice_service import NoticeService
 from studio.services.settings_service import SettingsService
+from studio.views.settings.capacity_note import CapacityNote
 from studio.views.settings.setting_row import SettingRow
 from studio.views.words import tr
 
@@ -152,6 +153,9 @@ class SettingsDialog(QDialog):
                     row = SettingRow(declared, self._settings, inner)
                     self.rows[declared.key] = row
                     column.addWidget(row)
+                    if declared.key == "engine.ctx_size":
+                        self._capacity = CapacityNote(self._settings.settings, row)
+                        row.add_note(self._capacity)
         column.addStretch(1)
         return self._make_area(page.title, inner)
 
@@ -210,8 +214,9 @@ class SettingsDialog(QDialog):
         except SettingError as error:
             self._notices.report(error)
 
-    def _on_changed(self, _settings: Settings) -> None:
+    def _on_changed(self, settings: Settings) -> None:
         for row in self.rows.values():
             row.refresh()
+        self._capacity.show_settings(settings)
         for content in self._own.values():
             content.refresh()

@@ -26,7 +26,7 @@ class SettingRow(QWidget):
         self._help = _label("secondary", self)
         self._fixed = _label("waiting", self)
         self._problem = _label("failed", self)
-        layout = QVBoxLayout(self)
+        self._column = layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(4)
         if declared.kind is not SettingKind.SWITCH:
@@ -39,6 +39,10 @@ class SettingRow(QWidget):
         self._help.setText(" ".join(part for part in (help_words(declared.info), applies) if part))
         self._problem.hide()
         self.refresh()
+
+    def add_note(self, note: QWidget) -> None:
+        """Have something more said under it."""
+        self._column.addWidget(note)
 
     def refresh(self) -> None:
         """Show the value in force, and whether it can be changed here."""

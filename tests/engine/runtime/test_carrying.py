@@ -22,11 +22,20 @@ from engine.api import (
     TokenDelta,
     UnloadModel,
 )
-from engine.errors import ContextLengthExceeded, ModelUnavailable
+from engine.errors import ContextLengthExceeded, ModelUnavailable, Suspended
 from engine.runs import ParkCause, ParkNow, Pin, ResumeNext, RunState, SetPriority
 from engine.runtime.engine import Engine
-from fakes.disk_rig import LONG, command_at, command_at_park, files
-from fakes.listening import Ear, submit_together
+from fakes.disk_rig import (
+    ID,
+    LONG,
+    comeback,
+    command_at,
+    command_at_park,
+    durable,
+    files,
+    resumed,
+)
+from fakes.listening import Ear, run_all, submit_together
 from fakes.native_rig import needs_kernels
 from fakes.parking_rig import (
     ask,
@@ -283,3 +292,24 @@ def test_files_of_the_parked_go_when_they_are_back(
     assert files(tmp_path) == []
     assert inside(engine).disk is not None
     assert_nothing_is_held(engine)
+
+
+def test_one_that_was_carried_can_be_put_on_disk_later(
+    engine: Engine, model_path: Path, tmp_path: Path
+) -> None:
+    options = {"pool_tokens": LONG, "preempt_disk": tmp_path}
+    load(engine, model_path, **options)
+    request = durable(max_tokens=400)
+    (alone,) = tokens_alone(engine, [request]).values()
+    ear = Ear(engine)
+    command_at(engine, 40, again(model_path, preempt_disk=tmp_path))
+    command_at(engine, 90, UnloadModel())
+    engine.submit(request)
+    end = ear.wait_end(ID)
+    ear.close()
+    assert isinstance(end, Failed)
+    assert isinstance(end.error, Suspended), "its model went away for good while it ran"
+    load(engine, model_path, **options)
+    back = run_all(engine, [comeback()])
+    assert [*resumed(back).token_ids, *back.tokens(ID)] == alone
+    assert files(tmp_path) == []

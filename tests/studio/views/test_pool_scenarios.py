@@ -1,7 +1,7 @@
 """The real window on the real engine and a tiny model, with a pool that is too small: steering, fairness, giving up.
 
 Scenarios S6, S7 (short) and S8. The engine stands still while a test acts, so that nothing depends on who is faster;
-screenshots go where LAYBY_SCREENSHOTS says.
+screenshots go where TEST_SCREENSHOTS says.
 """
 
 from __future__ import annotations

@@ -1,0 +1,33 @@
+"""Under the pool's size in the settings: how many chats it holds, said in chats instead of tokens. GUI thread."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QLabel, QWidget
+
+from studio.models.capacity import capacity_of
+from studio.models.settings import Settings
+from studio.views.monitor.history_words import capacity_words
+
+_CHAT_TOKENS = 2000
+
+
+class CapacityNote(QLabel):
+    """Hidden where memory decides: then nobody knows before a model is chosen."""
+
+    def __init__(self, settings: Settings, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("secondary")
+        self.setWordWrap(True)
+        self.show_settings(settings)
+
+    def show_settings(self, settings: Settings) -> None:
+        """Say it of these."""
+        pool_tokens = settings.engine.ctx_size
+        self.setVisible(pool_tokens > 0)
+        capacity = capacity_of(
+            pool_tokens,
+            chat_tokens=_CHAT_TOKENS,
+            parallel=settings.engine.parallel,
+            can_park=settings.park.ram_mib != 0,
+        )
+        self.setText(capacity_words(capacity) + ".")
