@@ -39,9 +39,11 @@ class PoolPlace:
         if is_below == self._is_below:
             return
         self._is_below = is_below
+        was_shown = not self._panel.isHidden()
         if is_below:
             self._centre.addWidget(self._panel)
         else:
             self._centre.removeWidget(self._panel)
             self.beside.addWidget(self._panel)
         self._panel.set_below(is_below=is_below)
+        self._panel.setVisible(was_shown)  # another parent hides it

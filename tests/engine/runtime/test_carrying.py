@@ -31,7 +31,6 @@ from fakes.disk_rig import (
     comeback,
     command_at,
     command_at_park,
-    durable,
     files,
     resumed,
 )
@@ -299,7 +298,7 @@ def test_one_that_was_carried_can_be_put_on_disk_later(
 ) -> None:
     options = {"pool_tokens": LONG, "preempt_disk": tmp_path}
     load(engine, model_path, **options)
-    request = durable(max_tokens=400)
+    request = ask(ID, max_tokens=400, is_durable=True)
     (alone,) = tokens_alone(engine, [request]).values()
     ear = Ear(engine)
     command_at(engine, 40, again(model_path, preempt_disk=tmp_path))
