@@ -31,7 +31,8 @@ class PoolPlace:
     def choose(self) -> None:
         """Look at the room there is, and move the panel if it should stand elsewhere."""
         num_panes = len(self._panes.panes)
-        page = self._panes.parentWidget()
+        if (page := self._panes.parentWidget()) is None:
+            return
         # From where the panes begin, not from how wide they are: what was just shown has not taken its room yet.
         room_px = page.width() - self._panes.mapTo(page, QPoint()).x() - WIDTH_PX
         is_below = num_panes > 1 and room_px < num_panes * _LEAST_PANE_PX

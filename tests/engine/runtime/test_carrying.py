@@ -31,8 +31,8 @@ from fakes.disk_rig import (
     comeback,
     command_at,
     command_at_park,
-    files,
     resumed,
+    settled_without_files,
 )
 from fakes.listening import Ear, run_all, submit_together
 from fakes.native_rig import needs_kernels
@@ -287,8 +287,7 @@ def test_files_of_the_parked_go_when_they_are_back(
     for request in requests:
         assert isinstance(ear.wait_end(request.request_id), Finished)
     assert {id_: ear.tokens(id_) for id_ in alone} == alone
-    settled(engine)
-    assert files(tmp_path) == []
+    assert settled_without_files(engine, tmp_path)
     assert inside(engine).disk is not None
     assert_nothing_is_held(engine)
 
@@ -311,4 +310,4 @@ def test_one_that_was_carried_can_be_put_on_disk_later(
     load(engine, model_path, **options)
     back = run_all(engine, [comeback()])
     assert [*resumed(back).token_ids, *back.tokens(ID)] == alone
-    assert files(tmp_path) == []
+    assert settled_without_files(engine, tmp_path)
