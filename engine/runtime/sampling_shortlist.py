@@ -50,7 +50,10 @@ def likeliest_after(
     places = changed.ids.searchsorted(listed)
     places[places == changed.ids.size] = 0
     is_kept = (changed.ids[places] != listed) & (listed < vocab_size)
-    is_possible = changed.logits > -np.inf
+    floor = (
+        np.finfo(np.float64).min if is_all else found.logits[last]
+    )  # below that they do not count
+    is_possible = changed.logits >= floor
     ids = np.concatenate([listed[is_kept], changed.ids[is_possible]])
     logits = np.concatenate([logits[is_kept], changed.logits[is_possible]])
     order = np.lexsort((ids, -logits))[:count]

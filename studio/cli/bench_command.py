@@ -84,6 +84,7 @@ def calibration_key(model: Path, size_bytes: int, settings: Settings) -> Calibra
         size_bytes=size_bytes,
         device=engine.device.value,
         cpu_variant=engine.cpu_variant,
+        kv_type=engine.kv_type.value,
     )
 
 

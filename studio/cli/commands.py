@@ -94,8 +94,9 @@ def _find_calibration(
     found = CalibrationStore(paths.calibrations_file).find(key)
     if found is None and options.is_calibrated:
         raise StudioError(
-            f"{info.name} was not measured on this machine with device {key.device} and kernels "
-            f"{key.cpu_variant}; run: layby bench --calibrate -m {settings.settings.engine.model}"
+            f"{info.name} was not measured on this machine with device {key.device}, kernels "
+            f"{key.cpu_variant} and {key.kv_type} keys and values; run: "
+            f"layby bench --calibrate -m {settings.settings.engine.model}"
         )
     sys.stderr.write(
         f"layby: step times of {info.name if found else 'a 135M model on two cores'}\n"

@@ -31,8 +31,7 @@ _DESCRIPTION = "Several chats on one local model, in a window or as an OpenAI-co
 _EPILOG = "Without a command the window opens. Every flag has a LAYBY_ variable and a place in the settings."
 
 
-_MODEL_KEYS = ("engine.model", "engine.device", "engine.cpu_variant")
-_BENCH_KEYS = ("engine.threads", "engine.batch_size", "engine.kv_type")
+_MODEL_KEYS = ("engine.model", "engine.device", "engine.cpu_variant", "engine.kv_type")
 _Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
@@ -220,7 +219,7 @@ def _add_bench_command(commands: _Commands) -> None:
         metavar="llama-server=PATH",
         help="ask this llama-server too, by turns, on the same file",
     )
-    _add_settings(bench, keys=(*_MODEL_KEYS, *_BENCH_KEYS))
+    _add_settings(bench, keys=(*_MODEL_KEYS, "engine.threads", "engine.batch_size"))
 
 
 def _add_models_commands(commands: _Commands) -> None:

@@ -12,7 +12,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
@@ -36,6 +36,7 @@ THREAD_NAME = "layby-server"
 GRACE_S = 2
 """How long connections may take to end once the server stops; then they are cut."""
 _PORTS_TRIED = 50
+_LOOK_S = 0.2
 
 logger = logging.getLogger(__name__)
 
@@ -173,8 +174,17 @@ class _StopSwitch:
 
     def finish(self) -> None:
         """Wait on another thread until all requests have ended; a loop that closes ends the wait."""
-        with suppress(CancelledError, RuntimeError):
-            asyncio.run_coroutine_threadsafe(self.live.finish(), self.loop).result()
+        have_ended = threading.Event()
+        tasks: list[asyncio.Task[None]] = []  # a loop alone does not keep its tasks
+
+        def begin() -> None:
+            tasks.append(self.loop.create_task(self.live.finish()))
+            tasks[0].add_done_callback(lambda _task: have_ended.set())
+
+        with suppress(RuntimeError):  # it is closed already
+            self.loop.call_soon_threadsafe(begin)
+        while not have_ended.wait(_LOOK_S) and not self.loop.is_closed():
+            pass
 
     def _stop(self) -> None:
         self.live.stop_all()

@@ -25,6 +25,7 @@ class CalibrationKey:
     size_bytes: int
     device: str
     cpu_variant: str
+    kv_type: str
 
 
 class CalibrationStore:

@@ -37,6 +37,8 @@ _SUMMARISE = (
 _ROOM = 1.25
 """A larger pool is larger by this than what is needed now."""
 _POOL_STEP = 256
+_LONG_CHARS = 40_000
+_PROBE = "word"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,8 @@ class ContextService:
     def __init__(self, client: EngineClient) -> None:
         self._client = client
         self._num_summaries = 0
+        self._bases: dict[int, tuple[object, int]] = {}
+        """Of each long chat: what it was when it was counted, and its tokens without a draft."""
 
     async def use(self, chat: Conversation, draft: str) -> ContextUse | None:
         """What the chat with this draft takes; None without a model, or where its template does not take the chat."""
@@ -79,6 +83,24 @@ class ContextService:
         if tokens is None or not window_tokens:
             return None
         return ContextUse(tokens, window_tokens)
+
+    async def estimate(self, chat: Conversation, draft: str) -> ContextUse | None:
+        """The same to within a few tokens, for every key that is pressed: a long chat is not read again each time."""
+        is_long = sum(len(message.text) for message in chat.messages) > _LONG_CHARS
+        if not is_long or chat.running_message is not None or not draft:
+            return await self.use(chat, draft)
+        last = chat.messages[-1]
+        state = (last.message_id, last.text, chat.cut, chat.settings, chat.draft_attachments)
+        known = self._bases.get(chat.chat_id)
+        if known is None or known[0] != state:
+            whole = await self.use(chat, _PROBE)
+            probe = await self._client.count_tokens(Text(text=_PROBE))
+            if whole is None or probe is None:
+                return None
+            known = self._bases[chat.chat_id] = (state, whole.tokens - probe)
+        tokens = await self._client.count_tokens(Text(text=draft))
+        window_tokens = self._client.snapshot().window_tokens
+        return ContextUse(known[1] + tokens, window_tokens) if tokens is not None else None
 
     async def plan_cut(self, chat: Conversation, draft: str) -> CutPlan | None:
         """Leave out as few of the oldest turns as make room for the draft and a reply; None if none would."""
@@ -123,12 +145,6 @@ class ContextService:
         if needed_tokens >= now.model.context_tokens:
             return None
         return replace(now.options, pool_tokens=max(wanted, now.options.pool_tokens))
-
-    @property
-    def num_running(self) -> int:
-        """Requests in flight, of chats and of programs."""
-        now = self._client.snapshot()
-        return now.running + now.waiting + now.parked
 
     async def _count_running(self, chat: Conversation, draft: str) -> int | None:
         """While a reply grows: what it has read and written, by the engine's own figures, and the draft alone."""

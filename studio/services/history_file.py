@@ -54,10 +54,11 @@ class HistoryFile:
     async def close(self) -> None:
         """Close the file and end the worker thread, also after a failed `take`."""
         self.end_check()
+        closing = self._in_worker(self._close)
+        self._is_closed = True  # nothing is handed in behind it, which would open the file again
         try:
-            await self._in_worker(self._close)
+            await closing
         finally:
-            self._is_closed = True
             self._worker.shutdown(wait=True)
 
     async def do(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
@@ -67,10 +68,10 @@ class HistoryFile:
             self.damaged.emit(damage)
         return result
 
-    async def _in_worker(self, work: Callable[[], _T]) -> _T:
+    def _in_worker(self, work: Callable[[], _T]) -> asyncio.Future[_T]:
         if self._is_closed:
             raise StoreError(f"the chat history {self.path} is closed; start Layby again")
-        return await asyncio.get_running_loop().run_in_executor(self._worker, work)
+        return asyncio.get_running_loop().run_in_executor(self._worker, work)
 
     # in the worker thread
 

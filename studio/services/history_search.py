@@ -1,7 +1,7 @@
 """Full-text search in the messages on disk. Asynchronous methods over the history's file. No Qt.
 
-Words are found by SQLite's FTS5 (https://www.sqlite.org/fts5.html), each by its beginning, without regard to case and
-accents. Scripts that do not part words by spaces are searched letter by letter.
+Words are found by SQLite's FTS5 (https://www.sqlite.org/fts5.html), each by its beginning (a single letter only as a
+word), without regard to case and accents. Scripts that do not part words by spaces are searched letter by letter.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from studio.models.search_hit import Snippet, TextHit
 from studio.services.history_file import HistoryFile
 
 MAX_HITS = 200
+"""Chats."""
 _SNIPPET_TOKENS = 14
 _OPEN, _CLOSE = "\ue000", "\ue001"
 """Private-use characters around what was found; none of them stays in a snippet."""
@@ -23,16 +24,17 @@ _UNSPACED = re.compile(
 )
 """Thai, Lao, Burmese, Khmer, kana, Han, Hangul."""
 _AROUND_CHARS = 40
-_IN_LISTED = "JOIN chats USING (chat_id) WHERE chats.deleted_s IS NULL"
+_LISTED = "JOIN chats USING (chat_id) WHERE chats.deleted_s IS NULL"
+_NEWEST = "GROUP BY chat_id ORDER BY max(messages.message_id) DESC LIMIT ?"
 _BY_WORDS = (
-    "SELECT chat_id, messages.message_id, snippet(message_words, 0, ?, ?, '…', ?) FROM message_words "
-    f"JOIN messages ON messages.message_id = message_words.rowid {_IN_LISTED} AND message_words MATCH ? "
-    "ORDER BY message_words.rowid DESC LIMIT ?"
+    "SELECT chat_id, max(messages.message_id) FROM message_words "
+    f"JOIN messages ON messages.message_id = message_words.rowid {_LISTED} AND message_words MATCH ? {_NEWEST}"
 )
-_BY_LETTERS = (
-    f"SELECT chat_id, message_id, text FROM messages {_IN_LISTED} AND {{conditions}} "
-    "ORDER BY message_id DESC LIMIT ?"
+_SNIPPETS = (
+    "SELECT rowid, snippet(message_words, 0, ?, ?, '…', ?) FROM message_words "
+    "WHERE message_words MATCH ? AND rowid IN ({marks})"
 )
+_BY_LETTERS = f"SELECT chat_id, max(messages.message_id), text FROM messages {_LISTED} AND {{conditions}} {_NEWEST}"
 
 
 class HistorySearch:
@@ -42,16 +44,23 @@ class HistorySearch:
         self._file = file
 
     async def find(self, query: str, *, most: int = MAX_HITS) -> list[TextHit]:
-        """The newest messages that have all words of the query. Raises StoreError."""
+        """The newest message of each chat that has all words of the query, the newest first. Raises StoreError."""
         words = words_of(query)
-        if not words:
-            return []
+        if not any(len(word) > 1 or _UNSPACED.search(word) for word in words):
+            return []  # a letter is the beginning of nearly everything
         if _UNSPACED.search(query):
             return await self._find_letters(query.split(), most)
-        match = " ".join(f'"{word}"*' for word in words)
-        values = (_OPEN, _CLOSE, _SNIPPET_TOKENS, match, most)
-        rows = await self._file.do(lambda database: database.execute(_BY_WORDS, values).fetchall())
-        return [_hit(chat_id, message_id, text) for chat_id, message_id, text in rows]
+        match = " ".join(f'"{word}"*' if len(word) > 1 else f'"{word}"' for word in words)
+
+        def read(database: sqlite3.Connection) -> list[tuple[int, int, str]]:
+            found = database.execute(_BY_WORDS, (match, most)).fetchall()
+            ids = [message_id for _, message_id in found]
+            statement = _SNIPPETS.format(marks=", ".join("?" for _ in ids))
+            values = (_OPEN, _CLOSE, _SNIPPET_TOKENS, match, *ids)
+            snippets = dict(database.execute(statement, values).fetchall())
+            return [(chat_id, one, snippets[one]) for chat_id, one in found]
+
+        return [_hit(*found) for found in await self._file.do(read)]
 
     async def _find_letters(self, parts: list[str], most: int) -> list[TextHit]:
         conditions = " AND ".join("instr(messages.text, ?)" for _ in parts)

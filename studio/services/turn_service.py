@@ -224,6 +224,7 @@ class TurnService:
             self._records.save_message(chat, reply)
             return False
         chat.updated_s = reply.created_s
+        self._records.save_chat(chat)  # a tick meanwhile may have written it as it was before
         self._book.to_top(chat)
         self._book.chat_changed.emit(chat)
         self._runner.start(chat, reply)

@@ -156,7 +156,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         id=CommandId.FIND,
         menu=Menu.CHAT,
-        text="Find in this ch&at",
+        text="F&ind in this chat",
         keys=("Ctrl+F",),
         is_enabled=lambda state: state.has_chat,
     ),
@@ -183,7 +183,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         id=CommandId.ARCHIVE_CHAT,
         menu=Menu.CHAT,
-        text="&Archive chat",
+        text="Arc&hive chat",
         is_enabled=lambda state: state.has_chat,
     ),
     Command(

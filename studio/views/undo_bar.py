@@ -114,18 +114,18 @@ def words_of(undo: Undo) -> str:
     name, number = shortened(undo.name, _NAME_CHARS), undo.number
     match undo.kind:
         case UndoKind.CHATS_DELETED:
-            text = tr("“{name}” deleted")
+            text = tr("Deleted “{name}”")
             several = plural(number, "1 chat deleted", "{count} chats deleted")
         case UndoKind.CHATS_ARCHIVED:
-            text = tr("“{name}” archived")
+            text = tr("Archived “{name}”")
             several = plural(number, "1 chat archived", "{count} chats archived")
         case UndoKind.CHATS_MOVED:
-            text = tr("“{name}” moved")
+            text = tr("Moved “{name}”")
             several = plural(number, "1 chat moved", "{count} chats moved")
         case UndoKind.FOLDER_DELETED:
-            text, several = tr("Folder “{name}” deleted, its chats are kept"), ""
+            text, several = tr("Folder deleted, its chats are kept: “{name}”"), ""
         case UndoKind.MESSAGE_DELETED:
             return tr("Message deleted")
         case UndoKind.PRESET_DELETED:
-            text, several = tr("Preset “{name}” deleted"), ""
+            text, several = tr("Deleted the preset “{name}”"), ""
     return text.format(name=name) if name else several

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 from engine.api import (
     EngineEvent,
@@ -12,8 +13,10 @@ from engine.api import (
     Failed,
     Finished,
     ModelChanged,
+    Origin,
     Request,
     TokenDelta,
+    TokenIds,
 )
 
 TIMEOUT_S = 120.0
@@ -71,27 +74,46 @@ class Ear:
         return [i for e in self.of(request_id) if isinstance(e, TokenDelta) for i in e.token_ids]
 
 
-def submit_together(engine: EnginePort, requests: Iterable[Request]) -> None:
-    """Submit so that all are there before anybody has a second token, whatever turns the two threads take."""
-    are_all_there, here = threading.Event(), threading.current_thread()
+@contextmanager
+def held(engine: EnginePort) -> Iterator[None]:
+    """The engine's thread stands still between two steps: what is asked inside is all there in the next one.
+
+    It is held where it tells the end of a request without a prompt, which takes no step and no page.
+    """
+    is_held, goes_on, here = threading.Event(), threading.Event(), threading.current_thread()
+    plug = Request(request_id="holds the engine", origin=Origin.API, prompt=TokenIds(ids=()))
 
     def hold(events: tuple[EngineEvent, ...]) -> None:
-        is_engines = threading.current_thread() is not here
-        if is_engines and any(isinstance(event, TokenDelta) for event in events):
-            assert are_all_there.wait(TIMEOUT_S)
+        if any(
+            isinstance(e, Finished | Failed) and e.request_id == plug.request_id for e in events
+        ):
+            is_held.set()
+            assert threading.current_thread() is here or goes_on.wait(TIMEOUT_S)
 
     stop = engine.subscribe(hold)
-    for request in requests:
-        engine.submit(request)
-    are_all_there.set()
-    stop()
+    engine.submit(plug)
+    try:
+        assert is_held.wait(TIMEOUT_S)
+        yield
+    finally:
+        goes_on.set()
+        stop()
+
+
+def submit_together(engine: EnginePort, requests: Iterable[Request]) -> None:
+    """Submit so that none has begun before all are there, whatever turns the two threads take."""
+    with held(engine):
+        for request in requests:
+            engine.submit(request)
 
 
 def run_all(engine: EnginePort, requests: Iterable[Request]) -> Ear:
     """Submit all at once and wait for every end."""
-    ear = Ear(engine)
     requests = list(requests)
-    submit_together(engine, requests)
+    with held(engine):
+        ear = Ear(engine)
+        for request in requests:
+            engine.submit(request)
     for request in requests:
         ear.wait_end(request.request_id)
     ear.close()

@@ -108,7 +108,7 @@ class ContextWatch(QObject):
     async def _count(self, chat: Conversation) -> None:
         self._is_counting = True
         try:
-            use = await self._service.use(chat, self._composer.text())
+            use = await self._service.estimate(chat, self._composer.text())
         finally:
             self._is_counting = False
         if chat is self._chat:

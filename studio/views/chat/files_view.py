@@ -1,4 +1,4 @@
-"""The files that went with a prompt, by name, above its bubble. GUI thread; must not import services."""
+"""The files that went with a prompt, by name and cost, above its bubble. GUI thread; must not import services."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
 from studio.models.attachment import Attachment
+from studio.views.chat.attachment_bar import cost_words
 from studio.views.chat.kit import Kit
 from studio.views.icons import pixmap
-from studio.views.words import count, tr
+from studio.views.words import tr
 
 _CHIP_PX = 28
 _GAP_PX = 6
 _PAD_PX = 10
 _ICON_PX = 14
-_MOST_PX = 260
+_MOST_PX = 320
 
 
 class FilesView(QWidget):
@@ -27,9 +28,9 @@ class FilesView(QWidget):
         super().__init__(parent)
         self._files = files
         self._theme = kit.theme
-        names = ", ".join(one.name for one in files)
-        self.setAccessibleName(tr("Files: {names}").format(names=names))
-        self.setToolTip("\n".join(_told(one) for one in files))
+        told = [_told(one) for one in files]
+        self.setAccessibleName(tr("Files: {names}").format(names=", ".join(told)))
+        self.setToolTip("\n".join(told))
 
     def heightForWidth(self, width: int) -> int:
         boxes = self._boxes(width)
@@ -48,7 +49,7 @@ class FilesView(QWidget):
             painter.drawPixmap(box.left() + _PAD_PX, box.top() + (_CHIP_PX - _ICON_PX) // 2, icon)
             words = box.adjusted(_PAD_PX + _ICON_PX + 6, 0, -_PAD_PX, 0)
             painter.setPen(colors.text)
-            shown = metrics.elidedText(one.name, Qt.TextElideMode.ElideMiddle, words.width())
+            shown = metrics.elidedText(_told(one), Qt.TextElideMode.ElideMiddle, words.width())
             painter.drawText(words, int(Qt.AlignmentFlag.AlignVCenter), shown)
         painter.end()
 
@@ -59,7 +60,7 @@ class FilesView(QWidget):
             chip_px = min(
                 _MOST_PX,
                 width,
-                metrics.horizontalAdvance(one.name) + 2 * _PAD_PX + _ICON_PX + 8,
+                metrics.horizontalAdvance(_told(one)) + 2 * _PAD_PX + _ICON_PX + 8,
             )
             if lines[-1] and sum(lines[-1]) + len(lines[-1]) * _GAP_PX + chip_px > width:
                 lines.append([])
@@ -74,6 +75,4 @@ class FilesView(QWidget):
 
 
 def _told(one: Attachment) -> str:
-    if one.num_tokens is None:
-        return one.name
-    return tr("{name}: {tokens} tokens").format(name=one.name, tokens=count(one.num_tokens))
+    return f"{one.name} · {cost_words(one)}"

@@ -5,9 +5,9 @@ Only addresses of harmless kinds can be opened, and only in the system's own bro
 
 from __future__ import annotations
 
-from PySide6.QtCore import QUrl
+from PySide6.QtCore import QPoint, QUrl
 from PySide6.QtGui import QAction, QCursor, QDesktopServices, QGuiApplication
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtWidgets import QMenu, QTextEdit, QWidget
 
 from studio.views.words import shortened, tr
 
@@ -40,5 +40,13 @@ def offer_link(url: QUrl, parent: QWidget) -> QMenu:
     copy.triggered.connect(lambda: QGuiApplication.clipboard().setText(address))
     menu.addActions([go, copy])
     menu.aboutToHide.connect(menu.deleteLater)
-    menu.popup(QCursor.pos())
+    menu.popup(_place(parent))
     return menu
+
+
+def _place(parent: QWidget) -> QPoint:
+    """Where the mouse is, or below the link that the keyboard is on."""
+    is_mouse = parent.rect().contains(parent.mapFromGlobal(QCursor.pos()))
+    if is_mouse or not isinstance(parent, QTextEdit):
+        return QCursor.pos()
+    return parent.viewport().mapToGlobal(parent.cursorRect().bottomLeft())

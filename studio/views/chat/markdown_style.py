@@ -183,7 +183,7 @@ def _dress_block(block: QTextBlock, theme: Theme, line_height: float, *, is_quie
     if _is_filler(block):
         form.setTopMargin(0)
         form.setLineHeight(1, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
-    elif has_formula(block):
+    elif has_formula(block) and QTextCursor(block).currentTable() is None:
         _set_line_distance(form, theme)
     else:
         _set_line_height(form, line_height)

@@ -6,11 +6,17 @@ GUI thread. Asks the services; the transcript shows what they made of it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
+from engine.errors import ContextLengthExceeded
 from studio.models.chat import Conversation, Message, Role
+from studio.models.notices import Notice, NoticeLevel
 from studio.views.chat.chat_view import ChatView
 from studio.views.chat.foot_view import FootView, MessageAction
 from studio.views.context import Context
+from studio.views.words import count, tokens, tr
+
+_TOO_LONG = ContextLengthExceeded.code
 
 
 class MessageActions:
@@ -28,6 +34,7 @@ class MessageActions:
         self._chat = chat
         self._view = view
         self._chats = context.services.chats
+        self._notices = context.services.notices
         self._tasks = context.tasks
         self._show_chat = show_chat
         self._may_ask = may_ask
@@ -102,4 +109,16 @@ class MessageActions:
         elif message.role is Role.ASSISTANT:
             self._tasks.start(self._chats.versions.edit_reply(self._chat, message, text))
         elif self._may_ask():
-            self._tasks.start(self._chats.turns.edit_prompt(self._chat, message, text))
+            self._tasks.start(self._edit_prompt(message, text))
+
+    async def _edit_prompt(self, prompt: Message, text: str) -> None:
+        """Ask again, unless there is no room for it: then the editor stays, and it is said."""
+        before = self._chat.messages[: self._chat.messages.index(prompt)]
+        asked = replace(self._chat, messages=before, draft_attachments=prompt.attachments)
+        use = await self._chats.context.use(asked, text)
+        if use is None or use.fits:
+            await self._chats.turns.edit_prompt(self._chat, prompt, text)
+            return
+        words = tr("This would be {tokens}; the model reads {window} at once.")
+        told = words.format(tokens=tokens(use.tokens), window=count(use.window_tokens))
+        self._notices.show(Notice(code=_TOO_LONG, level=NoticeLevel.WARNING, text=told))

@@ -48,13 +48,8 @@ class OverflowPanel(QFrame):
         layout.addWidget(buttons)
         self.hide()
 
-    def ask(
-        self, use: ContextUse, plan: CutPlan | None, *, pool_tokens: int | None, is_free: bool
-    ) -> None:
-        """Offer what is possible. `pool_tokens` is what the model could be loaded with; None: it reads no more.
-
-        `is_free`: nobody else would be ended by loading it again.
-        """
+    def ask(self, use: ContextUse, plan: CutPlan | None, *, pool_tokens: int | None) -> None:
+        """Offer what is possible. `pool_tokens` is what the model could be loaded with; None: it reads no more."""
         words = tr("This would be {tokens}; the model reads {window} at once.")
         self._words.setText(
             words.format(tokens=tokens(use.tokens), window=count(use.window_tokens))
@@ -71,8 +66,8 @@ class OverflowPanel(QFrame):
         if pool_tokens is not None:
             more = tr("Make room for {tokens} and load again")
             self.raise_limit.setText(more.format(tokens=tokens(pool_tokens)))
-            self.raise_limit.setEnabled(is_free)
-        self._why.setText(self._reasons(plan, pool_tokens, is_free=is_free))
+            self.raise_limit.setToolTip(tr("Replies that run are parked meanwhile, and go on"))
+        self._why.setText(self._reason(plan, pool_tokens))
         self._why.setVisible(bool(self._why.text()))
         self.show()
         first = next(b for b in self._buttons if not b.isHidden() and b.isEnabled())
@@ -101,9 +96,9 @@ class OverflowPanel(QFrame):
         return button
 
     @staticmethod
-    def _reasons(plan: CutPlan | None, pool_tokens: int | None, *, is_free: bool) -> str:
-        if pool_tokens is not None and not is_free:
-            return tr("Loading again would end other replies: stop them first, or wait.")
+    def _reason(plan: CutPlan | None, pool_tokens: int | None) -> str:
+        if plan is None and pool_tokens is not None:
+            return tr("The message alone is too long for that.")
         if plan is None:
             return tr("The message alone is too long; shorten it.")
         return tr(

@@ -197,9 +197,12 @@ class RowWindow:
 
     def _measure(self, section: Section[RowView], row: Row[RowView]) -> None:
         """Have a view that shows the row, and take its height from it."""
+        if row.view is not None and row.shown_kind is not row.block.kind:
+            self._drop(row)  # what looked like a formula is none
         view = row.view
         if view is None:
             view = row.view = self._stock.take(section, row)
+            row.shown_kind = row.block.kind
             view.resize(self._width, max(1, row.height))
             self._made[row] = section
             self.num_made += 1

@@ -12,7 +12,8 @@ from enum import Enum
 from typing import Generic, TypeVar
 
 from studio.models.chat import Message, Role
-from studio.views.chat.markdown_blocks import Block, BlockKind, ReplySplitter
+from studio.views.chat.markdown_blocks import Block, BlockKind
+from studio.views.chat.reply_blocks import ReplySplitter
 
 GAP_PX = 10
 """Between the rows of a message."""

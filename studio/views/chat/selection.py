@@ -55,11 +55,6 @@ class Selection(QObject):
         self._scrolling.timeout.connect(self._scroll_on)
         self._mouse = QPoint()
 
-    @property
-    def spans_rows(self) -> bool:
-        """Whether more than a part of one block is selected."""
-        return self._end is not None
-
     def watch(self, section: Section[RowView], row: Row[RowView]) -> None:
         """A row has a view: hear its mouse, and show what is selected in it."""
         edit = _edit_of(row)

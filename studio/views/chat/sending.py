@@ -13,6 +13,7 @@ from engine.errors import ModelUnavailable
 from studio.models.chat import ContextCut, Conversation
 from studio.models.notices import Notice, NoticeLevel
 from studio.services.context_service import CutPlan
+from studio.services.reload_service import ReloadChoice, Target
 from studio.views.chat.composer import Composer
 from studio.views.chat.overflow_panel import OverflowPanel
 from studio.views.chat.queued_bar import QueuedBar
@@ -102,7 +103,6 @@ class Sending(QObject):
                 use,
                 plan,
                 pool_tokens=larger.pool_tokens if larger is not None else None,
-                is_free=context.num_running == 0,
             )
         return False
 
@@ -128,8 +128,12 @@ class Sending(QObject):
         options = self._chats.context.larger_pool(asked.tokens)
         model = self._models.model
         self._close_overflow()
-        if options is not None and model is not None:
-            await self._models.load(str(model.path), options)
+        if options is None or model is None:
+            return
+        target = Target(name=str(model.path), options=options)
+        is_ready = await self._context.services.reloads.load(target, ReloadChoice.PARK)
+        if is_ready and asked.chat is self._chat and self._composer.text() == asked.text:
+            await self._send(asked.chat, asked.text)
 
     def _cancel(self) -> None:
         self._close_overflow()

@@ -96,6 +96,13 @@ class StatusLine(QWidget):
         corner = QPoint(self._address.width() - size.width(), -size.height() - 2)
         self.server_menu.popup(self._address.mapToGlobal(corner))
 
+    def _stop_server(self) -> None:
+        """At once if nobody waits for an answer; else the server's window asks how."""
+        if self._server.requests_under_way():
+            self.server_wanted.emit()
+        else:
+            self._context.tasks.start(self._server.stop())
+
     def _fill_menu(self) -> None:
         self.server_menu.clear()
         tasks, address = self._context.tasks, self._server.address
@@ -108,7 +115,7 @@ class StatusLine(QWidget):
         copy.triggered.connect(lambda: QGuiApplication.clipboard().setText(f"{address}/v1"))
         self.server_menu.addAction(tr("Server, keys, requests…"), self.server_wanted.emit)
         stop = self.server_menu.addAction(tr("Stop the local server"))
-        stop.triggered.connect(lambda: tasks.start(self._server.stop()))
+        stop.triggered.connect(self._stop_server)
 
 
 class _PoolSummary(PoolBar):

@@ -32,7 +32,7 @@ from studio.views.run_watch import RunWatch
 from studio.views.sidebar.list_rows import ChatRow, FolderRow, HeaderRow, Row, heading, rows_of
 from studio.views.sidebar.program_runs import ProgramRuns, RunRow
 from studio.views.sidebar.row_changes import apply_changes
-from studio.views.status_words import Mark, StatusWords, describe_chat
+from studio.views.status_words import Mark, StatusWords, describe_chat, title_words
 from studio.views.words import plural, tr
 
 _Index = QModelIndex | QPersistentModelIndex
@@ -318,4 +318,4 @@ def _title_of(row: Row) -> str:
         return heading(row.section)
     if isinstance(row, RunRow):
         return row.name
-    return row.folder.name if isinstance(row, FolderRow) else row.chat.title
+    return row.folder.name if isinstance(row, FolderRow) else title_words(row.chat)

@@ -68,6 +68,7 @@ class Sidebar(QWidget):
     def close_sidebar(self) -> None:
         """Follow the services no longer."""
         self._model.close()
+        self._search.close()
         for disconnect in self._disconnects:
             disconnect()
 

@@ -34,6 +34,10 @@ class ListSearch(QObject):
         self._timer.setInterval(_PAUSE_MS)
         self._timer.timeout.connect(self._start)
 
+    def close(self) -> None:
+        """Start no search any more."""
+        self._timer.stop()
+
     def look_for(self, query: str) -> None:
         """Search for this from now on; nothing for an empty one."""
         self._query = query.strip()

@@ -11,7 +11,9 @@ from engine.sim.calibration import Calibration
 from studio.models.errors import StudioError
 from studio.services.calibration_store import CalibrationKey, CalibrationStore
 
-KEY = CalibrationKey(model="/m.gguf", size_bytes=10, device="cpu", cpu_variant="native")
+KEY = CalibrationKey(
+    model="/m.gguf", size_bytes=10, device="cpu", cpu_variant="native", kv_type="f16"
+)
 
 
 def test_nothing_is_found_before_something_is_saved(tmp_path: Path) -> None:

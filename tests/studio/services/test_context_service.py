@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from engine.api import Chat
+from engine.api import Chat, Prompt
 from engine.client import EngineClient
 from fakes.fake_engine import FakeEngine
 from studio.models.chat import (
@@ -69,6 +69,33 @@ def test_a_reply_that_is_being_written_is_counted_by_what_the_engine_says() -> N
     stats = ReplyStats(prompt_tokens=120, completion_tokens=30)
     chat.append(Message(9, 1, Role.ASSISTANT, "w w", 0.0, MessageStatus.WRITING, stats=stats))
     assert use(chat, "one two") == (152, 2048, True)
+
+
+def test_a_long_chat_is_not_counted_again_for_every_key() -> None:
+    chat, engine = chat_of(200, words=110), FakeEngine()
+    chat.settings = ChatSettings()
+    counted: list[Prompt] = []
+    count = engine.count_tokens
+
+    def note(prompt: Prompt) -> int | None:
+        counted.append(prompt)
+        return count(prompt)
+
+    engine.count_tokens = note  # type: ignore[method-assign]
+
+    async def ask() -> None:
+        async with service(engine) as made:
+            for words in range(1, 6):
+                found = await made.estimate(chat, "x " * words)
+                assert found is not None
+                assert found.tokens == 400 * 110 + words
+            assert sum(isinstance(prompt, Chat) for prompt in counted) == 1
+            chat.messages[-1].text += " more"
+            found = await made.estimate(chat, "x")
+            assert found is not None
+            assert found.tokens == 400 * 110 + 2
+
+    asyncio.run(ask())
 
 
 def test_without_a_model_nothing_is_said() -> None:

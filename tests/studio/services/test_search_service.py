@@ -47,6 +47,8 @@ def test_names_are_found_in_the_middle_of_words_and_texts_by_the_beginning_of_wo
                 ("Plan three days in Lisbon", "Plan three days in [Lisbon]")
             ]
             assert await found(rig, "  ") == []
+            assert await rig.store.search.find("t") == []
+            assert len(await rig.store.search.find("the t")) == 0  # no word is t
             assert await found(rig, "yellow Lisbon") == []
 
     asyncio.run(run())
@@ -111,6 +113,22 @@ def test_each_chat_is_found_once_with_its_newest_message(path: Path) -> None:
                 chat.messages[2].message_id,
             )
             assert [one.title for one in rig.chats.search.in_names("SOUP")] == ["soup one"]
+
+    asyncio.run(run())
+
+
+def test_a_chat_full_of_hits_hides_no_other(path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(path, FakeEngine(reply="soup soup")) as rig:
+            await fill(rig, "an old soup")
+            await fill(rig, "nothing")
+            chat = rig.chats.chats[0]
+            for _ in range(8):
+                await rig.ask("more soup", chat)
+                await until(lambda: chat.running_message is None)
+            hits = await rig.store.search.find("soup", most=2)
+            assert [hit.chat_id for hit in hits] == [2, 1]
+            assert hits[0].message_id == chat.messages[-1].message_id
 
     asyncio.run(run())
 

@@ -243,6 +243,24 @@ def test_a_full_disk_leaves_the_versions_as_they_were(path: Path) -> None:
     asyncio.run(run())
 
 
+def test_a_tick_while_a_prompt_is_being_stored_leaves_nothing_as_it_was_before(
+    path: Path,
+) -> None:
+    async def run() -> None:
+        async with open_chats(path) as rig:
+            chat = chat_of(rig, await answered(rig, "one", "1"))
+            rig.chats.set_draft(chat, "two")
+            await until(lambda: rig.rows("SELECT draft FROM chats") == [("two",)])
+            sending = asyncio.ensure_future(rig.chats.send(chat, "two"))
+            await asyncio.sleep(0)
+            await rig.store.save([chat], [])  # behind the prompt, with the chat as it is in memory
+            assert await sending
+            expected = [("", chat.messages[-1].message_id)]
+            await until(lambda: rig.rows("SELECT draft, leaf_id FROM chats") == expected)
+
+    asyncio.run(run())
+
+
 def test_what_cannot_be_edited_is_left_alone(path: Path) -> None:
     async def run() -> None:
         async with open_chats(path) as rig:

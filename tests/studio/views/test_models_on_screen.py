@@ -118,7 +118,7 @@ def test_the_menu_lists_the_library_and_the_catalogue(play: Play, tmp_path: Path
             by_text[get].trigger()
             by_text["Unload the model"].trigger()
             await until(lambda: len(stage.models.asked) >= 5)
-            assert {("load", "tiny"), ("fetch", "smollm2-135m"), ("unload", "")} <= set(
+            assert {("carry on", "tiny"), ("fetch", "smollm2-135m"), ("unload", "")} <= set(
                 stage.models.asked
             )
 

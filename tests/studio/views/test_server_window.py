@@ -20,6 +20,7 @@ from studio.models.server_keys import KeyPlan, Lane
 from studio.models.snippets import SNIPPETS
 from studio.services.server_service import ServerState
 from studio.views.actions import CommandId
+from studio.views.monitor.status_line import StatusLine
 from studio.views.server.requests_model import Column
 from studio.views.server.server_window import ServerPages, ServerWindow
 
@@ -208,5 +209,20 @@ def test_what_to_paste_has_address_key_and_model_filled_in(play: Play, tmp_path:
             assert 'api_key="YOUR-KEY"' in page.text.toPlainText()
             page.copy.click()
             assert QGuiApplication.clipboard().text() == page.text.toPlainText()
+
+    play(story())
+
+
+def test_the_status_lines_menu_stops_no_request_unasked(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            await stage.server.start()
+            row(stage, "chatcmpl-a")
+            line = stage.window.findChild(StatusLine)
+            button = next(b for b in line.findChildren(QPushButton) if "Server" in b.text())
+            button.click()
+            line.server_menu.actions()[-1].trigger()
+            await until(lambda: stage.window.server_window.dialog is not None)
+            assert stage.server.state is ServerState.ON
 
     play(story())

@@ -17,6 +17,7 @@ from fakes.fake_window import Stage, open_stage, until
 from studio.models.attachment import Attachment, AttachmentKind
 from studio.views.actions import CommandId
 from studio.views.chat.attachment_bar import AttachmentBar, cost_words
+from studio.views.chat.files_view import FilesView
 from studio.views.icon_button import IconButton
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
@@ -166,7 +167,7 @@ def test_many_long_names_wrap_and_do_not_widen_the_window(play: Play, tmp_path: 
     play(story())
 
 
-def test_what_went_with_a_prompt_stands_under_it(play: Play, tmp_path: Path) -> None:
+def test_what_went_with_a_prompt_stands_above_it(play: Play, tmp_path: Path) -> None:
     async def story() -> None:
         path = tmp_path / "a.py"
         path.write_text("x = 1")
@@ -175,11 +176,9 @@ def test_what_went_with_a_prompt_stands_under_it(play: Play, tmp_path: Path) -> 
             pane.attaching.attach([path])
             await until(lambda: chat.draft_attachments)
             await stage.ask(chat, "")
-            await until(
-                lambda: any(
-                    label.text() == "a.py · Code · 3 tokens" for label in pane.findChildren(QLabel)
-                )
-            )
+            await until(lambda: pane.findChild(FilesView) is not None)
+            shown = pane.findChild(FilesView).accessibleName()
+            assert shown == "Files: a.py · Code · 3 tokens"
 
     play(story())
 

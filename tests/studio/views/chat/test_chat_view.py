@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QApplication, QWidget
 
 from studio.models.attachment import Attachment, AttachmentKind
 from studio.models.chat import Conversation, Message, MessageStatus, ReplyStats, Role
@@ -407,5 +407,40 @@ def test_files_of_a_prompt_are_named_above_it(show: Any) -> None:
     assert kinds == [RowKind.FILES, RowKind.PROMPT, RowKind.FOOT]
     assert [row.kind for row in view.rows.section_of(3).rows] == [RowKind.FILES, RowKind.FOOT]
     names = view.rows.section_of(3).rows[0].view.accessibleName()
-    assert names == "Files: a long report.pdf, notes.md"
+    assert (
+        names == "Files: a long report.pdf · PDF · 1,200 tokens, notes.md · Text · not counted yet"
+    )
     assert view.rows.section_of(3).rows[0].height >= 28
+
+
+def test_the_keyboard_goes_from_message_to_message_and_brings_them_into_sight(
+    show: Any, page: QWidget, qtbot: Any
+) -> None:
+    chat = chat_of(30)
+    view = show(chat)
+    page.activateWindow()
+    qtbot.waitUntil(page.isActiveWindow)
+    view.foot_of(chat.messages[-1]).take_focus()
+    for number in range(30, 20, -1):
+        focused = QApplication.focusWidget()
+        assert focused is not None
+        assert view.foot_of(chat.messages[number - 1]).isAncestorOf(focused)
+        y = focused.mapTo(view.viewport(), focused.rect().center()).y()
+        assert 0 <= y < view.viewport().height()
+        QTest.keyClick(focused, Qt.Key.Key_Up)
+    QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Down)
+    assert view.foot_of(chat.messages[20]).isAncestorOf(QApplication.focusWidget())
+
+
+def test_what_turns_out_to_be_no_formula_becomes_prose(show: Any, qtbot: Any) -> None:
+    chat = chat_of(1)
+    view = show(chat)
+    reply = add_reply(view, chat)
+    for text in (
+        "$$\nsome words",
+        "$$\nsome words\nand more\n",
+        "$$\nsome words\nand more\n\nNew.",
+    ):
+        reply.text = text
+        redraw(view, qtbot, reply)
+    assert texts(view, 2) == ["$$ some words and more", "New."]

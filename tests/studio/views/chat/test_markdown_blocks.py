@@ -9,11 +9,11 @@ import pytest
 from studio.views.chat.markdown_blocks import (
     MAX_LIST_CHARS,
     MAX_OPEN_CHARS,
+    Block,
     BlockKind,
     BlockSplitter,
-    ReplySplitter,
-    blocks_of,
 )
+from studio.views.chat.reply_blocks import ReplySplitter
 
 SAMPLE = """# Title
 
@@ -43,6 +43,13 @@ After the list `code`.
 
 ```
 never closed"""
+
+
+def blocks_of(text: str) -> list[Block]:
+    splitter = ReplySplitter()
+    splitter.feed(text)
+    splitter.finish()
+    return splitter.blocks
 
 
 def cut(*deltas: str) -> list[tuple[BlockKind, str]]:

@@ -185,3 +185,19 @@ def test_without_a_model_nothing_is_asked_and_the_reason_is_said(
             await until(stage.window.notice_bar.isVisible)
 
     play(story())
+
+
+def test_an_edited_prompt_that_does_not_fit_stays_in_its_editor(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            pane, chat = await answered(stage)
+            await click(pane, chat.messages[0], MessageAction.EDIT)
+            editor = pane.transcript.rows.sections[0].rows[0].view
+            assert isinstance(editor, MessageEditor)
+            editor.findChild(QPlainTextEdit).setPlainText("x " * 3000)
+            editor.findChild(QPushButton, "primarySmall").click()
+            await until(stage.window.notice_bar.isVisible)
+            assert pane.transcript.rows.sections[0].rows[0].view is editor
+            assert len(stage.engine.requests) == 1
+
+    play(story())

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from PySide6.QtWidgets import QPushButton
 
-from engine.api import EngineState, LoadModel
+from engine.api import EngineSnapshot, EngineState, LoadOptions
+from fakes.fake_engine import TINY_MODEL, FakeEngine
 from fakes.fake_window import Stage, open_stage, until
 from studio.views.chat.chat_pane import ChatPane
 
@@ -91,15 +93,29 @@ def test_a_message_that_is_too_long_alone_says_so(play: Play, tmp_path: Path) ->
     play(story())
 
 
-def test_the_limit_is_raised_by_loading_again(play: Play, tmp_path: Path) -> None:
+def small_pool(tokens: int) -> EngineSnapshot:
+    """The engine with less room than the model could use."""
+    ready = FakeEngine.ready_snapshot(TINY_MODEL)
+    return replace(ready, window_tokens=tokens, options=LoadOptions(pool_tokens=tokens))
+
+
+def test_the_limit_is_raised_by_loading_again_and_the_message_is_sent_then(
+    play: Play, tmp_path: Path
+) -> None:
     async def story() -> None:
         async with open_stage(tmp_path, titles=("A",)) as stage:
             pane = stage.window.panes.active
-            context = stage.chats.context
-            type_and_send(pane, "x " * 3000)
-            await until(pane.sending.overflow.isVisible)
-            assert context.larger_pool(3000) is None  # the model reads no more than 2,048
-            assert not any(isinstance(c, LoadModel) for c in stage.engine.commands)
+            stage.engine._snapshot = small_pool(512)
+            type_and_send(pane, "x " * 600)
+            panel = pane.sending.overflow
+            await until(panel.isVisible)
+            assert not panel.leave_out.isVisible()
+            assert panel.raise_limit.text() == "Make room for 768 tokens and load again"
+            stage.engine._snapshot = small_pool(768)  # as it is when that was done
+            panel.raise_limit.click()
+            await until(lambda: len(stage.engine.requests) == 1)
+            assert ("carry on", str(TINY_MODEL.path)) in stage.models.asked
+            assert pane.composer.text() == ""
 
     play(story())
 

@@ -269,7 +269,7 @@ def test_delete_in_the_list_deletes_at_once_and_undo_brings_back(
             QTest.keyClick(rows, Qt.Key.Key_Delete)
             await until(lambda: titles(stage) == ["B"])
             await until(bar.isVisible)
-            assert bar.accessibleName() == "“A” deleted"
+            assert bar.accessibleName() == "Deleted “A”"
             rows.setFocus()
             await until(rows.hasFocus)
             QTest.keyClick(rows, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)

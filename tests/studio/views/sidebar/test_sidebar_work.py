@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QModelIndex, QPoint, Qt
-from PySide6.QtGui import QAction
+from PySide6.QtCore import QModelIndex, QPoint, QPointF, Qt
+from PySide6.QtGui import QAction, QDragEnterEvent, QDragMoveEvent, QDropEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLineEdit, QMessageBox
+from PySide6.QtWidgets import QApplication, QLineEdit, QMessageBox
 
 from engine.api import Origin
 from engine.runs import ParkNow, ParkUsage, RunState
@@ -86,6 +86,28 @@ def test_a_new_folder_is_named_in_its_row_and_takes_what_is_dropped_on_it(
             await until(
                 lambda: rows_in(stage) == ["Pinned", "C", "B", "Folders", "Work", "Today", "A"]
             )
+
+    play(story())
+
+
+def test_a_drop_on_the_list_lands_on_the_row_under_the_pointer(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A", "B")) as stage:
+            await stage.chats.folders.new("Work")
+            await until(lambda: "Work" in rows_in(stage))
+            rows = list_of(stage)
+            data = rows.model().mimeData([index_of(stage, "A")])
+            spot = rows.visualRect(index_of(stage, "Work")).center()
+            left, move = Qt.MouseButton.LeftButton, Qt.DropAction.MoveAction
+            plain = Qt.KeyboardModifier.NoModifier
+            for event in (
+                QDragEnterEvent(spot, move, data, left, plain),
+                QDragMoveEvent(spot, move, data, left, plain),
+                QDropEvent(QPointF(spot), move, data, left, plain),
+            ):
+                QApplication.sendEvent(rows.viewport(), event)
+            await until(lambda: rows_in(stage) == ["Folders", "Work", "A", "Today", "B"])
+            assert len(stage.chats.chats) == 2
 
     play(story())
 

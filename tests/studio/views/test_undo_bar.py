@@ -1,0 +1,70 @@
+"""The undo bar: says what was done, goes by itself unless it is used, and takes back once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QPushButton, QWidget
+
+from fakes.fake_window import until
+from studio.models.undo import Undo, UndoKind
+from studio.services.chat_book import ChatBook
+from studio.services.notice_service import NoticeService
+from studio.views.tasks import Tasks
+from studio.views.undo_bar import UndoBar, words_of
+
+Play = Callable[[Coroutine[Any, Any, None]], None]
+
+
+async def nothing() -> None:
+    """There is nothing to take back."""
+
+
+def test_it_takes_back_once_and_is_gone(play: Play, page: QWidget) -> None:
+    runs: list[int] = []
+
+    async def back() -> None:
+        runs.append(1)
+
+    async def story() -> None:
+        book, tasks = ChatBook(), Tasks(NoticeService())
+        bar = UndoBar(book, tasks, page)
+        book.undo_offered.emit(Undo(kind=UndoKind.CHATS_DELETED, name="A", run=back))
+        assert bar.isVisible()
+        bar.findChild(QPushButton).click()
+        bar.take_back()
+        await until(lambda: not tasks.num_running)
+        assert (runs, bar.isVisible(), bar.undo) == ([1], False, None)
+        bar.close_bar()
+
+    play(story())
+
+
+def test_it_goes_by_itself_but_not_from_under_the_keyboard(page: QWidget) -> None:
+    book = ChatBook()
+    bar = UndoBar(book, Tasks(NoticeService()), page)
+    page.activateWindow()
+    book.undo_offered.emit(Undo(kind=UndoKind.MESSAGE_DELETED, run=nothing))
+    bar.findChild(QPushButton).setFocus()
+    timer = bar.findChild(QTimer)
+    timer.timeout.emit()
+    assert bar.isVisible()
+    bar.findChild(QPushButton).clearFocus()
+    timer.timeout.emit()
+    assert not bar.isVisible()
+    assert bar.undo is not None  # the menu still has it
+    bar.close_bar()
+    book.undo_offered.emit(Undo(kind=UndoKind.MESSAGE_DELETED, run=nothing))
+    assert not bar.isVisible()
+
+
+@pytest.mark.parametrize("kind", list(UndoKind))
+def test_every_kind_has_its_words_for_one_and_for_several(kind: UndoKind) -> None:
+    one = words_of(Undo(kind=kind, name="Lisbon", run=nothing))
+    assert one
+    if "CHATS" in kind.name:
+        assert "Lisbon" in one
+        assert "3 chats" in words_of(Undo(kind=kind, number=3, run=nothing))
