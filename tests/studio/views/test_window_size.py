@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import QSize
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QSplitter, QWidget
 
 from studio.views.window_size import first_size, fit_to_screen, toggle
 
@@ -31,14 +31,19 @@ def test_a_window_takes_the_room_of_its_screen(page: QWidget) -> None:
 def test_what_is_opened_takes_the_place_of_something_else_where_the_screen_is_full(
     qtbot: Any,
 ) -> None:
-    window = QWidget()
+    window = QMainWindow()
     qtbot.addWidget(window)
-    row = QHBoxLayout(window)
-    parts = [QWidget(window) for _ in range(3)]
+    page = QWidget(window)
+    row = QHBoxLayout(page)
+    beside = QSplitter(page)
+    parts = [QWidget(page), QWidget(page), QWidget(beside)]
     screen_px = window.screen().availableGeometry().width()
     for part in parts:
         part.setMinimumWidth(2 * screen_px // 5)
-        row.addWidget(part)
+    row.addWidget(parts[0])
+    row.addWidget(parts[1])
+    row.addWidget(beside)
+    window.setCentralWidget(page)
     parts[2].hide()
     window.resize(screen_px // 2, 300)
     window.show()
