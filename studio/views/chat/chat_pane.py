@@ -32,7 +32,7 @@ from studio.views.words import shortened, tr
 
 _PROMPT_CHARS = 24
 """Of a title in the empty field to write in: the prompt has to stay on one line in the narrowest pane."""
-_LEAST_TRANSCRIPT_PX = 40
+_LEAST_TRANSCRIPT_PX = 24
 _OUT_PX = 8
 """How far the field to write in reaches out of the column of text."""
 

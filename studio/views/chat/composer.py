@@ -17,7 +17,7 @@ from studio.views.words import tr
 
 _MOST_LINES = 8
 _LEAST_LINES = 2
-_SHARE = 1 / 3
+_SHARE = 0.3
 """So much of the height around it the composer takes at most, where that is more than _LEAST_LINES."""
 
 
