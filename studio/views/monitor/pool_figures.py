@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
 from engine.api import EngineSnapshot
 from studio.models.capacity import capacity_of
@@ -29,6 +29,8 @@ class PoolFigures(QWidget):
     """`chosen` carries the id of a request whose pages were clicked."""
 
     chosen = Signal(str)
+    size_wanted = Signal()
+    """The pool is to have another size."""
 
     def __init__(self, context: Context, parent: QWidget) -> None:
         super().__init__(parent)
@@ -40,12 +42,16 @@ class PoolFigures(QWidget):
         self._pool = secondary(self)
         self._parks = secondary(self)
         self._capacity = secondary(self)
+        self.size_button = QPushButton(tr("Change the pool's size…"), self)
+        self.size_button.setObjectName("lineLink")
+        self.size_button.clicked.connect(self.size_wanted)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(4)
         layout.addWidget(self.map)
         layout.addWidget(self._pool)
         layout.addWidget(self._capacity)
+        layout.addWidget(self.size_button, 0, Qt.AlignmentFlag.AlignLeading)
         layout.addSpacing(4)
         layout.addWidget(self.memory)
         layout.addWidget(self._parks)
@@ -67,6 +73,7 @@ class PoolFigures(QWidget):
         self.memory.setVisible(has_pool and parks.budget_bytes != 0)
         self._parks.setVisible(has_pool)
         self._capacity.setVisible(has_pool)
+        self.size_button.setVisible(has_pool)
         if options is not None and has_pool:
             capacity = capacity_of(
                 pool.total_pages * pool.page_tokens,
