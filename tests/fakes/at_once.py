@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 from engine.api import SamplingParams
 from fakes.chat_rig import until
@@ -33,9 +34,15 @@ async def start_at_once(
     services: WindowServices, gate: Gate, titles: tuple[str, ...], *, tokens: int
 ) -> list[Message]:
     """Ask for all; the gate is shut, and with the next `open` all begin in the same step."""
-    runs = services.runs
     await shut(gate)
     replies = [await ask(services, title, tokens=tokens) for title in titles]
+    await begin_at_once(services, gate, replies)
+    return replies
+
+
+async def begin_at_once(services: WindowServices, gate: Gate, replies: Sequence[Message]) -> None:
+    """Have all that were asked while the gate was shut begin in the same step, with the next `open`."""
+    runs = services.runs
     await asyncio.sleep(0)  # the last one's task has yet to begin
     ids = [reply_request_id(reply) for reply in replies]
     for request_id in ids:
@@ -45,4 +52,3 @@ async def start_at_once(
     await shut(gate)
     for request_id in reversed(ids):
         runs.steer(request_id, Steer.GO_FIRST)
-    return replies
