@@ -14,12 +14,14 @@ from studio.models.chat_settings import ChatSettings
 from studio.services.run_service import Steer
 from studio.views.ports import WindowServices
 
+NEVER_ENDS = tuple((token_id, float("-inf")) for token_id in (EOS_ID, UNKNOWN_ID))
+"""A logit bias with which a reply has exactly as many tokens as it may; of the tiny models and the starter model."""
+
 
 async def ask(services: WindowServices, title: str, *, tokens: int) -> Message:
     """A new chat with a reply of exactly so many tokens."""
     chat = await services.chats.new_chat()
-    never = tuple((token_id, float("-inf")) for token_id in (EOS_ID, UNKNOWN_ID))
-    sampling = SamplingParams(temperature=0.8, seed=3, logit_bias=never)
+    sampling = SamplingParams(temperature=0.8, seed=3, logit_bias=NEVER_ENDS)
     chat.settings = ChatSettings(sampling=sampling, max_tokens=tokens)
     assert await services.chats.send(chat, title)
     return chat.messages[-1]

@@ -16,7 +16,7 @@ from engine.runs import Run
 from studio.models.chat import NEW_CHAT_TITLE, Conversation, Message, Role
 from studio.services.run_service import Steer
 from studio.views.chat.attaching import Attaching
-from studio.views.chat.chat_view import SIDE_PX, ChatView, column_of
+from studio.views.chat.chat_view import SIDE_PX, ChatView, Place, column_of
 from studio.views.chat.composer import Composer
 from studio.views.chat.context_meter import ContextWatch
 from studio.views.chat.find_bar import FindBar

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from engine.api import SamplingParams
+from fakes.at_once import NEVER_ENDS
 from fakes.chat_rig import until
 from fakes.real_window import open_real
 from fakes.shots import shoot
@@ -27,8 +28,6 @@ PROMPTS = (
     "Describe the four seasons in the mountains.",
     "Explain how bread is baked, step by step.",
 )
-END_IDS = (0, 2)
-NEVER_ENDS = tuple((token_id, float("-inf")) for token_id in END_IDS)
 SETTINGS = ChatSettings(
     sampling=SamplingParams(temperature=0.0, logit_bias=NEVER_ENDS), max_tokens=160
 )
