@@ -112,9 +112,10 @@ inline void score(const KvLayer& kv, const Piece& piece, int64_t page, int64_t a
 template <int N, int V>
 inline void add_key_group(const uint8_t* codes, const uint16_t* key_scales, int64_t quads, int64_t g,
                           const Queries<Bytes, N>& queries, F (*acc)[V]) {
+  constexpr int OFFSET = simd::SIGNED_OFFSET >> DIGIT_BITS;  // moved up with the high digits
   I sums[N][V];
   for (int n = 0; n < N; ++n)
-    for (int v = 0; v < V; ++v) sums[n][v] = simd::start_signed(&queries.minus_sum[n][g]);
+    for (int v = 0; v < V; ++v) sums[n][v] = simd::set1_int(OFFSET * queries.minus_sum[n][g]);
   for (int digit = 0; digit < 2; ++digit) {
     for (int n = 0; n < N && digit; ++n)
       for (int v = 0; v < V; ++v) sums[n][v] = simd::shift_up<DIGIT_BITS>(sums[n][v]);

@@ -2,8 +2,9 @@
 //
 // Compiled for each variant. A form has VALUES inputs a block, GROUP inputs a scale, a KIND of product, and
 //   codes(part, i, sub, two)   vectors 2i and 2i + 1 of a part's 8, for lanes [sub * LANES, + LANES)
-//   scale(block, part, half, sub), minimum(...)   what one code step and code zero stand for
-// where `block` is the block and `part` the start of the part within it. value = scale * code + minimum.
+//   scale(block, part, half, sub), minimum(...)   what one code step stands for, and what is added to it
+// where `block` is the block and `part` the start of the part within it. value = scale * (code - OFFSET) + minimum;
+// without MINIMUM there is none.
 #pragma once
 
 #include "forms.h"
@@ -57,26 +58,23 @@ inline void join_bits(const uint8_t* plane, int i, int sub, Codes* two) {
   two[1] = simd::either(two[1], simd::masked(simd::shift_left<AT - 1>(low_bits), 1 << AT));
 }
 
-// Forms of 32 inputs with a half-precision scale; OFFSET is the code that stands for zero.
-template <int OFFSET, bool FIFTH_BIT>
+// Forms of 32 inputs with a half-precision scale; ZERO is the code that stands for zero.
+template <int ZERO, bool FIFTH_BIT>
 struct OffsetForm {
-  static constexpr int GROUP = 32;
-  static constexpr bool MINIMUM = true;
+  static constexpr int GROUP = 32, OFFSET = ZERO;
+  static constexpr bool MINIMUM = false;
   static constexpr Product KIND = FIFTH_BIT ? Product::SIX_BIT : Product::FOUR_BIT;
   static void codes(const uint8_t* part, int i, int sub, Codes* two) {
     read_nibbles(part + HALF_ROW, i, sub, two);
     if (FIFTH_BIT) join_bits<4>(part + HALF_ROW + NIBBLE_PLANE, i, sub, two);
   }
   static F scale(const uint8_t*, const uint8_t* part, int, int sub) { return half_row(part, sub); }
-  static F minimum(const uint8_t*, const uint8_t* part, int, int sub) {
-    return simd::mul(half_row(part, sub), simd::set1(-OFFSET));
-  }
 };
 
 // Forms of 32 inputs with a half-precision scale and minimum.
 template <bool FIFTH_BIT>
 struct MinimumForm {
-  static constexpr int GROUP = 32;
+  static constexpr int GROUP = 32, OFFSET = 0;
   static constexpr bool MINIMUM = true;
   static constexpr Product KIND = FIFTH_BIT ? Product::SIX_BIT : Product::FOUR_BIT;
   static void codes(const uint8_t* part, int i, int sub, Codes* two) {
@@ -90,7 +88,7 @@ struct MinimumForm {
 // Super-blocks of 256 inputs in groups of 32 with small scales and minimums.
 template <bool FIFTH_BIT>
 struct SuperMinimumForm {
-  static constexpr int GROUP = 32;
+  static constexpr int GROUP = 32, OFFSET = 0;
   static constexpr bool MINIMUM = true;
   static constexpr Product KIND = FIFTH_BIT ? Product::SIX_BIT : Product::FOUR_BIT;
   static void codes(const uint8_t* part, int i, int sub, Codes* two) {
@@ -106,17 +104,14 @@ struct SuperMinimumForm {
   }
 };
 
-// Super-blocks in groups of 16 with signed small scales; OFFSET is the code that stands for zero.
-template <int OFFSET>
+// Super-blocks in groups of 16 with signed small scales; ZERO is the code that stands for zero.
+template <int ZERO>
 struct SuperOffsetForm {
-  static constexpr int GROUP = 16;
-  static constexpr bool MINIMUM = true;
+  static constexpr int GROUP = 16, OFFSET = ZERO;
+  static constexpr bool MINIMUM = false;
   static constexpr Product KIND = Product::SIX_BIT;
   static F scale(const uint8_t* block, const uint8_t* part, int half, int sub) {
     return simd::mul(half_row(block, sub), simd::load_signed_bytes(part + half * BYTE_ROW + sub * LANES));
-  }
-  static F minimum(const uint8_t* block, const uint8_t* part, int half, int sub) {
-    return simd::mul(scale(block, part, half, sub), simd::set1(-OFFSET));
   }
 };
 
@@ -135,7 +130,7 @@ struct FormQ6K : SuperOffsetForm<32> {
 };
 
 struct FormQ2K {
-  static constexpr int GROUP = 16;
+  static constexpr int GROUP = 16, OFFSET = 0;
   static constexpr bool MINIMUM = true;
   static constexpr Product KIND = Product::SIX_BIT;
   static void codes(const uint8_t* part, int i, int sub, Codes* two) { read_pairs(part + 2 * BYTE_ROW, i, sub, two); }
@@ -149,10 +144,9 @@ struct FormQ2K {
 };
 
 struct SignedForm {
-  static constexpr int GROUP = 32;
+  static constexpr int GROUP = 32, OFFSET = 0;
   static constexpr bool MINIMUM = false;
   static constexpr Product KIND = Product::SIGNED;
-  static F minimum(const uint8_t*, const uint8_t*, int, int) { return simd::zero(); }
 };
 
 struct FormQ80 : SignedForm {

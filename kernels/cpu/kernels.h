@@ -9,7 +9,7 @@
 namespace layby {
 
 constexpr int GROUP_OUTPUTS = 16;  // outputs of a linear layer that are interleaved
-constexpr int TILE_ROWS = 8;       // rows that share a load of weights
+constexpr int TILE_ROWS = 8;       // rows that share a load of weights, at most
 constexpr int QUANT_BLOCK = 32;    // activations that share a scale
 constexpr int DIGIT_BITS = 7;      // of the low digit of a quantised activation
 constexpr int LARGEST_CODE = 127 << DIGIT_BITS;
@@ -53,7 +53,7 @@ struct Rows {
   float* row(int64_t r) const { return data + r * stride; }
 };
 
-// Rows prepared to be multiplied: tiles of up to 8 rows, interleaved, so that what one weight meets lies together.
+// Rows prepared to be multiplied: tiles of a few rows, interleaved, so that what one weight meets lies together.
 // In a tile of n rows that starts at row t, value k of row t + i is x[t * columns + k * n + i]. Pairs lie likewise,
 // 2 values a word (an odd last one with zero), and so do the numbers of a block of 32. A quantised value is a code of
 // two digits, 128 * high + low, with high in [-127, 127] and low in [-64, 63], each a byte: instructions take bytes,
@@ -68,11 +68,8 @@ struct Operand {
   int32_t* q;              // QUANTIZED, and all that follow: codes, round(value / scale)
   float* scale;            // largest magnitude of the block / LARGEST_CODE
   float* sum;              // scale * sum of codes, for weights with a minimum
-  float* half_sum;         // the same for each half of a block: [block][half][row]
-  int32_t* minus_sum;      // - sum of codes, for signed weights on unsigned hardware
-
-  static int64_t tile_start(int64_t row) { return row / TILE_ROWS * TILE_ROWS; }
-  int64_t tile_rows(int64_t start) const { return rows - start < TILE_ROWS ? rows - start : TILE_ROWS; }
+  int32_t* minus_sum;      // - sum of codes, for weights whose codes stand for less by a constant
+  int32_t* minus_halves;   // the same for each half of a block: [block][half][row]
 };
 
 // Where a kernel leaves finished rows: as floats, or prepared for the next product.

@@ -19,6 +19,15 @@ using simd::WIDTH;
 
 constexpr int BLOCK_VECTORS = QUANT_BLOCK / LANES;
 
+// Rows of a tile: all but the last have as many as there can be.
+inline int64_t most_tile_rows(const Operand& o) {
+  return o.kind == OperandKind::QUANTIZED ? simd::QUANTIZED_TILE_ROWS : TILE_ROWS;
+}
+inline int64_t tile_rows(const Operand& o, int64_t start) {
+  const int64_t left = o.rows - start, most = most_tile_rows(o);
+  return left < most ? left : most;
+}
+
 // Quantises 32 values, rounding to nearest, to 8 words of high digits and 8 of low ones; returns the scale. A block
 // with a value that is not a number gets a scale that is none either, so that the row shows it.
 inline float quantize_block(const float* values, int32_t* words, int32_t* half_totals) {
@@ -58,7 +67,7 @@ inline uint32_t nearest_bfloat(float x) {
 
 // Block `block` of row `row` becomes these 32 values.
 inline void put_block(const Operand& o, int64_t row, int64_t block, const float* values) {
-  const int64_t start = Operand::tile_start(row), n = o.tile_rows(start), i = row - start;
+  const int64_t i = row % most_tile_rows(o), start = row - i, n = tile_rows(o, start);
   if (o.kind == OperandKind::FLOAT) {
     float* at = o.x + start * o.columns + block * QUANT_BLOCK * n + i;
     for (int64_t k = 0; k < QUANT_BLOCK && block * QUANT_BLOCK + k < o.columns; ++k) at[k * n] = values[k];
@@ -78,9 +87,9 @@ inline void put_block(const Operand& o, int64_t row, int64_t block, const float*
   const int64_t blocks = o.columns / QUANT_BLOCK, at = start * blocks + block * n + i;
   int32_t* q = o.q + start * (o.columns / 2) + block * WORDS * n + i;
   for (int k = 0; k < WORDS; ++k) q[k * n] = words[k];
-  float* halves = o.half_sum + 2 * (start * blocks + block * n) + i;
-  halves[0] = scale * (float)half_totals[0];
-  halves[n] = scale * (float)half_totals[1];
+  int32_t* halves = o.minus_halves + 2 * (start * blocks + block * n) + i;
+  halves[0] = -half_totals[0];
+  halves[n] = -half_totals[1];
   o.scale[at] = scale;
   o.sum[at] = scale * (float)(half_totals[0] + half_totals[1]);
   o.minus_sum[at] = -(half_totals[0] + half_totals[1]);

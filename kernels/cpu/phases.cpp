@@ -41,7 +41,7 @@ void prepare(const Step& step, const Input& input, const Operand& out, Range row
 // The operand that a linear layer reads; a step of few rows is prepared here, once by each thread.
 Operand operand_for(const Step& step, const Input& input, int64_t phase, int worker) {
   const int64_t rows = rows_of(step, input.extent);
-  if (input.is_prepared || rows > TILE_ROWS) return input.operand.with_rows(rows);
+  if (input.is_prepared || rows > ROWS_ALONE) return input.operand.with_rows(rows);
   Worker& mine = step.workers[worker];
   const Operand operand = input.operand.at(mine.operand.as<uint8_t>(), rows);
   const int64_t tag = step.serial << 20 | phase;
@@ -74,7 +74,7 @@ Operand OperandPlace::at(uint8_t* from, int64_t rows) const {
   o.scale = reinterpret_cast<float*>(from + 2 * rows * columns);
   o.sum = o.scale + blocks;
   o.minus_sum = reinterpret_cast<int32_t*>(o.sum + blocks);
-  o.half_sum = o.sum + 2 * blocks;
+  o.minus_halves = o.minus_sum + blocks;
   return o;
 }
 
@@ -111,7 +111,7 @@ void AnglePhase::run(const Step& step, int64_t chunk, int) const {
 
 int64_t PreparePhase::chunks(const Step& step) const {
   const int64_t rows = rows_of(step, input_.extent);
-  return rows > TILE_ROWS ? ceil_div(rows, ROWS_PER_CHUNK) : 0;
+  return rows > ROWS_ALONE ? ceil_div(rows, ROWS_PER_CHUNK) : 0;
 }
 
 void PreparePhase::run(const Step& step, int64_t chunk, int) const {

@@ -15,9 +15,11 @@
 
 namespace layby {
 
+constexpr int64_t ROWS_ALONE = 8;  // a step of so few is prepared by each thread for itself
+
 // What every thread has to itself during a step.
 struct Worker {
-  Memory operand;      // rows prepared by this thread for itself, at most 8
+  Memory operand;      // rows prepared by this thread for itself, at most ROWS_ALONE
   Memory states;       // attention: what the queries of a tile have gathered
   int64_t prepared = -1;  // for which phase of which step `operand` holds rows
 };
@@ -59,7 +61,7 @@ struct OperandPlace {
   static size_t bytes(OperandKind kind, int64_t columns, int64_t rows);
 };
 
-// What a linear layer reads: an operand that is there, or rows to be prepared. A step of up to 8 rows is prepared by
+// What a linear layer reads: an operand that is there, or rows to be prepared. A step of few rows is prepared by
 // each thread for itself, which is cheaper than waiting for one another; a larger one in a phase before.
 struct Input {
   Extent extent;

@@ -124,7 +124,7 @@ Input Program::input(const LaybyInput& from, int64_t inputs, Form form) {
     input.extent = Extent::OUTPUTS;
   }
   require(buffer(from.operand).extent == input.extent, "the operand has other rows");
-  operand_bytes_ = std::max(operand_bytes_, OperandPlace::bytes(input.operand.kind, inputs, TILE_ROWS));
+  operand_bytes_ = std::max(operand_bytes_, OperandPlace::bytes(input.operand.kind, inputs, ROWS_ALONE));
   phases_.push_back(std::make_unique<PreparePhase>(input));
   return input;
 }

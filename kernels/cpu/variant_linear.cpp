@@ -1,24 +1,22 @@
 // Linear layers: packed weights times prepared rows, and what follows the product. Compiled for each variant.
 //
-// One kernel computes 16 outputs of M rows, M = 1 to 8. Whatever M is, an output of a row is the same sequence of
+// One kernel computes 16 or 32 outputs of M rows, M = 1 to 8. Whatever M is, an output of a row is the same sequence of
 // operations on that row's numbers: M only says how many rows share a load of weights. Inside a group of inputs the
 // sum is one of integers and exact; across groups it is one chain of fused multiply-adds in the order of the inputs.
 #include "activations.h"
-#include "form_codes.h"
 #include "kernels.h"
 #include "operand.h"
+#include "products.h"
 #include "simd/simd.h"
 #include "variant.h"
 
 namespace layby {
 namespace {
 
-using simd::I;
+using simd::TILE_GROUPS;
 
 constexpr int PREFETCH_BYTES = 2560;  // how far ahead of the weights in use
-constexpr int PREFETCH_ROWS = 4;      // with more rows a product takes longer than its weights
-constexpr int DIGIT_WORDS = QUANT_BLOCK / 4;  // that hold one digit of a block's values
-constexpr int ROW_BLOCK = 64;         // rows that pass before the next group's weights replace these in the cache
+constexpr int ROW_BLOCK = 64;         // rows that pass before the next groups' weights replace these in the cache
 
 // A tile of an operand.
 struct Tile {
@@ -27,12 +25,14 @@ struct Tile {
   const int32_t* q;
   const float* scale;
   const float* sum;
-  const float* half_sum;
   const int32_t* minus_sum;
+  const int32_t* minus_halves;
+  bool is_first;  // of those that meet these weights, which are still on their way
 };
 
-Tile tile_at(const Operand& o, int64_t start) {
+Tile tile_at(const Operand& o, int64_t start, bool is_first) {
   Tile tile = {};
+  tile.is_first = is_first;
   if (o.kind == OperandKind::FLOAT) tile.x = o.x + start * o.columns;
   if (o.kind == OperandKind::BFLOAT) tile.pairs = o.pairs + start * ((o.columns + 1) / 2);
   if (o.kind != OperandKind::QUANTIZED) return tile;
@@ -40,142 +40,81 @@ Tile tile_at(const Operand& o, int64_t start) {
   tile.q = o.q + start * (o.columns / 2);
   tile.scale = o.scale + block;
   tile.sum = o.sum + block;
-  tile.half_sum = o.half_sum + 2 * block;
   tile.minus_sum = o.minus_sum + block;
+  tile.minus_halves = o.minus_halves + 2 * block;
   return tile;
 }
 
-// Integer sums over VECTORS code vectors of a part, from vector FIRST on: the products with the high digits of M rows,
-// moved up, and those with the low ones. Codes are read once.
-template <class Codec, int M, int FIRST, int VECTORS>
-struct Sums {
-  // Where digit `digit` of a row's values that meet code vector v stands, of rows that are interleaved.
-  static const int32_t* at(const int32_t* q, int digit, int v) { return q + (digit * DIGIT_WORDS + FIRST + v) * M; }
+// The groups of outputs that a kernel computes together, as its sums stand in registers: vector by vector.
+template <int G>
+struct Groups {
+  static constexpr int VECTORS = G * SUBS;
+  static constexpr int STRIP = VECTORS < simd::PRODUCT_VECTORS ? VECTORS : simd::PRODUCT_VECTORS;  // at once
+  static constexpr int FLOAT_STRIP = VECTORS < simd::FLOAT_VECTORS ? VECTORS : simd::FLOAT_VECTORS;
 
-  static void read(const uint8_t* part, int sub, Codes* codes) {
-    LAYBY_UNROLL
-    for (int v = 0; v < VECTORS; v += 2) Codec::codes(part, (FIRST + v) / 2, sub, codes + v);
-  }
-
-#if defined(LAYBY_I8MM)
-  // M is even.
-  static void of_pairs(const Codes* codes, const int32_t* q, I* sums) {
-    simd::PairSum pairs[M / 2];
-    for (int p = 0; p < M / 2; ++p) pairs[p] = simd::no_pairs();
-    for (int digit = 0; digit < 2; ++digit) {
-      for (int p = 0; p < M / 2 && digit; ++p) pairs[p] = simd::shift_up<DIGIT_BITS>(pairs[p]);
-      LAYBY_UNROLL
-      for (int v = 0; v < VECTORS; v += 2) {
-        const simd::PairCodes both = simd::pair_codes(codes + v);
-        const int32_t *first = at(q, digit, v), *second = at(q, digit, v + 1);
-        LAYBY_UNROLL
-        for (int p = 0; p < M / 2; ++p) pairs[p] = simd::add_product_pair(pairs[p], both, first + 2 * p, second + 2 * p);
-      }
-    }
-    for (int p = 0; p < M / 2; ++p) {
-      sums[2 * p] = simd::total_first(pairs[p]);
-      sums[2 * p + 1] = simd::total_second(pairs[p]);
-    }
-  }
-#endif
-
-#if defined(LAYBY_SHORT_SUMS)
-  static void of_4bit(const Codes* codes, const int32_t* q, I* sums) {
-    for (int digit = 0; digit < 2; ++digit) {
-      simd::ShortSum shorts[M];
-      for (int m = 0; m < M; ++m) shorts[m] = simd::no_shorts();
-      LAYBY_UNROLL
-      for (int v = 0; v < VECTORS; ++v) {
-        LAYBY_UNROLL
-        for (int m = 0; m < M; ++m) shorts[m] = simd::add_product_4bit(shorts[m], codes[v], at(q, digit, v) + m);
-      }
-      for (int m = 0; m < M; ++m)
-        sums[m] = simd::add_pairs(digit ? simd::shift_up<DIGIT_BITS>(sums[m]) : simd::no_sum(), shorts[m]);
-    }
-  }
-#endif
-
-  static void of_6bit(const Codes* codes, const int32_t* q, I* sums) {
-    for (int m = 0; m < M; ++m) sums[m] = simd::no_sum();
-    for (int digit = 0; digit < 2; ++digit) {
-      for (int m = 0; m < M && digit; ++m) sums[m] = simd::shift_up<DIGIT_BITS>(sums[m]);
-      LAYBY_UNROLL
-      for (int v = 0; v < VECTORS; ++v) {
-        LAYBY_UNROLL
-        for (int m = 0; m < M; ++m) sums[m] = simd::add_product_6bit(sums[m], codes[v], at(q, digit, v) + m);
-      }
-    }
-  }
-
-  static void of_signed(const Codes* codes, const int32_t* q, const int32_t* minus_sum, I* sums) {
-    for (int m = 0; m < M; ++m) sums[m] = simd::start_signed(minus_sum + m);
-    for (int digit = 0; digit < 2; ++digit) {
-      for (int m = 0; m < M && digit; ++m) sums[m] = simd::shift_up<DIGIT_BITS>(sums[m]);
-      LAYBY_UNROLL
-      for (int v = 0; v < VECTORS; ++v) {
-        const simd::SignedCodes some = simd::as_signed(codes[v]);
-        LAYBY_UNROLL
-        for (int m = 0; m < M; ++m) sums[m] = simd::add_product_signed(sums[m], some, at(q, digit, v) + m);
-      }
-    }
-  }
-
-  static void of(const uint8_t* part, int sub, const int32_t* q, const int32_t* minus_sum, I* sums) {
-    Codes codes[VECTORS];
-    read(part, sub, codes);
-#if defined(LAYBY_I8MM)
-    if constexpr (M % 2 == 0) return of_pairs(codes, q, sums);
-#endif
-#if defined(LAYBY_SHORT_SUMS)
-    if constexpr (Codec::KIND == Product::FOUR_BIT) return of_4bit(codes, q, sums);
-#endif
-    if constexpr (Codec::KIND == Product::SIGNED) return of_signed(codes, q, minus_sum, sums);
-    return of_6bit(codes, q, sums);
+  template <int M>
+  static void store(const F (*acc)[VECTORS], const Rows& out) {
+    for (int m = 0; m < M; ++m)
+      for (int v = 0; v < VECTORS; ++v) simd::store(out.row(m) + v * LANES, acc[m][v]);
   }
 };
 
 // Adds the products of one group of inputs: block `k` of 32, or half HALF of it where groups have 16.
-template <class Codec, int M, int HALF>
-inline void add_group(const uint8_t* block, const uint8_t* part, int64_t k, const Tile& tile, F (*acc)[SUBS]) {
-  constexpr int VECTORS = Codec::GROUP / 4;
-  const float* scales = tile.scale + k * M;
-  const float* sums = Codec::GROUP == QUANT_BLOCK ? tile.sum + k * M : tile.half_sum + (2 * k + HALF) * M;
-  LAYBY_UNROLL
-  for (int sub = 0; sub < SUBS; ++sub) {
-    I totals[M];
-    Sums<Codec, M, HALF * VECTORS, VECTORS>::of(part, sub, tile.q + k * 2 * DIGIT_WORDS * M, tile.minus_sum + k * M,
-                                                totals);
-    const F scale = Codec::scale(block, part, HALF, sub);
-    const F minimum = Codec::minimum(block, part, HALF, sub);
+template <class Codec, int M, int G, int HALF>
+inline void add_group(const Parts& blocks, const Parts& parts, int64_t k, const Tile& tile, F (*acc)[G * SUBS]) {
+  constexpr int VECTORS = Codec::GROUP / 4, STRIP = Groups<G>::STRIP;
+  constexpr bool HALVES = Codec::GROUP < QUANT_BLOCK;
+  const int32_t* minus_sum = HALVES ? tile.minus_halves + (2 * k + HALF) * M : tile.minus_sum + k * M;
+  for (int first = 0; first < G * SUBS; first += STRIP) {
+    I totals[M][STRIP];
+    const int32_t* q = tile.q + k * 2 * DIGIT_WORDS * M;
+    Sums<Codec, M, STRIP, HALF * VECTORS, VECTORS>::of(parts, first, q, minus_sum, totals);
     LAYBY_UNROLL
-    for (int m = 0; m < M; ++m) {
-      const F step = simd::mul(scale, simd::set1(scales[m]));
-      acc[m][sub] = simd::fma(simd::to_float(totals[m]), step, acc[m][sub]);
-      if (Codec::MINIMUM) acc[m][sub] = simd::fma(minimum, simd::set1(sums[m]), acc[m][sub]);
+    for (int s = 0; s < STRIP; ++s) {
+      const int v = first + s, sub = v % SUBS;
+      const F scale = Codec::scale(blocks.of(v), parts.of(v), HALF, sub);
+      LAYBY_UNROLL
+      for (int m = 0; m < M; ++m) {
+        const F one = simd::set1(tile.scale[k * M + m]);
+        acc[m][v] = simd::fma(simd::to_float(totals[m][s]), simd::mul(scale, one), acc[m][v]);
+        if constexpr (Codec::MINIMUM) {
+          const F minimum = Codec::minimum(blocks.of(v), parts.of(v), HALF, sub);
+          const F sum = HALVES ? simd::mul(one, simd::to_float(simd::sub(simd::no_sum(), simd::set1_int(minus_sum[m]))))
+                               : simd::set1(tile.sum[k * M + m]);
+          acc[m][v] = simd::fma(minimum, sum, acc[m][v]);
+        }
+      }
     }
   }
 }
 
-template <class Codec, Form FORM, int M>
-void dot_quantized(const uint8_t* group, int64_t columns, const Tile& tile, float* out) {
-  constexpr FormLayout layout = LAYOUTS[static_cast<int>(FORM)];
-  constexpr int PARTS = layout.values / QUANT_BLOCK;
-  F acc[M][SUBS];
-  for (int m = 0; m < M; ++m)
-    for (int sub = 0; sub < SUBS; ++sub) acc[m][sub] = simd::zero();
-  const uint8_t* block = group;
-  for (int64_t k = 0; k < columns / QUANT_BLOCK; k += PARTS, block += layout.block_bytes()) {
-    for (int p = 0; p < PARTS; ++p) {
-      const uint8_t* part = block + layout.head + p * layout.part;
-      if constexpr (M <= PREFETCH_ROWS)
-        for (int at = 0; at < layout.part; at += 64) simd::prefetch(part + PREFETCH_BYTES + at);
-      add_group<Codec, M, 0>(block, part, k + p, tile, acc);
-      if constexpr (Codec::GROUP < QUANT_BLOCK) add_group<Codec, M, 1>(block, part, k + p, tile, acc);
+template <class Codec, Form FORM>
+struct QuantizedDot {
+  static constexpr int ROWS = simd::QUANTIZED_TILE_ROWS;
+  template <int M, int G>
+  static void run(const uint8_t* const* groups, int64_t columns, const Tile& tile, const Rows& out) {
+    constexpr FormLayout layout = LAYOUTS[static_cast<int>(FORM)];
+    constexpr int PARTS = layout.values / QUANT_BLOCK;
+    F acc[M][G * SUBS];
+    for (int m = 0; m < M; ++m)
+      for (int v = 0; v < G * SUBS; ++v) acc[m][v] = simd::zero();
+    const uint8_t *block[G], *part[G];
+    for (int g = 0; g < G; ++g) block[g] = groups[g];
+    for (int64_t k = 0; k < columns / QUANT_BLOCK; k += PARTS) {
+      for (int p = 0; p < PARTS; ++p) {
+        for (int g = 0; g < G; ++g) {
+          part[g] = block[g] + layout.head + p * layout.part;
+          if constexpr (G == 1)
+            for (int at = 0; at < layout.part; at += 64) simd::prefetch(part[g] + PREFETCH_BYTES + at);
+        }
+        add_group<Codec, M, G, 0>({block}, {part}, k + p, tile, acc);
+        if constexpr (Codec::GROUP < QUANT_BLOCK) add_group<Codec, M, G, 1>({block}, {part}, k + p, tile, acc);
+      }
+      for (int g = 0; g < G; ++g) block[g] += layout.block_bytes();
     }
+    Groups<G>::template store<M>(acc, out);
   }
-  for (int m = 0; m < M; ++m)
-    for (int sub = 0; sub < SUBS; ++sub) simd::store(out + m * WIDTH + sub * LANES, acc[m][sub]);
-}
+};
 
 template <Form FORM>
 inline F load_weights(const uint8_t* input, int sub) {
@@ -183,110 +122,177 @@ inline F load_weights(const uint8_t* input, int sub) {
   return simd::load_half((const uint16_t*)input + sub * LANES);
 }
 
-template <Form FORM, int M>
-void dot_float(const uint8_t* group, int64_t columns, const Tile& tile, float* out) {
-  constexpr int BYTES = LAYOUTS[static_cast<int>(FORM)].part;
-  for (int sub = 0; sub < SUBS; ++sub) {
-    F acc[M];
-    for (int m = 0; m < M; ++m) acc[m] = simd::zero();
-    for (int64_t k = 0; k < columns; ++k) {
-      const uint8_t* input = group + k * BYTES;
-      if (M <= PREFETCH_ROWS && sub == 0) simd::prefetch(input + PREFETCH_BYTES);
-      const F weights = load_weights<FORM>(input, sub);
-      LAYBY_UNROLL
-      for (int m = 0; m < M; ++m) acc[m] = simd::fma(simd::set1(tile.x[k * M + m]), weights, acc[m]);
+template <Form FORM>
+struct FloatDot {
+  static constexpr int ROWS = TILE_ROWS;
+  template <int M, int G>
+  static void run(const uint8_t* const* groups, int64_t columns, const Tile& tile, const Rows& out) {
+    constexpr int BYTES = LAYOUTS[static_cast<int>(FORM)].part, STRIP = Groups<G>::FLOAT_STRIP;
+    F acc[M][G * SUBS];
+    for (int first = 0; first < G * SUBS; first += STRIP) {
+      F sums[M][STRIP];
+      for (int m = 0; m < M; ++m)
+        for (int s = 0; s < STRIP; ++s) sums[m][s] = simd::zero();
+      for (int64_t k = 0; k < columns; ++k) {
+        if (G == 1 && first == 0) simd::prefetch(groups[0] + k * BYTES + PREFETCH_BYTES);
+        F weights[STRIP];
+        for (int s = 0; s < STRIP; ++s)
+          weights[s] = load_weights<FORM>(groups[(first + s) / SUBS] + k * BYTES, (first + s) % SUBS);
+        LAYBY_UNROLL
+        for (int m = 0; m < M; ++m)
+          for (int s = 0; s < STRIP; ++s) sums[m][s] = simd::fma(simd::set1(tile.x[k * M + m]), weights[s], sums[m][s]);
+      }
+      for (int m = 0; m < M; ++m)
+        for (int s = 0; s < STRIP; ++s) acc[m][first + s] = sums[m][s];
     }
-    for (int m = 0; m < M; ++m) simd::store(out + m * WIDTH + sub * LANES, acc[m]);
+    Groups<G>::template store<M>(acc, out);
   }
-}
-
-// bfloat16 weights lie in pairs of inputs. Where an instruction multiplies such pairs, rows are pairs too; elsewhere
-// they are floats, and the weights become floats on the way.
-template <int M>
-void dot_bfloat(const uint8_t* group, int64_t columns, const Tile& tile, float* out) {
-  for (int sub = 0; sub < SUBS; ++sub) {
-    F acc[M];
-    for (int m = 0; m < M; ++m) acc[m] = simd::zero();
-    for (int64_t pair = 0; pair < (columns + 1) / 2; ++pair) {
-      const uint8_t* input = group + pair * CODE_VECTOR;
-      if (M <= PREFETCH_ROWS && sub == 0) simd::prefetch(input + PREFETCH_BYTES);
-      const simd::Codes both = simd::load_codes(input + sub * LANES * 4);
-#if defined(LAYBY_BF16)
-      LAYBY_UNROLL
-      for (int m = 0; m < M; ++m) acc[m] = simd::add_product_bfloat(acc[m], both, tile.pairs + pair * M + m);
-#else
-      const F first = simd::low_bfloat(both), second = simd::high_bfloat(both);
-      const float* x = tile.x + 2 * pair * M;
-      LAYBY_UNROLL
-      for (int m = 0; m < M; ++m) acc[m] = simd::fma(simd::set1(x[m]), first, acc[m]);
-      if (2 * pair + 1 == columns) break;
-      LAYBY_UNROLL
-      for (int m = 0; m < M; ++m) acc[m] = simd::fma(simd::set1(x[M + m]), second, acc[m]);
-#endif
-    }
-    for (int m = 0; m < M; ++m) simd::store(out + m * WIDTH + sub * LANES, acc[m]);
-  }
-}
-
-using DotKernel = void (*)(const uint8_t* group, int64_t columns, const Tile& tile, float* out);
-
-#define LAYBY_FLOAT_FORM(FORM)                                                                                 \
-  {dot_float<FORM, 1>, dot_float<FORM, 2>, dot_float<FORM, 3>, dot_float<FORM, 4>,                             \
-   dot_float<FORM, 5>, dot_float<FORM, 6>, dot_float<FORM, 7>, dot_float<FORM, 8>}
-#define LAYBY_FORM(CODEC, FORM)                                                                                \
-  {dot_quantized<CODEC, FORM, 1>, dot_quantized<CODEC, FORM, 2>, dot_quantized<CODEC, FORM, 3>,                \
-   dot_quantized<CODEC, FORM, 4>, dot_quantized<CODEC, FORM, 5>, dot_quantized<CODEC, FORM, 6>,                \
-   dot_quantized<CODEC, FORM, 7>, dot_quantized<CODEC, FORM, 8>}
-
-#define LAYBY_BFLOAT_FORM                                                                                      \
-  {dot_bfloat<1>, dot_bfloat<2>, dot_bfloat<3>, dot_bfloat<4>,                                                 \
-   dot_bfloat<5>, dot_bfloat<6>, dot_bfloat<7>, dot_bfloat<8>}
-
-using FormQ40 = OffsetForm<8, false>;
-using FormQ50 = OffsetForm<16, true>;
-using FormQ41 = MinimumForm<false>;
-using FormQ51 = MinimumForm<true>;
-using FormQ4K = SuperMinimumForm<false>;
-using FormQ5K = SuperMinimumForm<true>;
-
-constexpr DotKernel DOT[static_cast<int>(Form::COUNT)][TILE_ROWS] = {
-    LAYBY_FLOAT_FORM(Form::F32),          LAYBY_FLOAT_FORM(Form::F16),
-    LAYBY_BFLOAT_FORM,                    LAYBY_FORM(FormQ40, Form::Q4_0),
-    LAYBY_FORM(FormQ41, Form::Q4_1),      LAYBY_FORM(FormQ50, Form::Q5_0),
-    LAYBY_FORM(FormQ51, Form::Q5_1),      LAYBY_FORM(FormQ80, Form::Q8_0),
-    LAYBY_FORM(FormQ2K, Form::Q2_K),      LAYBY_FORM(FormQ3K, Form::Q3_K),
-    LAYBY_FORM(FormQ4K, Form::Q4_K),      LAYBY_FORM(FormQ5K, Form::Q5_K),
-    LAYBY_FORM(FormQ6K, Form::Q6_K),      LAYBY_FORM(FormIQ4NL, Form::IQ4_NL),
-    LAYBY_FORM(FormIQ4XS, Form::IQ4_XS),  LAYBY_FORM(FormMXFP4, Form::MXFP4),
 };
 
-// out[m][16]: outputs of `group` for the n rows of a tile.
-inline void dot(const PackedWeight& weight, int64_t group, const Tile& tile, int64_t n, float* out) {
-  DOT[static_cast<int>(weight.form)][n - 1](weight.data + group * weight.group_bytes, weight.inputs, tile, out);
+#if defined(LAYBY_BF16)
+
+// A pair of inputs of bfloat16 weights, which lie in pairs, and the rows' numbers for it.
+template <int M, int STRIP>
+inline void add_bfloats(const simd::Codes* both, int64_t pair, int64_t, const Tile& tile, F (*sums)[STRIP]) {
+  LAYBY_UNROLL
+  for (int m = 0; m < M; ++m)
+    for (int s = 0; s < STRIP; ++s)
+      sums[m][s] = simd::add_product_bfloat(sums[m][s], both[s], tile.pairs + pair * M + m);
+}
+
+#else
+
+// Where no instruction multiplies pairs, rows are floats and the weights become floats on the way.
+template <int M, int STRIP>
+inline void add_bfloats(const simd::Codes* both, int64_t pair, int64_t columns, const Tile& tile, F (*sums)[STRIP]) {
+  const float* x = tile.x + 2 * pair * M;
+  LAYBY_UNROLL
+  for (int m = 0; m < M; ++m)
+    for (int s = 0; s < STRIP; ++s)
+      sums[m][s] = simd::fma(simd::set1(x[m]), simd::low_bfloat(both[s]), sums[m][s]);
+  if (2 * pair + 1 == columns) return;
+  LAYBY_UNROLL
+  for (int m = 0; m < M; ++m)
+    for (int s = 0; s < STRIP; ++s)
+      sums[m][s] = simd::fma(simd::set1(x[M + m]), simd::high_bfloat(both[s]), sums[m][s]);
+}
+
+#endif
+
+struct BfloatDot {
+  static constexpr int ROWS = TILE_ROWS;
+  template <int M, int G>
+  static void run(const uint8_t* const* groups, int64_t columns, const Tile& tile, const Rows& out) {
+    constexpr int STRIP = Groups<G>::FLOAT_STRIP;
+    F acc[M][G * SUBS];
+    for (int first = 0; first < G * SUBS; first += STRIP) {
+      F sums[M][STRIP];
+      for (int m = 0; m < M; ++m)
+        for (int s = 0; s < STRIP; ++s) sums[m][s] = simd::zero();
+      for (int64_t pair = 0; pair < (columns + 1) / 2; ++pair) {
+        if (G == 1 && first == 0) simd::prefetch(groups[0] + pair * CODE_VECTOR + PREFETCH_BYTES);
+        simd::Codes both[STRIP];
+        for (int s = 0; s < STRIP; ++s) {
+          const int v = first + s;
+          both[s] = simd::load_codes(groups[v / SUBS] + pair * CODE_VECTOR + v % SUBS * LANES * 4);
+        }
+        add_bfloats<M, STRIP>(both, pair, columns, tile, sums);
+      }
+      for (int m = 0; m < M; ++m)
+        for (int s = 0; s < STRIP; ++s) acc[m][first + s] = sums[m][s];
+    }
+    Groups<G>::template store<M>(acc, out);
+  }
+};
+
+using DotKernel = void (*)(const uint8_t* const* groups, int64_t columns, const Tile& tile, const Rows& out);
+
+// For each number of groups and of rows.
+struct DotKernels {
+  DotKernel of[TILE_GROUPS][TILE_ROWS];
+};
+
+template <class Dot, int G>
+constexpr void put_kernels(DotKernel* of) {
+  of[0] = Dot::template run<1, G>;
+  of[1] = Dot::template run<2, G>;
+  of[2] = Dot::template run<3, G>;
+  of[3] = Dot::template run<4, G>;
+  if constexpr (Dot::ROWS > 4) {
+    of[4] = Dot::template run<5, G>;
+    of[5] = Dot::template run<6, G>;
+    of[6] = Dot::template run<7, G>;
+    of[7] = Dot::template run<8, G>;
+  }
+}
+
+template <class Dot>
+constexpr DotKernels kernels_of() {
+  DotKernels kernels = {};
+  put_kernels<Dot, 1>(kernels.of[0]);
+  if constexpr (TILE_GROUPS > 1) put_kernels<Dot, TILE_GROUPS>(kernels.of[TILE_GROUPS - 1]);
+  return kernels;
+}
+
+template <class Codec, Form FORM>
+constexpr DotKernels quantized() { return kernels_of<QuantizedDot<Codec, FORM>>(); }
+
+constexpr DotKernels DOT[] = {
+    kernels_of<FloatDot<Form::F32>>(),
+    kernels_of<FloatDot<Form::F16>>(),
+    kernels_of<BfloatDot>(),
+    quantized<OffsetForm<8, false>, Form::Q4_0>(),
+    quantized<MinimumForm<false>, Form::Q4_1>(),
+    quantized<OffsetForm<16, true>, Form::Q5_0>(),
+    quantized<MinimumForm<true>, Form::Q5_1>(),
+    quantized<FormQ80, Form::Q8_0>(),
+    quantized<FormQ2K, Form::Q2_K>(),
+    quantized<FormQ3K, Form::Q3_K>(),
+    quantized<SuperMinimumForm<false>, Form::Q4_K>(),
+    quantized<SuperMinimumForm<true>, Form::Q5_K>(),
+    quantized<FormQ6K, Form::Q6_K>(),
+    quantized<FormIQ4NL, Form::IQ4_NL>(),
+    quantized<FormIQ4XS, Form::IQ4_XS>(),
+    quantized<FormMXFP4, Form::MXFP4>(),
+};
+static_assert(sizeof(DOT) / sizeof(DOT[0]) == static_cast<int>(Form::COUNT), "kernels for each form");
+
+// out[m][count][16]: outputs of `count` groups from `group` on for the n rows of a tile. The first tile reads group by
+// group, as memory likes it; the others find the weights in the cache.
+inline void dot(const PackedWeight& weight, int64_t group, int count, const Tile& tile, int64_t n, float* out) {
+  const uint8_t* groups[TILE_GROUPS];
+  for (int g = 0; g < count; ++g) groups[g] = weight.data + (group + g) * weight.group_bytes;
+  const DotKernels& kernels = DOT[static_cast<int>(weight.form)];
+  if (!tile.is_first) return kernels.of[count - 1][n - 1](groups, weight.inputs, tile, {out, count * WIDTH});
+  for (int g = 0; g < count; ++g)
+    kernels.of[0][n - 1](groups + g, weight.inputs, tile, {out + g * WIDTH, count * WIDTH});
 }
 
 inline F plus_bias(const LinearPart& part, int64_t column, F sum) {
   return part.bias ? simd::add(sum, simd::load(part.bias + column)) : sum;
 }
 
-void finish_group(const LinearPart& part, int64_t group, Range rows, const float* sums) {
-  const int64_t first = group * GROUP_OUTPUTS;
-  for (int64_t r = rows.begin; r < rows.end; ++r)
-    for (int sub = 0; sub < SUBS; ++sub) {
-      const int64_t column = first + sub * LANES;
-      F x = plus_bias(part, column, simd::load(sums + (r - rows.begin) * WIDTH + sub * LANES));
-      if (part.residual.data) x = simd::add(x, simd::load(part.residual.row(r) + column));
-      simd::store(part.out.row(r) + column, x);
+void finish_groups(const LinearPart& part, int64_t group, int count, Range rows, const float* sums) {
+  const int64_t column = group * GROUP_OUTPUTS, width = count * WIDTH;
+  for (int64_t r = rows.begin; r < rows.end; ++r, sums += width) {
+    float* out = part.out.row(r) + column;
+    const float* residual = part.residual.data ? part.residual.row(r) + column : nullptr;
+    for (int64_t i = 0; i < width; i += LANES) {
+      F x = plus_bias(part, column + i, simd::load(sums + i));
+      if (residual) x = simd::add(x, simd::load(residual + i));
+      simd::store(out + i, x);
     }
+  }
 }
 
-// Calls tile(start, n) for the tiles of rows in blocks that stay in the cache, for each group in turn.
-template <class EachTile>
-inline void for_tiles(const Operand& x, Range groups, Range rows, const EachTile& each) {
+// Calls each(unit, tile, rows) for the tiles of rows in blocks that stay in the cache, for each unit of `step` in turn.
+template <class Each>
+inline void for_tiles(const Operand& x, Range units, int64_t step, Range rows, const Each& each) {
   for (int64_t block = rows.begin; block < rows.end; block += ROW_BLOCK) {
     const int64_t end = block + ROW_BLOCK < rows.end ? block + ROW_BLOCK : rows.end;
-    for (int64_t group = groups.begin; group < groups.end; ++group)
-      for (int64_t start = block; start < end; start += TILE_ROWS) each(group, start, x.tile_rows(start));
+    for (int64_t unit = units.begin; unit < units.end; unit += step)
+      for (int64_t start = block; start < end; start += most_tile_rows(x))
+        each(unit, tile_at(x, start, start == block), Range{start, start + tile_rows(x, start)});
   }
 }
 
@@ -302,31 +308,33 @@ OperandKind operand_of(Form form) {
 }
 
 void linear(const LinearPart& part, const Operand& x, Range groups, Range rows) {
-  for_tiles(x, groups, rows, [&](int64_t group, int64_t start, int64_t n) {
-    alignas(64) float sums[TILE_ROWS * WIDTH];
-    dot(part.weight, group, tile_at(x, start), n, sums);
-    finish_group(part, group, {start, start + n}, sums);
+  for_tiles(x, groups, TILE_GROUPS, rows, [&](int64_t group, const Tile& tile, Range tile_rows) {
+    alignas(64) float sums[TILE_ROWS * TILE_GROUPS * WIDTH];
+    const int64_t left = groups.end - group;
+    const int count = left < TILE_GROUPS ? static_cast<int>(left) : TILE_GROUPS;
+    dot(part.weight, group, count, tile, tile_rows.end - tile_rows.begin, sums);
+    finish_groups(part, group, count, tile_rows, sums);
   });
 }
 
 void gated_linear(const GatedPart& part, const Operand& x, Range blocks, Range rows) {
-  constexpr int GROUPS = QUANT_BLOCK / GROUP_OUTPUTS;
-  for_tiles(x, blocks, rows, [&](int64_t block, int64_t start, int64_t n) {
-    alignas(64) float gate[GROUPS][TILE_ROWS * WIDTH], up[GROUPS][TILE_ROWS * WIDTH], out[QUANT_BLOCK];
-    const Tile tile = tile_at(x, start);
-    for (int g = 0; g < GROUPS; ++g) {
-      dot(part.gate.weight, block * GROUPS + g, tile, n, gate[g]);
-      dot(part.up.weight, block * GROUPS + g, tile, n, up[g]);
+  constexpr int GROUPS = QUANT_BLOCK / GROUP_OUTPUTS, AT_ONCE = TILE_GROUPS, TILE = TILE_ROWS * AT_ONCE * WIDTH;
+  static_assert(GROUPS % AT_ONCE == 0, "a block of outputs is whole tiles");
+  for_tiles(x, blocks, 1, rows, [&](int64_t block, const Tile& tile, Range tile_rows) {
+    alignas(64) float gate[GROUPS / AT_ONCE][TILE], up[GROUPS / AT_ONCE][TILE], out[QUANT_BLOCK];
+    const int64_t n = tile_rows.end - tile_rows.begin;
+    for (int g = 0; g < GROUPS; g += AT_ONCE) {
+      dot(part.gate.weight, block * GROUPS + g, AT_ONCE, tile, n, gate[g / AT_ONCE]);
+      dot(part.up.weight, block * GROUPS + g, AT_ONCE, tile, n, up[g / AT_ONCE]);
     }
     for (int64_t m = 0; m < n; ++m) {
-      for (int g = 0; g < GROUPS; ++g)
-        for (int sub = 0; sub < SUBS; ++sub) {
-          const int64_t at = m * WIDTH + sub * LANES, column = (block * GROUPS + g) * WIDTH + sub * LANES;
-          const F opened = activate(part.activation, plus_bias(part.gate, column, simd::load(gate[g] + at)));
-          const F value = plus_bias(part.up, column, simd::load(up[g] + at));
-          simd::store(out + g * WIDTH + sub * LANES, simd::mul(opened, value));
-        }
-      put(part.out, start + m, block, out);
+      for (int i = 0; i < QUANT_BLOCK; i += LANES) {
+        const int64_t part_of = i / (AT_ONCE * WIDTH), at = m * AT_ONCE * WIDTH + i % (AT_ONCE * WIDTH);
+        const int64_t column = block * QUANT_BLOCK + i;
+        const F opened = activate(part.activation, plus_bias(part.gate, column, simd::load(gate[part_of] + at)));
+        simd::store(out + i, simd::mul(opened, plus_bias(part.up, column, simd::load(up[part_of] + at))));
+      }
+      put(part.out, tile_rows.begin + m, block, out);
     }
   });
 }

@@ -6,7 +6,7 @@ in one place only, in a pane of the main window or in a window of its own.
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QWidget
 
@@ -15,8 +15,9 @@ from studio.views.chat.chat_pane import ChatPane
 from studio.views.context import Context
 from studio.views.focus_order import next_tab_stop, press_with_enter
 from studio.views.icons import app_icon
+from studio.views.window_size import fit_to_screen
 
-_WIDTH_PX, _HEIGHT_PX = 640, 720
+_SIZE = QSize(640, 720)
 _LEAST_PX = 360
 
 
@@ -31,7 +32,7 @@ class ChatWindow(QMainWindow):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowIcon(app_icon())
         self.setMinimumSize(_LEAST_PX, _LEAST_PX)
-        self.resize(_WIDTH_PX, _HEIGHT_PX)
+        fit_to_screen(self, _SIZE)
         self.chat = chat
         self.pane = ChatPane(context, self)
         self.pane.set_header_visible(is_visible=False)

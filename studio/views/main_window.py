@@ -60,7 +60,7 @@ from studio.views.steer_menu import is_held, is_outside
 from studio.views.tasks import Tasks
 from studio.views.theme import Theme
 from studio.views.top_bar import TopBar
-from studio.views.window_size import fit_to_screen
+from studio.views.window_size import fit_to_screen, make_room
 
 
 class MainWindow(QMainWindow):
@@ -339,11 +339,13 @@ class MainWindow(QMainWindow):
 
     def _toggle_sidebar(self) -> None:
         self._sidebar.setVisible(self._sidebar.isHidden())
+        make_room(self, (self.chat_commands.inspector, self.pool_panel))
         self._update_commands()
 
     def _toggle_pool(self) -> None:
         self._pool_place.choose()
         self.pool_panel.setVisible(self.pool_panel.isHidden())
+        make_room(self, (self._sidebar,))
         self._update_commands()
 
     def _announce(self, text: str) -> None:
@@ -355,6 +357,7 @@ class MainWindow(QMainWindow):
 
     def _toggle_inspector(self) -> None:
         self.chat_commands.toggle_inspector()
+        make_room(self, (self._sidebar,))
         self._pool_place.choose()
         self._update_commands()
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import (
     QDialog,
     QFrame,
@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from studio.views.window_size import fit_to_screen
 from studio.views.words import tr
 
 _LIST_PX = 168
@@ -32,7 +33,7 @@ class PagedDialog(QDialog):
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(title)
-        self.resize(1000, 660)
+        fit_to_screen(self, QSize(1000, 660))
         self.pages = QListWidget(self)
         self.pages.setObjectName("settingsPages")
         self.pages.setAccessibleName(tr("Pages"))

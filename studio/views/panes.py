@@ -17,6 +17,9 @@ from studio.views.context import Context
 
 MAX_PANES = 4
 LEAST_PANE_PX = 320
+"""So wide is each pane, or there is no room for one more."""
+_NARROWEST_PX = 260
+"""So narrow a pane may become for what is opened beside it."""
 _LEAST_HEIGHT_PX = 320
 
 
@@ -109,7 +112,7 @@ class PaneArea(QSplitter):
 
     def _add_pane(self) -> ChatPane:
         pane = ChatPane(self._context, self)
-        pane.setMinimumWidth(LEAST_PANE_PX)
+        pane.setMinimumWidth(_NARROWEST_PX)
         pane.close_wanted.connect(lambda: self.close_pane(pane))
         self.panes.append(pane)
         self.addWidget(pane)

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import assert_never
 
+from engine.api import EngineSnapshot
 from studio.models.chat import NEW_CHAT_TITLE, Conversation, Message, MessageStatus
-from studio.views.words import count, rate, seconds, tokens, tr, when
+from studio.views.words import count, plural, rate, seconds, tokens, tr, when
 
 
 class Mark(Enum):
@@ -59,6 +60,16 @@ class StatusWords:
 def title_words(chat: Conversation) -> str:
     """A chat's title; what it is called before its first prompt in the user's language."""
     return tr("New chat") if chat.title == NEW_CHAT_TITLE else chat.title
+
+
+def work_parts(snapshot: EngineSnapshot) -> list[str]:
+    """ "2 running", "1 queued", "1 parked"; only what there is."""
+    parts = (
+        (snapshot.running, plural(snapshot.running, "1 running", "{count} running")),
+        (snapshot.waiting, plural(snapshot.waiting, "1 queued", "{count} queued")),
+        (snapshot.parked, plural(snapshot.parked, "1 parked", "{count} parked")),
+    )
+    return [words for number, words in parts if number]
 
 
 def describe_reply(message: Message) -> StatusWords:

@@ -18,7 +18,8 @@ from studio.services.notice_service import NoticeService
 from studio.services.run_service import RunService
 from studio.services.settings_service import SettingsService
 from studio.views.icons import app_icon
-from studio.views.words import plural, tr
+from studio.views.status_words import work_parts
+from studio.views.words import tr
 
 _LOOK_MS = 2_000
 _TOLD = "window.was_told_of_tray"
@@ -107,13 +108,5 @@ class Tray(QObject):
 
 def state_words(snapshot: EngineSnapshot) -> str:
     """ "Layby: 2 running, 1 parked"; only what there is."""
-    parts = [
-        words
-        for number, words in (
-            (snapshot.running, plural(snapshot.running, "1 running", "{count} running")),
-            (snapshot.waiting, plural(snapshot.waiting, "1 queued", "{count} queued")),
-            (snapshot.parked, plural(snapshot.parked, "1 parked", "{count} parked")),
-        )
-        if number
-    ]
+    parts = work_parts(snapshot)
     return tr("Layby: {state}").format(state=", ".join(parts)) if parts else "Layby"

@@ -6,6 +6,7 @@ Pure functions on the GUI thread; language and locale are those that `translatio
 
 from __future__ import annotations
 
+import unicodedata
 from datetime import datetime
 from functools import lru_cache
 
@@ -89,6 +90,15 @@ def seconds(duration_s: float) -> str:
 def shortened(text: str, most_chars: int) -> str:
     """The text, or its beginning with an ellipsis where it is longer."""
     return text if len(text) <= most_chars else text[: most_chars - 1].rstrip() + "…"
+
+
+def in_sentence(name: str, most_chars: int) -> str:
+    """A name within a sentence: one of several words stands in quotation marks; none turns the words around it."""
+    short = shortened(name, most_chars)
+    if " " in name:
+        short = tr("“{title}”").format(title=short)
+    is_mixed = any(unicodedata.bidirectional(char) in ("R", "AL") for char in short)
+    return f"\u2068{short}\u2069" if is_mixed else short
 
 
 def elapsed(duration_s: float) -> str:

@@ -10,6 +10,11 @@ namespace {
 namespace simd {
 
 constexpr int LANES = 8;
+constexpr int TILE_GROUPS = 1;
+constexpr int PRODUCT_VECTORS = 2;
+constexpr int FLOAT_VECTORS = 1;
+constexpr int QUANTIZED_TILE_ROWS = 4;
+constexpr int INTEGER_SUMS = 8;
 constexpr int ATTENTION_QUERIES = 6;
 constexpr int REGISTERS = 16;
 
@@ -110,10 +115,10 @@ inline I add_product_6bit(I sum, Codes codes, const int32_t* x) {
   return _mm256_dpbusd_avx_epi32(sum, codes, _mm256_set1_epi32(*x));
 }
 
-// As on AVX-512: signed codes are moved up by 128 and the sum starts that much too low.
+// As on AVX-512: signed codes are moved up.
 using SignedCodes = __m256i;
 inline SignedCodes as_signed(Codes codes) { return _mm256_xor_si256(codes, _mm256_set1_epi8((char)0x80)); }
-inline I start_signed(const int32_t* minus_sum) { return _mm256_set1_epi32(*minus_sum); }
+constexpr int SIGNED_OFFSET = 128;
 inline I add_product_signed(I sum, SignedCodes codes, const int32_t* x) { return add_product_6bit(sum, codes, x); }
 
 #else
@@ -138,7 +143,7 @@ struct SignedCodes {
   __m256i codes, magnitudes;
 };
 inline SignedCodes as_signed(Codes codes) { return {codes, _mm256_abs_epi8(codes)}; }
-inline I start_signed(const int32_t*) { return _mm256_setzero_si256(); }
+constexpr int SIGNED_OFFSET = 0;
 inline I add_product_signed(I sum, SignedCodes codes, const int32_t* x) {
   const __m256i signed_x = _mm256_sign_epi8(_mm256_set1_epi32(*x), codes.codes);
   return add_pairs(sum, _mm256_maddubs_epi16(codes.magnitudes, signed_x));

@@ -11,6 +11,11 @@ namespace {
 namespace simd {
 
 constexpr int LANES = 16;
+constexpr int TILE_GROUPS = 2;            // groups of outputs that a product computes together
+constexpr int PRODUCT_VECTORS = 2;        // vectors of outputs summed together where rows are quantised
+constexpr int FLOAT_VECTORS = 2;          // the same for floats
+constexpr int QUANTIZED_TILE_ROWS = 4;    // rows of a tile of quantised rows, at most
+constexpr int INTEGER_SUMS = 16;          // that stand in registers together
 constexpr int ATTENTION_QUERIES = 6;      // most queries that share a load of a key or value
 constexpr int REGISTERS = 32;
 
@@ -110,9 +115,9 @@ inline I no_sum() { return _mm512_setzero_si512(); }
 inline I add_product_6bit(I sum, Codes codes, const int32_t* x) {
   return _mm512_dpbusd_epi32(sum, codes, _mm512_set1_epi32(*x));
 }
-// VNNI takes unsigned times signed, so signed codes are moved up by 128 and the sum starts that much too low.
+// VNNI takes unsigned times signed, so signed codes are moved up by SIGNED_OFFSET.
 inline SignedCodes as_signed(Codes codes) { return _mm512_xor_si512(codes, _mm512_set1_epi8((char)0x80)); }
-inline I start_signed(const int32_t* minus_sum) { return _mm512_set1_epi32(*minus_sum); }
+constexpr int SIGNED_OFFSET = 128;
 inline I add_product_signed(I sum, SignedCodes codes, const int32_t* x) {
   return _mm512_dpbusd_epi32(sum, codes, _mm512_set1_epi32(*x));
 }

@@ -11,6 +11,11 @@ namespace {
 namespace simd {
 
 constexpr int LANES = 4;
+constexpr int TILE_GROUPS = 1;
+constexpr int PRODUCT_VECTORS = 1;
+constexpr int FLOAT_VECTORS = 1;
+constexpr int QUANTIZED_TILE_ROWS = 8;
+constexpr int INTEGER_SUMS = 16;
 constexpr int ATTENTION_QUERIES = 6;
 constexpr int REGISTERS = 32;
 
@@ -102,7 +107,7 @@ inline I add_product_6bit(I sum, Codes codes, const int32_t* x) {
 
 using SignedCodes = Codes;
 inline SignedCodes as_signed(Codes codes) { return codes; }
-inline I start_signed(const int32_t*) { return no_sum(); }
+constexpr int SIGNED_OFFSET = 0;
 inline I add_product_signed(I sum, SignedCodes codes, const int32_t* x) { return add_product_6bit(sum, codes, x); }
 
 #if defined(LAYBY_I8MM)

@@ -10,8 +10,9 @@ import math
 
 from PySide6.QtCore import QEvent, QMimeData, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QFontMetricsF, QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
+from studio.views.elided_label import ElidedLabel
 from studio.views.icon_button import IconButton
 from studio.views.words import tr
 
@@ -40,7 +41,7 @@ class Composer(QFrame):
         self._input.textChanged.connect(self._on_edited)
         self._input.mime_offered.connect(self.mime_offered)
         self._input.focus_changed.connect(self._on_focus_changed)
-        self._hint = QLabel(self)
+        self._hint = ElidedLabel(self)
         self._hint.setObjectName("secondary")
         self._button = IconButton("send", tr("Send"), self)
         self._button.setObjectName("send")
@@ -124,7 +125,7 @@ class Composer(QFrame):
         self._button.set_icon_name(icon_name)
         self._button.set_label(label, shortcut=keys)
         self._button.setEnabled(self._is_running or self._has_something())
-        self._hint.setText(hint if self._input.hasFocus() else "")
+        self._hint.set_text(hint if self._input.hasFocus() else "")
 
     def _on_button(self) -> None:
         if self._is_running and not self._may_queue():

@@ -1,6 +1,7 @@
 """The line under a message: how it stands, its figures, its versions, and what can be done with it. GUI thread.
 
-It has the same height in every state, so that nothing jumps. Its buttons are seen while the mouse or the keyboard is at
+It has the same height in every state, so that nothing jumps: one line, or in a narrow column two under a reply, so that
+the buttons leave its words room. Its buttons are seen while the mouse or the keyboard is at
 the message; together they are one stop of Tab, and the arrow keys lead from one to the next. Must not import services.
 """
 
@@ -9,11 +10,12 @@ from __future__ import annotations
 from enum import Enum
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QPaintEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QWidget
 
 from studio.models.chat import Message, Role
 from studio.views.chat.kit import Kit
+from studio.views.elided_label import ElidedLabel
 from studio.views.icon_button import IconButton
 from studio.views.state_mark import StateMark
 from studio.views.status_words import Mark, Tone, describe_reply, details
@@ -21,6 +23,8 @@ from studio.views.words import tr
 
 _COPIED_MS = 1500
 _HEIGHT_PX = 28
+_NARROW_PX = 480
+"""Below this, figures and buttons do not stand in one line."""
 _LABEL_OF_TONE = {
     Tone.QUIET: "secondary",
     Tone.ACTIVE: "secondary",
@@ -70,14 +74,22 @@ class FootView(QWidget):
         self._version = (1, 1)
         self._copied: QTimer | None = None
         self._mark = StateMark(kit.theme, self)
-        self._state = QLabel(self)
-        self._state.setTextFormat(Qt.TextFormat.PlainText)
+        self._state = ElidedLabel(self)
+        self._state.setFixedHeight(_HEIGHT_PX)
         self._count: QLabel | None = None
-        self._layout = QHBoxLayout(self)
+        words = QHBoxLayout()
+        words.setSpacing(2)
+        words.addWidget(self._mark)
+        words.addWidget(self._state, 1)
+        self._buttons = QHBoxLayout()
+        self._buttons.setSpacing(2)
+        self._buttons.setAlignment(Qt.AlignmentFlag.AlignTrailing)
+        self._layout = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
+        self._layout.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._layout.setContentsMargins(0, 0, 0, 0)
-        self._layout.setSpacing(2)
-        self._layout.addWidget(self._mark)
-        self._layout.addWidget(self._state, 1)
+        self._layout.setSpacing(0)
+        self._layout.addLayout(words, 1)
+        self._layout.addLayout(self._buttons)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setAccessibleName(
             tr("What to do with this reply")
@@ -162,7 +174,7 @@ class FootView(QWidget):
         self._add(MessageAction.PREVIOUS, "chevron-left", tr("Previous version"))
         self._count = QLabel(self)
         self._count.setObjectName("secondary")
-        self._layout.addWidget(self._count)
+        self._buttons.addWidget(self._count)
         self._add(MessageAction.NEXT, "chevron-right", tr("Next version"))
         self._dress_buttons()
         self.refresh()
@@ -186,8 +198,18 @@ class FootView(QWidget):
         )
         self._set_tab_stop(None)
 
-    def heightForWidth(self, _width: int) -> int:
-        return _HEIGHT_PX
+    def heightForWidth(self, width: int) -> int:
+        return 2 * _HEIGHT_PX if self._takes_two_lines(width) else _HEIGHT_PX
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        direction = QBoxLayout.Direction
+        is_two = self._takes_two_lines(event.size().width())
+        self._layout.setDirection(direction.TopToBottom if is_two else direction.LeftToRight)
+        self._buttons.setSpacing(0 if is_two else 2)
+
+    def _takes_two_lines(self, width: int) -> bool:
+        return self._is_reply and width < _NARROW_PX
 
     def on_key(self, button: ActionButton, event: QKeyEvent) -> bool:
         """Arrow keys move among the buttons, and to other messages; whether the key was one of these."""
@@ -213,7 +235,7 @@ class FootView(QWidget):
         button = ActionButton(icon_name, label, self)
         button.is_always_seen = action in (MessageAction.PREVIOUS, MessageAction.NEXT)
         button.clicked.connect(lambda: self.wanted.emit(action))
-        self._layout.addWidget(button)
+        self._buttons.addWidget(button)
         self.buttons[action] = button
 
     def _stops(self) -> list[ActionButton]:

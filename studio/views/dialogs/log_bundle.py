@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QSize, Signal
 from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import (
     QDialog,
@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from studio.services.support_service import BundleFile
+from studio.views.window_size import fit_to_screen
 from studio.views.words import file_size, tr
 
 _MOST_SHOWN_CHARS = 500_000
@@ -33,7 +34,7 @@ class LogBundleDialog(QDialog):
     def __init__(self, files: Sequence[BundleFile], parent: QWidget) -> None:
         super().__init__(parent)
         self.setWindowTitle(tr("Log bundle"))
-        self.resize(820, 560)
+        fit_to_screen(self, QSize(820, 560))
         self._files = files
         words = QLabel(
             tr(

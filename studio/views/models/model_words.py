@@ -88,7 +88,7 @@ def machine_words(machine: Machine) -> str:
     figure = decimal(largest, 0 if largest >= 2 else 1)
     text = tr(
         "This computer has {memory} of memory and {cores} processor cores: models of up to about {largest} billion "
-        "parameters in 4 bits run well."
+        "parameters in 4 bits fit; smaller ones answer sooner."
     )
     return text.format(memory=memory(machine.total_bytes), cores=machine.cores, largest=figure)
 

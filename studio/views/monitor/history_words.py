@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from studio.models.capacity import Capacity, OneMore
 from studio.models.timeline import LongestWait, Saving, Tally
-from studio.views.words import count, elapsed, shortened, tokens, tr
+from studio.views.words import count, elapsed, in_sentence, tokens, tr
 
 _NAME_CHARS = 32
 _WORTH_TELLING_S = 1.0
@@ -17,10 +17,10 @@ def longest_words(longest: LongestWait | None) -> str:
     """ "Longest wait: Children, 14 s, for Lisbon"; empty where nobody has waited."""
     if longest is None or longest.seconds < _WORTH_TELLING_S:
         return ""
-    name, time = shortened(longest.name, _NAME_CHARS), elapsed(longest.seconds)
+    name, time = in_sentence(longest.name, _NAME_CHARS), elapsed(longest.seconds)
     if not longest.others:
         return tr("Longest wait: {name}, {time}").format(name=name, time=time)
-    others = ", ".join(shortened(one, _NAME_CHARS) for one in longest.others)
+    others = ", ".join(in_sentence(one, _NAME_CHARS) for one in longest.others)
     text = tr("Longest wait: {name}, {time}, for {others}")
     return text.format(name=name, time=time, others=others)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
 
 from studio.views.monitor.pool_panel import WIDTH_PX, PoolPanel
@@ -31,17 +31,23 @@ class PoolPlace:
     def choose(self) -> None:
         """Look at the room there is, and move the panel if it should stand elsewhere."""
         num_panes = len(self._panes.panes)
-        room_px = self._panes.width()
-        if self._above.isHidden():  # or the panel stands below it and takes no width
-            takes = self._panel.isVisible() and not self._is_below
-            room_px += (WIDTH_PX if takes else 0) - WIDTH_PX
+        if (page := self._panes.parentWidget()) is None:
+            return
+        # From where the panes begin, not from how wide they are: what was just shown has not taken its room yet.
+        room_px = page.width() - self._panes.mapTo(page, QPoint()).x() - WIDTH_PX
         is_below = num_panes > 1 and room_px < num_panes * _LEAST_PANE_PX
+        if (
+            not self._above.isHidden()
+        ):  # then the panel stands below it and takes no width of its own
+            is_below = False
         if is_below == self._is_below:
             return
         self._is_below = is_below
+        was_shown = not self._panel.isHidden()
         if is_below:
             self._centre.addWidget(self._panel)
         else:
             self._centre.removeWidget(self._panel)
             self.beside.addWidget(self._panel)
         self._panel.set_below(is_below=is_below)
+        self._panel.setVisible(was_shown)  # another parent hides it

@@ -16,6 +16,7 @@ from studio.views.elided_label import ElidedLabel
 from studio.views.key_hints import hint
 from studio.views.monitor.pool_bar import PoolBar
 from studio.views.monitor.segments import describe_pool, pool_segments, used_pages
+from studio.views.status_words import work_parts
 from studio.views.theme import Theme
 from studio.views.words import count, memory, rate, tr
 
@@ -143,12 +144,7 @@ def pool_words(pool: PoolUsage) -> str:
 
 def work_words(snapshot: EngineSnapshot) -> str:
     """ "2 running · 1 waiting · 84 tok/s"; only what there is."""
-    parts = [
-        (snapshot.running, tr("{number} running")),
-        (snapshot.waiting, tr("{number} queued")),
-        (snapshot.parked, tr("{number} parked")),
-    ]
-    words = [text.format(number=number) for number, text in parts if number]
+    words = work_parts(snapshot)
     if snapshot.parked and snapshot.parks.used_bytes:
         words.append(tr("{size} set aside").format(size=memory(snapshot.parks.used_bytes)))
     if snapshot.running and snapshot.tokens_per_s:

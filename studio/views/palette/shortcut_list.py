@@ -5,7 +5,7 @@ Must not import services.
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import (
     QDialog,
     QGridLayout,
@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 
 from studio.views.actions import COMMANDS, Menu, plain
 from studio.views.shortcuts import Shortcuts, shown
+from studio.views.window_size import fit_to_screen
 from studio.views.words import tr
 
 
@@ -31,7 +32,7 @@ class ShortcutList(QDialog):
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("Shortcuts"))
-        self.resize(max(520, 30 * self.fontMetrics().height()), 640)
+        fit_to_screen(self, QSize(max(520, 30 * self.fontMetrics().height()), 640))
         inner = QWidget(self)
         inner.setObjectName("settingsPage")
         self._grid = QGridLayout(inner)

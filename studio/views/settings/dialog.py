@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import (
     QDialog,
     QHBoxLayout,
@@ -29,6 +29,7 @@ from studio.services.notice_service import NoticeService
 from studio.services.settings_service import SettingsService
 from studio.views.settings.capacity_note import CapacityNote
 from studio.views.settings.setting_row import SettingRow
+from studio.views.window_size import fit_to_screen
 from studio.views.words import tr
 
 
@@ -41,7 +42,7 @@ class Page:
 
 
 PAGES = (
-    Page("Engine", (("park", "When the pool is full"), ("engine", "Model and pool"))),
+    Page("Engine", (("engine", "Model and pool"), ("park", "When the pool is full"))),
     Page("Server", (("server", ""),)),
     Page("Downloads", (("sources", "Where models may come from"),)),
     Page("Appearance", (("appearance", ""), ("window", "Window"), ("log", "Log"))),
@@ -90,7 +91,7 @@ class SettingsDialog(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("Settings"))
         em = self.fontMetrics().height()
-        self.resize(760 + 20 * max(0, em - _USUAL_EM_PX), 620)
+        fit_to_screen(self, QSize(760 + 20 * max(0, em - _USUAL_EM_PX), 620))
         self._settings = settings
         self._notices = notices
         self.rows: dict[str, SettingRow] = {}

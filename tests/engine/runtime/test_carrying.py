@@ -31,9 +31,8 @@ from fakes.disk_rig import (
     comeback,
     command_at,
     command_at_park,
-    durable,
-    files,
     resumed,
+    settled_without_files,
 )
 from fakes.listening import Ear, run_all, submit_together
 from fakes.native_rig import needs_kernels
@@ -288,8 +287,7 @@ def test_files_of_the_parked_go_when_they_are_back(
     for request in requests:
         assert isinstance(ear.wait_end(request.request_id), Finished)
     assert {id_: ear.tokens(id_) for id_ in alone} == alone
-    settled(engine)
-    assert files(tmp_path) == []
+    assert settled_without_files(engine, tmp_path)
     assert inside(engine).disk is not None
     assert_nothing_is_held(engine)
 
@@ -299,7 +297,7 @@ def test_one_that_was_carried_can_be_put_on_disk_later(
 ) -> None:
     options = {"pool_tokens": LONG, "preempt_disk": tmp_path}
     load(engine, model_path, **options)
-    request = durable(max_tokens=400)
+    request = ask(ID, max_tokens=400, is_durable=True)
     (alone,) = tokens_alone(engine, [request]).values()
     ear = Ear(engine)
     command_at(engine, 40, again(model_path, preempt_disk=tmp_path))
@@ -312,4 +310,4 @@ def test_one_that_was_carried_can_be_put_on_disk_later(
     load(engine, model_path, **options)
     back = run_all(engine, [comeback()])
     assert [*resumed(back).token_ids, *back.tokens(ID)] == alone
-    assert files(tmp_path) == []
+    assert settled_without_files(engine, tmp_path)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import QSize
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QWidget
 
-from studio.views.window_size import first_size, fit_to_screen
+from studio.views.window_size import first_size, fit_to_screen, make_room
 
 
 @pytest.mark.parametrize(
@@ -23,4 +23,30 @@ def test_the_window_is_no_larger_than_the_screen(available: QSize, expected: QSi
 
 def test_a_window_takes_the_room_of_its_screen(page: QWidget) -> None:
     fit_to_screen(page)
+    assert page.screen().availableGeometry().contains(page.frameGeometry())
+
+
+def test_what_is_opened_takes_the_place_of_something_else_where_the_screen_is_full(
+    qapp: QApplication,
+) -> None:
+    window = QWidget()
+    row = QHBoxLayout(window)
+    parts = [QWidget(window) for _ in range(3)]
+    screen_px = window.screen().availableGeometry().width()
+    for part in parts:
+        part.setMinimumWidth(2 * screen_px // 5)
+        row.addWidget(part)
+    parts[2].hide()
+    window.resize(screen_px // 2, 300)
+    window.show()
+    parts[2].show()
+    make_room(window, parts[:2])
+    assert [part.isHidden() for part in parts] == [True, False, False]
+    make_room(window, parts[:2])
+    assert not parts[1].isHidden(), "there is room now"
+    window.close()
+
+
+def test_a_large_window_is_no_larger_than_the_screen_either(page: QWidget) -> None:
+    fit_to_screen(page, QSize(5000, 4000))
     assert page.screen().availableGeometry().contains(page.frameGeometry())

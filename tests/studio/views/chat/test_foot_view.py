@@ -119,3 +119,20 @@ def test_an_empty_reply_has_nothing_to_copy(kit: Kit, page: QWidget) -> None:
     foot = put(message, kit, page)
     foot.set_revealed(is_revealed=True)
     assert not foot.buttons[MessageAction.COPY].isEnabled()
+
+
+@pytest.mark.parametrize("width", [240, 300, 479, 480, 700])
+def test_buttons_never_take_the_room_of_the_words(kit: Kit, page: QWidget, width: int) -> None:
+    message = reply(MessageStatus.LENGTH)
+    message.stats = ReplyStats(completion_tokens=577, tokens_per_s=69.0, first_token_s=0.9)
+    foot = FootView(message, kit, page)
+    foot.resize(width, foot.heightForWidth(width))
+    foot.show()
+    label = foot.findChild(QLabel)
+    foot.show_actions(frozenset(MessageAction), (1, 1))
+    foot.set_revealed(is_revealed=True)
+    QApplication.processEvents()
+    shown = [b.geometry() for b in foot.buttons.values() if not b.isHidden()]
+    assert all(foot.rect().contains(one) for one in shown)
+    assert not any(one.intersects(label.geometry()) for one in shown)
+    assert label.width() >= min(200, width - 40)

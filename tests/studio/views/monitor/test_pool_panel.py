@@ -91,3 +91,22 @@ def test_hues_stay_with_their_requests_and_differ(play: Play, tmp_path: Path) ->
             assert set(watch.others.hues.values()) == set(range(NUM_HUES))
 
     play(story())
+
+
+def test_beside_two_panes_it_goes_below_them_and_stays_on_screen(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A", "B")) as stage:
+            window, panel = stage.window, stage.window.pool_panel
+            window.commands[CommandId.POOL].trigger()
+            assert panel.isVisible()
+            await window.panes.split(stage.chats.chats[1])
+            await until(lambda: panel.property("below"))
+            assert panel.isVisible()
+            await until(lambda: all(pane.width() >= 420 for pane in window.panes.panes))
+            window.panes.close_pane(window.panes.panes[-1])
+            await until(lambda: not panel.property("below"))
+            assert panel.isVisible()
+
+    play(story())
