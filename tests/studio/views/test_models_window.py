@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -23,6 +24,7 @@ from PySide6.QtWidgets import (
     QPushButton,
     QWidget,
 )
+from shiboken6 import isValid
 
 from engine.api import KvType
 from fakes.fake_engine import TINY_MODEL
@@ -208,6 +210,30 @@ def test_what_the_hub_has_is_shown_and_what_it_says_no_to_too(
             monkeypatch.setattr(HubSearch, "offers", refuse)
             await hub.open_repository("org/One")
             assert "The hub did not answer: no network." in words_of(hub)
+
+    play(story())
+
+
+def test_the_window_may_be_closed_while_the_hub_is_asked(
+    play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = threading.Event()
+
+    def late(*_: object) -> tuple[HubModel, ...]:
+        assert answer.wait(60)
+        return (HubModel(repository="org/One", downloads=1, license="mit"),)
+
+    async def story() -> None:
+        async with open_models(tmp_path) as (stage, window):
+            monkeypatch.setattr(HubSearch, "search", late)
+            hub = window.sources.hub
+            stage.window.context.tasks.start(hub.search("one"))
+            await until(lambda: not hub.button.isEnabled())
+            window.close()
+            await until(lambda: not isValid(hub))
+            answer.set()
+            await until(lambda: not stage.window.context.tasks.num_running)
+            assert not stage.services.notices.notices.notices
 
     play(story())
 
