@@ -20,6 +20,7 @@ from studio.views.inspector.inspector import Inspector
 from studio.views.panes import PaneArea
 from studio.views.sidebar.conversation_list import Sidebar
 from studio.views.undo_bar import UndoBar
+from studio.views.window_size import reveal, toggle
 
 
 class ChatCommands:
@@ -64,9 +65,13 @@ class ChatCommands:
     def toggle_inspector(self) -> None:
         """Show the chat's settings, the keyboard in them, or hide them and go back to the chat."""
         is_hidden = self.inspector.isHidden()
-        self.inspector.setVisible(is_hidden)
+        toggle(self.inspector, instead_of=(self._sidebar,))
         target = self.inspector.preset_bar.button if is_hidden else self._panes.active.composer
         target.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def show_sidebar(self) -> None:
+        """Have the list of chats on screen."""
+        reveal(self._sidebar, instead_of=(self.inspector,))
 
     def handlers(self) -> dict[CommandId, Callable[[], object]]:
         """What each command does."""
@@ -91,11 +96,11 @@ class ChatCommands:
         return self._sidebar.selected_chats() or ([active] if active is not None else [])
 
     def _new_folder(self) -> None:
-        self._sidebar.show()
+        self.show_sidebar()
         self._do.new_folder()
 
     def _rename(self) -> None:
-        self._sidebar.show()
+        self.show_sidebar()
         if not self._sidebar.edit_selected() and (chats := self.meant_chats()):
             self._sidebar.edit_title(chats[0])
 
@@ -116,5 +121,5 @@ class ChatCommands:
             self._navigation.show_in_window(chat)
 
     def _show_archive(self) -> None:
-        self._sidebar.show()
+        self.show_sidebar()
         self._sidebar.toggle_archive()

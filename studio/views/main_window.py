@@ -60,7 +60,7 @@ from studio.views.steer_menu import is_held, is_outside
 from studio.views.tasks import Tasks
 from studio.views.theme import Theme
 from studio.views.top_bar import TopBar
-from studio.views.window_size import fit_to_screen, make_room
+from studio.views.window_size import fit_to_screen, toggle
 
 
 class MainWindow(QMainWindow):
@@ -333,19 +333,17 @@ class MainWindow(QMainWindow):
         self._update_commands()
 
     def _search(self) -> None:
-        self._sidebar.show()
+        self.chat_commands.show_sidebar()
         self._sidebar.focus_search()
         self._update_commands()
 
     def _toggle_sidebar(self) -> None:
-        self._sidebar.setVisible(self._sidebar.isHidden())
-        make_room(self, (self.chat_commands.inspector, self.pool_panel))
+        toggle(self._sidebar, instead_of=(self.chat_commands.inspector, self.pool_panel))
         self._update_commands()
 
     def _toggle_pool(self) -> None:
         self._pool_place.choose()
-        self.pool_panel.setVisible(self.pool_panel.isHidden())
-        make_room(self, (self._sidebar,))
+        toggle(self.pool_panel, instead_of=(self._sidebar,))
         self._update_commands()
 
     def _announce(self, text: str) -> None:
@@ -357,7 +355,6 @@ class MainWindow(QMainWindow):
 
     def _toggle_inspector(self) -> None:
         self.chat_commands.toggle_inspector()
-        make_room(self, (self._sidebar,))
         self._pool_place.choose()
         self._update_commands()
 

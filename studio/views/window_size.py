@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from PySide6.QtCore import QSize
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QCoreApplication, QEvent, QSize
+from PySide6.QtWidgets import QSplitter, QWidget
 
 _LIKED = QSize(1280, 800)
 _FRAME_PX = QSize(16, 48)
@@ -25,13 +25,35 @@ def fit_to_screen(window: QWidget, liked: QSize = _LIKED) -> None:
     window.resize(first_size(_available(window), liked))
 
 
-def make_room(window: QWidget, parts: Iterable[QWidget]) -> None:
-    """Hide these parts of a window one by one, until the rest has room without growing beyond the screen."""
+def reveal(part: QWidget, *, instead_of: Iterable[QWidget]) -> None:
+    """Show a part of a window; where it has no room, others go, so that the window stays on the screen."""
+    window = part.window()
     room_px = max(window.width(), _available(window).width())
-    for part in parts:
-        if window.minimumSizeHint().width() <= room_px:
-            return
+    part.show()
+    if isinstance(splitter := part.parentWidget(), QSplitter):
+        splitter.refresh()  # of itself it counts later
+    _settle(window)
+    for other in instead_of:
+        if window.minimumSizeHint().width() > room_px:
+            other.hide()
+            _settle(window)
+    if window.width() > room_px:
+        window.resize(room_px, window.height())
+
+
+def toggle(part: QWidget, *, instead_of: Iterable[QWidget]) -> None:
+    """Hide a part of a window, or reveal it."""
+    if part.isHidden():
+        reveal(part, instead_of=instead_of)
+    else:
         part.hide()
+
+
+def _settle(window: QWidget) -> None:
+    """Have what a window needs counted anew, now; where it needs more than it has it grows."""
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)
+    if (layout := window.layout()) is not None:
+        layout.activate()
 
 
 def _available(window: QWidget) -> QSize:

@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 
 from PySide6.QtCore import QEvent, QMimeData, QSize, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QFontMetricsF, QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtGui import QFocusEvent, QFontMetricsF, QKeyEvent, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 
-from studio.views.elided_label import ElidedLabel
 from studio.views.icon_button import IconButton
 from studio.views.words import tr
 
@@ -41,7 +40,7 @@ class Composer(QFrame):
         self._input.textChanged.connect(self._on_edited)
         self._input.mime_offered.connect(self.mime_offered)
         self._input.focus_changed.connect(self._on_focus_changed)
-        self._hint = ElidedLabel(self)
+        self._hint = _Hint(self)
         self._hint.setObjectName("secondary")
         self._button = IconButton("send", tr("Send"), self)
         self._button.setObjectName("send")
@@ -109,9 +108,7 @@ class Composer(QFrame):
 
     def set_prompt(self, words: str) -> None:
         """Say where the text goes to, in the empty field and to a screen reader."""
-        self._input.setPlaceholderText(words)
-        self._input.viewport().update()  # Qt leaves the old words there until something is typed
-        self._input.setAccessibleName(words)
+        self._input.set_prompt(words)
 
     def _show_state(self) -> None:
         if self._may_queue():
@@ -125,7 +122,7 @@ class Composer(QFrame):
         self._button.set_icon_name(icon_name)
         self._button.set_label(label, shortcut=keys)
         self._button.setEnabled(self._is_running or self._has_something())
-        self._hint.set_text(hint if self._input.hasFocus() else "")
+        self._hint.setText(hint if self._input.hasFocus() else "")
 
     def _on_button(self) -> None:
         if self._is_running and not self._may_queue():
@@ -157,6 +154,17 @@ class Composer(QFrame):
         self.style().polish(self)
 
 
+class _Hint(QLabel):
+    """Seen whole or not at all."""
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, super().minimumSizeHint().height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self.width() >= self.sizeHint().width():
+            super().paintEvent(event)
+
+
 class _Input(QPlainTextEdit):
     """The text field itself: as high as its lines, up to _MAX_LINES, then it scrolls."""
 
@@ -170,7 +178,13 @@ class _Input(QPlainTextEdit):
         self.setTabChangesFocus(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.viewport().setAutoFillBackground(False)
+        self._prompt = ""
         self.fit()
+
+    def set_prompt(self, words: str) -> None:
+        self._prompt = words
+        self.setAccessibleName(words)
+        self._show_prompt()
 
     def fit(self) -> None:
         """Take the height of the text."""
@@ -205,11 +219,20 @@ class _Input(QPlainTextEdit):
         super().resizeEvent(event)
         if event.size().width() != event.oldSize().width():
             self.fit()
+            self._show_prompt()
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange:
             self.fit()
+
+    def _show_prompt(self) -> None:
+        """In one line: the field is no higher than what is typed."""
+        room_px = self.viewport().width() - 2 * math.ceil(self.document().documentMargin())
+        metrics = QFontMetricsF(self.font())
+        words = metrics.elidedText(self._prompt, Qt.TextElideMode.ElideRight, room_px)
+        self.setPlaceholderText(words)
+        self.viewport().update()  # Qt leaves the old words there until something is typed
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from PySide6.QtCore import QSize
-from PySide6.QtWidgets import QApplication, QHBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QSplitter, QWidget
 
-from studio.views.window_size import first_size, fit_to_screen, make_room
+from studio.views.window_size import first_size, fit_to_screen, toggle
 
 
 @pytest.mark.parametrize(
@@ -27,24 +29,29 @@ def test_a_window_takes_the_room_of_its_screen(page: QWidget) -> None:
 
 
 def test_what_is_opened_takes_the_place_of_something_else_where_the_screen_is_full(
-    qapp: QApplication,
+    qtbot: Any,
 ) -> None:
-    window = QWidget()
-    row = QHBoxLayout(window)
-    parts = [QWidget(window) for _ in range(3)]
+    window = QMainWindow()
+    qtbot.addWidget(window)
+    page = QWidget(window)
+    row = QHBoxLayout(page)
+    beside = QSplitter(page)
+    parts = [QWidget(page), QWidget(page), QWidget(beside)]
     screen_px = window.screen().availableGeometry().width()
     for part in parts:
         part.setMinimumWidth(2 * screen_px // 5)
-        row.addWidget(part)
+    row.addWidget(parts[0])
+    row.addWidget(parts[1])
+    row.addWidget(beside)
+    window.setCentralWidget(page)
     parts[2].hide()
     window.resize(screen_px // 2, 300)
     window.show()
-    parts[2].show()
-    make_room(window, parts[:2])
+    toggle(parts[2], instead_of=parts[:2])
     assert [part.isHidden() for part in parts] == [True, False, False]
-    make_room(window, parts[:2])
-    assert not parts[1].isHidden(), "there is room now"
-    window.close()
+    assert window.width() <= screen_px
+    toggle(parts[2], instead_of=parts[:2])
+    assert [part.isHidden() for part in parts] == [True, False, True]
 
 
 def test_a_large_window_is_no_larger_than_the_screen_either(page: QWidget) -> None:
