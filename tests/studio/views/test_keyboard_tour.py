@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -109,7 +110,9 @@ async def pin_by_palette(stage: Stage) -> None:
 async def look_at_pool_and_settings(stage: Stage) -> None:
     press("Ctrl+Shift+U")
     assert stage.window.pool_panel.isVisible()
+    await until(lambda: stage.window.pool_panel.width() > 100)
     tab_to("Close the pool panel")
+    await asyncio.sleep(0)
     shoot(stage.window, "s18-pool")
     press("Return")
     assert not stage.window.pool_panel.isVisible()

@@ -30,6 +30,7 @@ from engine.api import KvType
 from fakes.fake_engine import TINY_MODEL
 from fakes.fake_window import ENTRY, Stage, open_stage, until
 from fakes.file_server import file_server
+from fakes.shots import shoot
 from studio.models.downloads import DownloadState, Offer
 from studio.models.errors import FetchUnavailable
 from studio.models.load_choices import LoadChoices
@@ -255,12 +256,14 @@ def test_a_download_is_followed_paused_and_finished(play: Play, tmp_path: Path) 
                 await until(lambda: downloads.downloads[0].state is DownloadState.PAUSED)
                 window.downloads.refresh()
                 assert row.main.text() == "Go on"
+                shoot(window, "s12-paused")
                 file.holds_after = None
                 file.go_on.set()
                 row.main.click()
                 await until(lambda: downloads.downloads[0].state is DownloadState.DONE)
                 window.downloads.refresh()
                 assert "in the library" in words_of(row)
+                shoot(window, "s12-done")
                 assert row.main.isHidden()
                 await until(lambda: ("refresh", "") in stage.models.asked)
 
