@@ -73,7 +73,8 @@ class ReplyStats:
     thought_s: float | None = None
     """Seconds of thinking before the answer, without parked time; None if it did not think, or still does."""
     reads_from_id: int | None = None
-    """Of a prompt: from here on the model is given only the messages from this one on; None: as before."""
+    """Of a prompt: from here on the model is given only the messages from this one on; None: as before,
+    THIS_PROMPT: from itself on."""
     summary: str = ""
     """Of a prompt: what stands for the messages before that, for the model."""
     num_continues: int = 0
@@ -104,12 +105,15 @@ class Message:
     attachments: tuple[Attachment, ...] = ()
 
 
+THIS_PROMPT = 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextCut:
     """The oldest messages of a chat are not given to the model any more: there is no room for them."""
 
     first_id: int
-    """The first message that still is."""
+    """The first message that still is; THIS_PROMPT: the one that this is kept with, which has no id yet."""
     summary: str = ""
     """What stands for those before."""
 
@@ -192,6 +196,7 @@ class Conversation:
         """What of the messages shown is not given to the model; None: nothing is kept from it."""
         for message in reversed(self.messages):
             if (first_id := message.stats.reads_from_id) is not None:
+                first_id = message.message_id if first_id == THIS_PROMPT else first_id
                 return ContextCut(first_id=first_id, summary=message.stats.summary)
         return None
 

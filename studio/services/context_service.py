@@ -22,7 +22,7 @@ from engine.api import (
 )
 from engine.client import EngineClient
 from engine.errors import EngineError
-from studio.models.chat import ContextCut, Conversation, Message, MessageStatus, Role
+from studio.models.chat import THIS_PROMPT, ContextCut, Conversation, Message, MessageStatus, Role
 from studio.models.thoughts import without_thoughts
 from studio.services.chat_prompt import content_of, messages_after, prompt_for
 
@@ -107,17 +107,17 @@ class ContextService:
         window_tokens = self._client.snapshot().window_tokens
         limit = window_tokens - max(_LEAST_REPLY_TOKENS, window_tokens // _REPLY_SHARE)
         given = messages_after(chat, chat.cut)
-        starts = [place for place, one in enumerate(given) if one.role is Role.USER][1:]
+        starts = [one.message_id for one in given if one.role is Role.USER][1:]
+        starts += [THIS_PROMPT] if given else []
+        summary = chat.cut.summary if chat.cut else ""
+        places = {one.message_id: place for place, one in enumerate(chat.messages)}
         low, high, best = 0, len(starts), None
         while low < high:
             middle = (low + high) // 2
-            first = given[starts[middle]]
-            cut = ContextCut(
-                first_id=first.message_id, summary=chat.cut.summary if chat.cut else ""
-            )
+            cut = ContextCut(first_id=starts[middle], summary=summary)
             tokens = await self._count(chat, draft, cut)
             if tokens is not None and tokens <= limit:
-                left_out = chat.messages.index(first)
+                left_out = places.get(starts[middle], len(chat.messages))
                 best, high = CutPlan(cut, left_out, tokens), middle
             else:
                 low = middle + 1

@@ -77,8 +77,8 @@ def rebuild(
     _insert(fresh, tables)
     num_chats, num_messages = len(tables["chats"]), len(tables["messages"])
     return fresh, StoreBroken(
-        f"the chat history was damaged; {num_chats:,} chats with {num_messages:,} messages could be read and are "
-        f"here, the damaged file is kept as {aside}"
+        f"{num_chats:,} chats with {num_messages:,} messages could be read and are here; the damaged file is kept as "
+        f"{aside}"
     )
 
 

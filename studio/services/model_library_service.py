@@ -70,7 +70,8 @@ class ModelLibraryService:
         if entry.is_missing:
             raise ModelNotFound(
                 f"the model {entry.name} was added from {entry.path}, which is not there now; "
-                f"bring it back, or forget it with: layby models remove {entry.name}"
+                "bring it back, or remove it from the library (on the page of models, or with: layby models remove "
+                f"{entry.name})"
             )
         return entry.path
 

@@ -51,7 +51,7 @@ NOTICE_TABLE: dict[str, _Row] = {
         NoticeAction.OPEN_SETTINGS,
     ),
     "model_error": (NoticeLevel.ERROR, "This model cannot be used", NoticeAction.LOAD_MODEL),
-    "model_not_found": (NoticeLevel.WARNING, "There is no such model", NoticeAction.LOAD_MODEL),
+    "model_not_found": (NoticeLevel.WARNING, "There is no such model", NoticeAction.OPEN_MODELS),
     "model_corrupt": (NoticeLevel.ERROR, "The model's file is damaged", NoticeAction.LOAD_MODEL),
     "model_unsupported": (
         NoticeLevel.ERROR,

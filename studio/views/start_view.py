@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QV
 
 from engine.api import EngineSnapshot, EngineState, ModelInfo
 from studio.models.engine_state import FetchProgress
-from studio.models.model_library import FoundModel
+from studio.models.model_library import FoundModel, ModelEntry
 from studio.services.machine import look_at_machine
 from studio.services.model_service import ModelService
 from studio.views.model_actions import ModelActions
@@ -118,7 +118,7 @@ class StartView(QWidget):
         self._offer((), has_primary=False)
 
     def _show_choice(self) -> None:
-        error, entries = self._models.status.error, self._models.entries
+        error, entries = self._models.status.error, self._there()
         if self._looks_around:
             self._show_around()
             return
@@ -138,13 +138,17 @@ class StartView(QWidget):
         choices = self._first_choices() if not entries else self._library_choices()
         self._offer(choices, has_primary=True)
 
+    def _there(self) -> list[ModelEntry]:
+        """The models of the library whose files are there."""
+        return [entry for entry in self._models.entries if not entry.is_missing]
+
     def _library_choices(self) -> tuple[_Choice, ...]:
         loads = (
             _Choice(
                 tr("Load {model}").format(model=entry.name),
                 partial(self._actions.load, entry.name),
             )
-            for entry in self._models.entries[:_MAX_OFFERED]
+            for entry in self._there()[:_MAX_OFFERED]
         )
         return (*loads, _Choice(tr("Use a file I have…"), self._actions.choose_file))
 

@@ -17,7 +17,7 @@ from studio.services.chat_service import ChatService
 from studio.services.history_store import HistoryStore
 from studio.services.notice_service import NoticeService
 
-TIMEOUT_S = 30.0
+TIMEOUT_S = 120.0
 
 
 @dataclass(slots=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Callable
 
 from engine.api import EngineEvent, EnginePort, Finished, Origin, Request, Text, TokenDelta
 
@@ -21,6 +22,7 @@ class Gate:
         self._engine = engine
         self._written: Counter[str] = Counter()
         self._goal: tuple[int, int] | None = None
+        self._look: Callable[[], bool] | None = None
         self._shut = threading.Event()
         self._opened = threading.Event()
         self._has_ended = False
@@ -47,6 +49,10 @@ class Gate:
         self._written.clear()
         self._goal = (num_requests, num_tokens)
 
+    def shut_when(self, look: Callable[[], bool]) -> None:
+        """Stop the engine after the first step after which this holds; the engine's thread asks."""
+        self._look = look
+
     def open(self) -> None:
         """Let the engine go on."""
         self._shut.clear()
@@ -63,10 +69,16 @@ class Gate:
             if isinstance(event, TokenDelta):
                 self._written[event.request_id] += len(event.token_ids)
         is_asked = any(isinstance(one, Finished) and one.request_id == _DUMMY for one in events)
-        if (is_asked or self._is_reached()) and not self._has_ended:
+        if (is_asked or self._is_reached() or self._is_seen()) and not self._has_ended:
             self._opened.clear()
             self._shut.set()
             assert self._opened.wait(_TIMEOUT_S)
+
+    def _is_seen(self) -> bool:
+        if self._look is None or not self._look():
+            return False
+        self._look = None
+        return True
 
     def _is_reached(self) -> bool:
         if self._goal is None:

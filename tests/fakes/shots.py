@@ -15,6 +15,7 @@ def shoot(widget: QWidget, name: str) -> None:
     """Grab a widget as it is on screen into NAME.png."""
     if folder := os.environ.get(VARIABLE):
         path = Path(folder) / f"{name}.png"
-        QCoreApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)
+        for _ in range(2):  # what has its place may give others theirs
+            QCoreApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)
         path.parent.mkdir(parents=True, exist_ok=True)
         assert widget.grab().save(str(path)), path

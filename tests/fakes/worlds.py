@@ -26,7 +26,7 @@ End = FinishReason | EndReason
 
 KINDS = (
     *(f"parked under {name}" for name in VICTIM_POLICIES),
-    *(f"parked for {cause.value}" for cause in ParkCause),
+    *(f"parked for {cause.value}" for cause in ParkCause if cause is not ParkCause.RELOAD),
     *(f"parked at priority {priority.name}" for priority in Priority),
     *(f"parked, memory {memory.value}" for memory in ParkMemory),
     "parked, memory copied beside steps",

@@ -16,7 +16,7 @@ from engine.runs import Run
 from studio.models.chat import NEW_CHAT_TITLE, Conversation, Message, Role
 from studio.services.run_service import Steer
 from studio.views.chat.attaching import Attaching
-from studio.views.chat.chat_view import SIDE_PX, ChatView, column_of
+from studio.views.chat.chat_view import SIDE_PX, ChatView, Place, column_of
 from studio.views.chat.composer import Composer
 from studio.views.chat.context_meter import ContextWatch
 from studio.views.chat.find_bar import FindBar
@@ -51,6 +51,8 @@ class ChatPane(QWidget):
         self._models = context.services.models
         self.chat: Conversation | None = None
         self.transcript: ChatView | None = None
+        self._places: dict[int, Place] = {}
+        """Where the reader was in chats that were left elsewhere than at their end, by id."""
         self._actions: MessageActions | None = None
         self._header = _PaneHeader(self)
         self._header.close_button.clicked.connect(self.close_wanted)
@@ -103,6 +105,7 @@ class ChatPane(QWidget):
         if chat is self.chat:
             return
         if self.chat is not None:
+            self._remember_place(self.chat)
             self._chats.set_visible(self.chat, is_visible=False)
         elif typed_before := self.composer.text():
             self._chats.set_draft(chat, chat.draft + typed_before)
@@ -198,6 +201,12 @@ class ChatPane(QWidget):
         )
         self._stack.addWidget(self.transcript)
         self._stack.setCurrentWidget(self.transcript)
+        if (place := self._places.pop(chat.chat_id, None)) is not None:
+            self.transcript.go_to(place)
+
+    def _remember_place(self, chat: Conversation) -> None:
+        if self.transcript is not None and (place := self.transcript.place) is not None:
+            self._places[chat.chat_id] = place
 
     def _drop_transcript(self) -> None:
         old, self.transcript, self._actions = self.transcript, None, None

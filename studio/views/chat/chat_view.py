@@ -46,6 +46,17 @@ _MOST_ROUNDS = 12
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where a reader was in a chat, for when the chat is shown again."""
+
+    message_id: int
+    row: int
+    """Of the rows of that message."""
+    offset: int
+    """Of the row's top below the top of what was seen, in pixels."""
+
+
+@dataclass(frozen=True, slots=True)
 class _Read:
     """What the reader reads, and how far below the top of what is seen it is."""
 
@@ -120,6 +131,26 @@ class ChatView(QScrollArea):
         top = self.verticalScrollBar().value()
         seen = next(self.rows.rows_between(top, top + self.viewport().height()), None)
         return seen[0].index if seen is not None else 0
+
+    @property
+    def place(self) -> Place | None:
+        """Where the reader is; None: at the end, which is followed."""
+        read = self._read()
+        if read is None or read.row is None:
+            return None
+        rows = read.section.rows
+        number = next(number for number, row in enumerate(rows) if row is read.row)
+        return Place(read.section.message.message_id, number, read.offset)
+
+    def go_to(self, place: Place) -> None:
+        """Bring back what the reader saw; nothing if the message is not shown any more."""
+        section = self.rows.section_of(place.message_id)
+        if section is None:
+            return
+        section.split(self.rows.width)
+        self._sticks = False
+        row = section.rows[min(place.row, len(section.rows) - 1)]
+        self._keep_place(_Read(section, row, place.offset))
 
     def sync(self) -> None:
         """The chat has other messages than before: show these, and keep what is still there."""

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )
+from shiboken6 import isValid
 
 from studio.models.downloads import Offer
 from studio.models.errors import LibraryError, SettingError, StudioError
@@ -194,17 +195,20 @@ class _HubSource(_Source):
         self.context.model_actions.download(offer)
 
     async def _ask(self, meanwhile: str, ask: Callable[[], tuple]) -> tuple | None:  # type: ignore[type-arg]
-        """The answer; None, with the reason in place, where there is none."""
+        """The answer; None, with the reason in place, where there is none, or nobody is there to see it."""
         self._clear()
         self._tell(meanwhile)
         self.button.setEnabled(False)
+        answer, words = None, meanwhile
         try:
-            return await asyncio.to_thread(ask)
+            answer = await asyncio.to_thread(ask)
         except StudioError as error:
-            self._tell(sentence(error))
+            words = sentence(error)
+        if not isValid(self):  # closed meanwhile
             return None
-        finally:
-            self.button.setEnabled(True)
+        self._tell(words)
+        self.button.setEnabled(True)
+        return answer
 
     def _clear(self) -> None:
         while (item := self.results.takeAt(0)) is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, QUrl, Signal, SignalInstance
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QGridLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from shiboken6 import isValid
 
 from studio.services.support_service import Stored, StoredKind, SupportService
 from studio.views.elided_label import ElidedLabel
@@ -66,6 +67,8 @@ class PrivacyPage(QWidget):
 
     async def _measure(self) -> None:
         stored = await self._support.stored()
+        if not isValid(self):  # closed meanwhile
+            return
         for old in self._rows:
             self._grid.removeWidget(old)
             old.deleteLater()

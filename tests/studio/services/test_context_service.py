@@ -12,6 +12,7 @@ from engine.api import Chat, Prompt
 from engine.client import EngineClient
 from fakes.fake_engine import FakeEngine
 from studio.models.chat import (
+    THIS_PROMPT,
     ContextCut,
     Conversation,
     Message,
@@ -124,6 +125,16 @@ def test_as_few_of_the_oldest_turns_are_left_out_as_make_room(
 def test_a_draft_that_is_too_long_alone_cannot_be_helped_by_that() -> None:
     assert plan(chat_of(5), "x " * 3000) is None
     assert plan(chat_of(1), "x " * 3000) is None
+
+
+def test_all_that_was_said_is_left_out_where_one_turn_has_filled_the_window() -> None:
+    chat = chat_of(1, words=1020)
+    found = plan(chat, "and then")
+    assert found == CutPlan(ContextCut(first_id=THIS_PROMPT), num_messages=2, tokens=4)
+    prompt = Message(9, 1, Role.USER, "and then", 0.0)
+    prompt.stats.reads_from_id = THIS_PROMPT
+    chat.append(prompt)
+    assert given(chat) == ["be", "and"]
 
 
 def given(chat: Conversation) -> list[str]:

@@ -43,7 +43,7 @@ def test_an_error_becomes_a_notice_with_its_own_text_as_the_detail() -> None:
     service.report(ModelNotFound("there is no model 'x'"))
     (notice,) = service.notices.notices
     assert (notice.code, notice.level) == ("model_not_found", NoticeLevel.WARNING)
-    assert (notice.detail, notice.action) == ("there is no model 'x'", NoticeAction.LOAD_MODEL)
+    assert (notice.detail, notice.action) == ("there is no model 'x'", NoticeAction.OPEN_MODELS)
 
 
 def test_a_resolved_cause_takes_its_notice_away() -> None:

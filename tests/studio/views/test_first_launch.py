@@ -12,15 +12,17 @@ from typing import Any
 
 import pytest
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QPlainTextEdit, QPushButton
+from PySide6.QtWidgets import QFileDialog, QPlainTextEdit, QPushButton
 
 from engine.api import EngineState, ModelInfo
 from fakes.fake_engine import FakeEngine
 from fakes.fake_window import open_stage, until
+from fakes.real_window import open_real
 from fakes.tiny_files import write_tiny_gguf
 from studio.app import open_services
 from studio.models.model_library import Finder, FoundModel, ModelFacts
 from studio.paths import find_paths
+from studio.services.server_service import ServerState
 from studio.services.settings_service import SettingsService
 from studio.views.actions import CommandId
 from studio.views.main_window import MainWindow
@@ -143,6 +145,43 @@ def test_looking_around_first_leaves_the_way_back(play: Play, tmp_path: Path) ->
             await until(lambda: offers(view) == ["Choose a model"])
             press(view, "Choose a model")
             await until(lambda: offers(view)[-1:] == ["Look around first"])
+
+    play(story())
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("served")
+def test_s1_from_a_fresh_profile_to_the_first_reply_with_a_model_of_ones_own(
+    play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, starter_model: Path
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
+
+    async def story() -> None:
+        with network_watched() as heard:
+            async with open_real(tmp_path / "home", engine__ctx_size=1024) as real:
+                await until(lambda: "Look around first" in offers(real.pane.start_view))
+                await real.shoot("s1-first-launch")
+                press(real.pane.start_view, "Use a file I have…")
+                dialog = real.window.findChild(QFileDialog)
+                dialog.fileSelected.emit(str(starter_model))
+                dialog.reject()
+                real.type("Say hello")
+                await real.shoot("s1-draft")
+                models = real.services.models
+                await until(lambda: models.state is EngineState.READY)
+                assert real.pane.composer.text() == "Say hello"
+                real.type(" to the world.")
+                real.press_return()
+                chat = real.pane.chat
+                await until(lambda: chat.messages and not chat.messages[-1].status.is_alive)
+                assert chat.messages[0].text == "Say hello to the world."
+                assert chat.messages[1].text
+                await real.shoot("s1-first-reply")
+                assert real.services.server.state is ServerState.OFF
+                assert not real.services.notices.notices.notices
+                settings = real.services.settings.settings
+                assert settings.engine.model == starter_model.stem
+        assert [each for each in heard if not isinstance(each[1], str | bytes)] == []
 
     play(story())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -23,11 +24,13 @@ from PySide6.QtWidgets import (
     QPushButton,
     QWidget,
 )
+from shiboken6 import isValid
 
 from engine.api import KvType
 from fakes.fake_engine import TINY_MODEL
 from fakes.fake_window import ENTRY, Stage, open_stage, until
 from fakes.file_server import file_server
+from fakes.shots import shoot
 from studio.models.downloads import DownloadState, Offer
 from studio.models.errors import FetchUnavailable
 from studio.models.load_choices import LoadChoices
@@ -212,6 +215,30 @@ def test_what_the_hub_has_is_shown_and_what_it_says_no_to_too(
     play(story())
 
 
+def test_the_window_may_be_closed_while_the_hub_is_asked(
+    play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = threading.Event()
+
+    def late(*_: object) -> tuple[HubModel, ...]:
+        assert answer.wait(60)
+        return (HubModel(repository="org/One", downloads=1, license="mit"),)
+
+    async def story() -> None:
+        async with open_models(tmp_path) as (stage, window):
+            monkeypatch.setattr(HubSearch, "search", late)
+            hub = window.sources.hub
+            stage.window.context.tasks.start(hub.search("one"))
+            await until(lambda: not hub.button.isEnabled())
+            window.close()
+            await until(lambda: not isValid(hub))
+            answer.set()
+            await until(lambda: not stage.window.context.tasks.num_running)
+            assert not stage.services.notices.notices.notices
+
+    play(story())
+
+
 def test_a_download_is_followed_paused_and_finished(play: Play, tmp_path: Path) -> None:
     async def story() -> None:
         async with open_models(tmp_path) as (stage, window):
@@ -229,12 +256,14 @@ def test_a_download_is_followed_paused_and_finished(play: Play, tmp_path: Path) 
                 await until(lambda: downloads.downloads[0].state is DownloadState.PAUSED)
                 window.downloads.refresh()
                 assert row.main.text() == "Go on"
+                shoot(window, "s12-paused")
                 file.holds_after = None
                 file.go_on.set()
                 row.main.click()
                 await until(lambda: downloads.downloads[0].state is DownloadState.DONE)
                 window.downloads.refresh()
                 assert "in the library" in words_of(row)
+                shoot(window, "s12-done")
                 assert row.main.isHidden()
                 await until(lambda: ("refresh", "") in stage.models.asked)
 

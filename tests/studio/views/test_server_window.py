@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QLabel, QMessageBox, QPushButton, QWidget
 from engine.runs import RunState
 from fakes.fake_window import PretendServer, Stage, open_stage, until
 from fakes.runs import make_run, make_wait
+from fakes.shots import shoot
 from studio.models.errors import PortTaken
 from studio.models.request_log import RequestRow, RequestState
 from studio.models.server_keys import KeyPlan, Lane
@@ -72,6 +73,7 @@ def test_a_taken_port_is_said_in_place_with_another_to_take(play: Play, tmp_path
             await until(lambda: not page.way_on.isHidden())
             assert "Port 8484 on 127.0.0.1 is taken." in words_of(page)
             assert page.way_on.text() == "Use port 8485"
+            shoot(window, "s17-port-taken")
             PretendServer.refusal = None
             page.way_on.click()
             await until(lambda: stage.server.state is ServerState.ON)
@@ -97,6 +99,7 @@ def test_stopping_with_requests_under_way_offers_to_finish_first(
             next(b for b in box.buttons() if b.text() == "Finish first").click()
             await until(lambda: stage.server.state is ServerState.FINISHING)
             assert "It takes no more requests. 2 are still being answered." in words_of(page)
+            shoot(window, "s17-finishing")
             page.now.click()
             await until(lambda: stage.server.state is ServerState.OFF)
 
@@ -182,6 +185,7 @@ def test_rows_follow_what_the_engine_says_and_a_thousand_do_no_harm(
 
             await until(lambda: cell(0, Column.STATE) == "Parked")
             assert model.rowCount() == 1000
+            shoot(window, "s17-a-thousand-requests")
             assert cell(1, Column.STATE) == "Writing"
             assert cell(1, Column.TOKENS) == "300 + 340"
             assert cell(2, Column.STATE) == "Done"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
+import pytest
 from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -19,14 +21,40 @@ from PySide6.QtWidgets import (
     QScrollArea,
     QWidget,
 )
+from shiboken6 import isValid
 
 from fakes.fake_window import open_stage, until
 from studio.models.notices import NoticeAction
 from studio.services.notice_service import UNEXPECTED_NOTICE
+from studio.services.support_service import Stored, StoredKind, SupportService
 from studio.views.actions import CommandId
 from studio.views.settings.privacy_page import PrivacyPage
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
+
+
+def test_the_settings_may_be_closed_while_the_page_of_privacy_measures(
+    play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_closed = asyncio.Event()
+
+    async def late(_service: SupportService) -> tuple[Stored, ...]:
+        await is_closed.wait()
+        return (Stored(kind=StoredKind.CHATS, path=tmp_path, size_bytes=1),)
+
+    async def story() -> None:
+        monkeypatch.setattr(SupportService, "stored", late)
+        async with open_stage(tmp_path) as stage:
+            stage.window.commands[CommandId.SETTINGS].trigger()
+            dialog = stage.window.settings_window.dialog
+            await until(lambda: stage.window.context.tasks.num_running)
+            dialog.close()
+            await until(lambda: not isValid(dialog))
+            is_closed.set()
+            await until(lambda: not stage.window.context.tasks.num_running)
+            assert not stage.services.notices.notices.notices
+
+    play(story())
 
 
 def test_a_bundle_is_read_and_then_saved(play: Play, tmp_path: Path) -> None:

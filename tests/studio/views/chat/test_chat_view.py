@@ -172,6 +172,21 @@ def test_the_view_yields_to_a_reader_who_scrolled_away(show: Any, qtbot: Any) ->
     assert not view.to_end_button.isVisible()
 
 
+def test_a_chat_that_is_shown_again_is_where_the_reader_left_it(show: Any) -> None:
+    chat = chat_of(60)
+    view = show(chat)
+    assert view.place is None
+    view.verticalScrollBar().setValue(1700)
+    ids, place, offset = shown_ids(view), view.place, offset_of(view, shown_ids(view)[0])
+    again = show(chat)
+    again.go_to(place)
+    assert (shown_ids(again), offset_of(again, ids[0])) == (ids, offset)
+    assert not again.sticks
+    assert again.to_end_button.isVisible()
+    again.scroll_to_end()
+    assert again.place is None
+
+
 def test_a_block_that_has_ended_is_never_rendered_again(show: Any, qtbot: Any) -> None:
     chat = chat_of(3)
     view = show(chat)
