@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 from engine.api import EngineSnapshot
 from studio.models.capacity import capacity_of
 from studio.views.context import Context
+from studio.views.labels import line
 from studio.views.monitor.history_words import capacity_words
 from studio.views.monitor.pool_bar import PoolBar
 from studio.views.monitor.pool_map import PoolMap
@@ -39,9 +40,9 @@ class PoolFigures(QWidget):
         self.map.chosen.connect(self.chosen)
         self.memory = PoolBar(tr("Memory of parked chats"), context.theme, self)
         self.memory.setFixedHeight(_MEMORY_PX)
-        self._pool = secondary(self)
-        self._parks = secondary(self)
-        self._capacity = secondary(self)
+        self._pool = line("", "secondary", self)
+        self._parks = line("", "secondary", self)
+        self._capacity = line("", "secondary", self)
         self.size_button = QPushButton(tr("Change the pool's size…"), self)
         self.size_button.setObjectName("lineLink")
         self.size_button.clicked.connect(self.size_wanted)
@@ -83,15 +84,6 @@ class PoolFigures(QWidget):
                 page_tokens=pool.page_tokens,
             )
             set_text(self._capacity, capacity_words(capacity))
-
-
-def secondary(parent: QWidget) -> QLabel:
-    """A line of smaller, quieter text."""
-    label = QLabel(parent)
-    label.setObjectName("secondary")
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setWordWrap(True)
-    return label
 
 
 def set_text(label: QLabel, text: str) -> None:
