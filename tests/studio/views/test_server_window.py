@@ -230,3 +230,15 @@ def test_the_status_lines_menu_stops_no_request_unasked(play: Play, tmp_path: Pa
             assert stage.server.state is ServerState.ON
 
     play(story())
+
+
+def test_starting_the_server_leaves_the_keyboard_at_its_switch(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_server(tmp_path) as (stage, window):
+            switch = window.server.switch
+            switch.setFocus()
+            switch.click()
+            await until(lambda: stage.server.state is ServerState.ON)
+            assert window.focusWidget() is switch
+
+    play(story())
