@@ -26,7 +26,6 @@ class NoticeAction(Enum):
     LOAD_MODEL = "load_model"
     GET_MODEL = "get_model"
     NEW_CHAT = "new_chat"
-    RETRY = "retry"
     LOG_BUNDLE = "log_bundle"
     OPEN_SETTINGS = "open_settings"
     OPEN_SERVER = "open_server"

@@ -19,6 +19,7 @@ from studio.services.machine import look_at_machine
 from studio.services.model_service import ModelService
 from studio.views.model_actions import ModelActions
 from studio.views.models.model_words import machine_words
+from studio.views.paged_dialog import scrolled
 from studio.views.words import elapsed, size, tr
 
 _COLUMN_PX = 520
@@ -65,12 +66,16 @@ class StartView(QWidget):
         column.addWidget(self._progress)
         column.addLayout(self._buttons)
         column.addStretch(3)
-        holder = QWidget(self)
+        holder = QWidget()
         holder.setMaximumWidth(_COLUMN_PX)
         holder.setLayout(column)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(24, 24, 24, 24)
-        layout.addWidget(holder)
+        page = QWidget(self)
+        row = QHBoxLayout(page)
+        row.setContentsMargins(24, 24, 24, 24)
+        row.addWidget(holder)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(scrolled(tr("New chat"), page, self))
         self._offered: list[QPushButton] = []
         self._notes: list[QLabel] = []
         self._has_looked = False

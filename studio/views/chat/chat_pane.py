@@ -32,6 +32,7 @@ from studio.views.words import shortened, tr
 
 _PROMPT_CHARS = 24
 """Of a title in the empty field to write in: the prompt has to stay on one line in the narrowest pane."""
+_LEAST_TRANSCRIPT_PX = 24
 _OUT_PX = 8
 """How far the field to write in reaches out of the column of text."""
 
@@ -60,6 +61,7 @@ class ChatPane(QWidget):
         self.find_bar.closed.connect(self._on_find_closed)
         self._blank = QWidget(self)
         self._stack = QStackedWidget(self)
+        self._stack.setMinimumHeight(_LEAST_TRANSCRIPT_PX)
         self._stack.addWidget(self._blank)
         self._stack.addWidget(self.start_view)
         self.composer = Composer(self)
@@ -180,6 +182,7 @@ class ChatPane(QWidget):
         left, width = column_of(self.width())
         right = self.width() - left - width
         self._composer_frame.setContentsMargins(left - _OUT_PX, 0, right - _OUT_PX, 16)
+        self.composer.set_room(self.height())
         super().resizeEvent(event)
 
     def _show_messages(self) -> None:

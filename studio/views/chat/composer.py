@@ -15,7 +15,10 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QVBox
 from studio.views.icon_button import IconButton
 from studio.views.words import tr
 
-_MAX_LINES = 8
+_MOST_LINES = 8
+_LEAST_LINES = 2
+_SHARE = 0.3
+"""So much of the height around it the composer takes at most, where that is more than _LEAST_LINES."""
 
 
 class Composer(QFrame):
@@ -83,6 +86,11 @@ class Composer(QFrame):
         if has_files != self._has_files:
             self._has_files = has_files
             self._show_state()
+
+    def set_room(self, height_px: int) -> None:
+        """How high that is in which it stands: the messages above it stay in sight."""
+        around_px = self.sizeHint().height() - self._input.height()
+        self._input.set_most_px(_SHARE * height_px - around_px)
 
     def text(self) -> str:
         return self._input.toPlainText()
@@ -166,7 +174,7 @@ class _Hint(QLabel):
 
 
 class _Input(QPlainTextEdit):
-    """The text field itself: as high as its lines, up to _MAX_LINES, then it scrolls."""
+    """The text field itself: as high as its lines, up to _MOST_LINES or what there is room for, then it scrolls."""
 
     submitted = Signal()
     focus_changed = Signal(bool)
@@ -179,7 +187,15 @@ class _Input(QPlainTextEdit):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.viewport().setAutoFillBackground(False)
         self._prompt = ""
+        self._most_lines = _MOST_LINES
         self.fit()
+
+    def set_most_px(self, height_px: float) -> None:
+        num_lines = int(height_px / QFontMetricsF(self.document().defaultFont()).lineSpacing())
+        most = max(_LEAST_LINES, min(_MOST_LINES, num_lines))
+        if most != self._most_lines:
+            self._most_lines = most
+            self.fit()
 
     def set_prompt(self, words: str) -> None:
         self._prompt = words
@@ -190,10 +206,10 @@ class _Input(QPlainTextEdit):
         """Take the height of the text."""
         line_px = QFontMetricsF(self.document().defaultFont()).lineSpacing()
         num_lines = max(1, round(self.document().size().height()))
-        shown_px = min(_MAX_LINES, num_lines) * line_px + 2 * self.document().documentMargin()
+        shown_px = min(self._most_lines, num_lines) * line_px + 2 * self.document().documentMargin()
         self.setFixedHeight(math.ceil(shown_px) + 1)
         policy = Qt.ScrollBarPolicy
-        is_long = num_lines > _MAX_LINES
+        is_long = num_lines > self._most_lines
         self.setVerticalScrollBarPolicy(
             policy.ScrollBarAsNeeded if is_long else policy.ScrollBarAlwaysOff
         )

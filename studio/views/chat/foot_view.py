@@ -207,6 +207,8 @@ class FootView(QWidget):
         is_two = self._takes_two_lines(event.size().width())
         self._layout.setDirection(direction.TopToBottom if is_two else direction.LeftToRight)
         self._buttons.setSpacing(0 if is_two else 2)
+        leading, trailing = Qt.AlignmentFlag.AlignLeading, Qt.AlignmentFlag.AlignTrailing
+        self._buttons.setAlignment(leading if is_two else trailing)
 
     def _takes_two_lines(self, width: int) -> bool:
         return self._is_reply and width < _NARROW_PX

@@ -6,6 +6,7 @@ It only says what is wanted; must not import other services than for their types
 from __future__ import annotations
 
 from PySide6.QtCore import Signal, SignalInstance
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from studio.services.context_service import ContextUse, CutPlan
@@ -40,7 +41,7 @@ class OverflowPanel(QFrame):
         row = FlowLayout(buttons, _GAP_PX)
         for button in (self.leave_out, self.summarise, self.raise_limit, self.cancel):
             row.addWidget(button)
-        layout = QVBoxLayout(self)
+        self._column = layout = QVBoxLayout(self)
         layout.setContentsMargins(14, 12, 14, 12)
         layout.setSpacing(8)
         layout.addWidget(self._words)
@@ -69,6 +70,7 @@ class OverflowPanel(QFrame):
             self.raise_limit.setToolTip(tr("Replies that run are parked meanwhile, and go on"))
         self._why.setText(self._reason(plan, pool_tokens))
         self._why.setVisible(bool(self._why.text()))
+        self._keep_height()
         self.show()
         first = next(b for b in self._buttons if not b.isHidden() and b.isEnabled())
         first.setFocus()
@@ -85,6 +87,14 @@ class OverflowPanel(QFrame):
         self.hide()
         for button in self._buttons:
             button.setEnabled(True)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._keep_height()
+
+    def _keep_height(self) -> None:
+        """All choices are seen, however low the pane: what is above gives way."""
+        self.setMinimumHeight(self._column.heightForWidth(self.width()))
 
     @property
     def _buttons(self) -> tuple[QPushButton, ...]:

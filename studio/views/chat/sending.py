@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QApplication
 
 from engine.api import EngineState
 from engine.errors import ModelUnavailable
@@ -141,6 +142,9 @@ class Sending(QObject):
 
     def _close_overflow(self) -> None:
         self._too_long = None
+        focused = QApplication.focusWidget()
+        if focused is not None and self.overflow.isAncestorOf(focused):
+            self._composer.setFocus()  # or the keyboard would be at whatever comes next
         self.overflow.close_panel()
 
     def _on_queue_wanted(self, text: str) -> None:

@@ -14,14 +14,17 @@ from studio.models.chat import Conversation
 from studio.models.setting_field import SettingField
 from studio.models.settings import all_settings
 from studio.views.actions import COMMANDS, Actions, Menu, plain
-from studio.views.palette.fuzzy import score
+from studio.views.palette.fuzzy import fold, score
 from studio.views.settings.dialog import PAGES
+from studio.views.settings.setting_words import help_words
 from studio.views.shortcuts import Shortcuts, shown
 from studio.views.status_words import title_words
 from studio.views.words import tr
 
 MOST_RECENT = 8
 _RECENT_WORTH = 4
+_TOLD_WORTH = -1000
+"""After everything whose name fits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +36,8 @@ class Entry:
     kind: str
     """Where it belongs, in words."""
     keys: str = ""
+    told: str = ""
+    """What it is, in more words: whoever types some of these finds it too."""
     do: Callable[[], object]
 
 
@@ -46,6 +51,8 @@ def matching(entries: Sequence[Entry], typed: str, recent: Sequence[str]) -> lis
             fit = score(typed, entry.text)
             if fit is None and (wider := score(typed, f"{entry.kind} {entry.text}")) is not None:
                 fit = wider - 10
+            if fit is None and fold(typed.strip()) in fold(entry.told):
+                fit = _TOLD_WORTH
             if fit is None:
                 continue
             worth = fit + (_RECENT_WORTH if worth else 0)
@@ -95,6 +102,7 @@ def setting_entries(show: Callable[[str], object]) -> list[Entry]:
             key=f"setting {declared.key}",
             text=tr(declared.info.title),
             kind=kind,
+            told=help_words(declared.info),
             do=_with_key(show, declared),
         )
         for declared in all_settings()

@@ -95,7 +95,6 @@ class ServerPage(QWidget):
             tr("Stop the local server") if address is not None else tr("Start the local server")
         )
         self.switch.setVisible(state is not ServerState.FINISHING)
-        self.switch.setEnabled(state in (ServerState.ON, ServerState.OFF))
         self.now.setVisible(state is ServerState.FINISHING)
         self.restart.setVisible(self._server.needs_restart and state is ServerState.ON)
         self._show_problem()
@@ -164,6 +163,9 @@ class ServerPage(QWidget):
         self._reach.setVisible(bool(text))
 
     def _on_switch(self) -> None:
+        """Not disabled on the way: the keyboard would be moved into the next field."""
+        if self._server.state not in (ServerState.ON, ServerState.OFF):
+            return
         if self._server.address is None:
             self._context.tasks.start(self._server.start())
         elif under_way := len(self._server.requests_under_way()):

@@ -151,3 +151,17 @@ def test_other_words_in_the_empty_field_are_painted_at_once(
     assert paints.num == 0
     composer.set_prompt("Write a message")
     qtbot.waitUntil(lambda: paints.num > 0)
+
+
+@pytest.mark.parametrize("room_px", [320, 387, 450])
+def test_a_long_text_leaves_the_messages_their_room(
+    composer: Composer, field: QPlainTextEdit, room_px: int
+) -> None:
+    around_px = composer.sizeHint().height() - field.height()
+    two_lines_px = 2 * field.fontMetrics().lineSpacing() + 12
+    composer.set_room(room_px)
+    field.setPlainText("word\n" * 40)
+    limited_px = field.height()
+    assert around_px + limited_px <= max(around_px + two_lines_px, room_px / 3 + 12)
+    composer.set_room(2000)
+    assert field.height() > limited_px

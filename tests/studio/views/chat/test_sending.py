@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtWidgets import QApplication, QPushButton
 
 from engine.api import EngineSnapshot, EngineState, LoadOptions
 from fakes.fake_engine import TINY_MODEL, FakeEngine
@@ -48,8 +48,10 @@ def test_a_chat_beyond_the_window_is_cut_only_as_chosen(play: Play, tmp_path: Pa
             assert pane.composer.text().startswith("one more")
             pane.composer._button.click()
             await until(panel.isVisible)
+            panel.leave_out.setFocus()
             panel.leave_out.click()
             await until(lambda: len(stage.engine.requests) == asked + 1)
+            assert QApplication.focusWidget() is pane.composer._input, "not at whatever comes next"
             *_, request = stage.engine.requests.values()
             assert stage.engine.count_tokens(request.prompt) == 1740
             assert len(pane.chat.messages) == 14

@@ -148,3 +148,12 @@ def test_the_list_of_shortcuts_names_every_command_and_leads_to_their_page(
             assert settings.pages.currentItem().text() == "Shortcuts"
 
     play(story())
+
+
+def test_a_setting_is_found_by_what_it_is_told_to_be_after_those_with_such_a_name() -> None:
+    named = entry("a", "Memory for parked chats", "Setting")
+    told = Entry(
+        key="b", text="Pool size", kind="Setting", told="what memory allows", do=lambda: None
+    )
+    assert [one.key for one in matching([told, named], "memory", ())] == ["a", "b"]
+    assert matching([told], "memories", ()) == []
