@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import hashlib
 import os
 import re
 import shutil
@@ -22,11 +21,11 @@ import httpx
 
 from studio.models.downloads import FileProgress, RemoteFile
 from studio.models.errors import FetchMismatch, FetchUnavailable, NoSpace
+from studio.services.model_files import sha256_of
 
 SPARE_BYTES = 64 << 20
 """Left free on the disk: a full one harms every program."""
 _CHECK_EVERY_BYTES = 64 << 20
-_HASH_CHUNK_BYTES = 1 << 20
 _RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
 _SAME_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 
@@ -102,7 +101,7 @@ class Transfer:
 
     async def check(self) -> str:
         """The SHA-256 of what has come. Raises FetchMismatch, the bytes thrown away, if it is not the promised one."""
-        found = await asyncio.to_thread(_sha256_of, self._place.part)
+        found = await asyncio.to_thread(sha256_of, self._place.part)
         promised = self._file.sha256
         if promised is not None and found != promised.lower():
             self._place.discard()
@@ -252,11 +251,3 @@ def _words_of(error: httpx.HTTPError) -> str:
     if isinstance(error, httpx.ConnectError):
         return "the source cannot be reached"
     return "the connection was lost"
-
-
-def _sha256_of(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(_HASH_CHUNK_BYTES):
-            digest.update(chunk)
-    return digest.hexdigest()

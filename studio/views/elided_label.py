@@ -1,4 +1,4 @@
-"""One line of text that ends in an ellipsis where there is no room. GUI thread; must not import services."""
+"""One line of text with an ellipsis where there is no room for all of it. GUI thread; must not import services."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ _LEAST_PX = 40
 class ElidedLabel(QLabel):
     """A label that never makes its parent wider; the whole text is its tool tip and what a screen reader says."""
 
-    def __init__(self, parent: QWidget) -> None:
+    def __init__(
+        self, parent: QWidget, elide: Qt.TextElideMode = Qt.TextElideMode.ElideRight
+    ) -> None:
         super().__init__(parent)
+        self._elide = elide
         self.setTextFormat(Qt.TextFormat.PlainText)
 
     def set_text(self, text: str) -> None:
@@ -27,7 +30,7 @@ class ElidedLabel(QLabel):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         room = self.contentsRect()
-        text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, room.width())
+        text = self.fontMetrics().elidedText(self.text(), self._elide, room.width())
         painter.setPen(self.palette().windowText().color())
         painter.drawText(room, self.alignment() | Qt.AlignmentFlag.AlignVCenter, text)
         painter.end()

@@ -233,6 +233,9 @@ class MainWindow(QMainWindow):
         self.panes.changed.connect(self._update_commands)
         self.panes.changed.connect(self._pool_place.choose)
         self.pool_panel.chosen.connect(self._show_chat_of)
+        self.pool_panel.figures.size_wanted.connect(
+            lambda: self.settings_window.open(setting="engine.ctx_size")
+        )
         self.context.watch.ticked.connect(self._update_commands)
         self._status.pool_wanted.connect(self._toggle_pool)
         self._status.server_wanted.connect(self.server_window.open)

@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QDialog,
     QFrame,
     QHBoxLayout,
-    QLabel,
     QListWidget,
     QScrollArea,
     QStackedWidget,
@@ -105,15 +104,6 @@ def page_column(page: QWidget) -> QVBoxLayout:
     column.setContentsMargins(24, 20, 24, 20)
     column.setSpacing(12)
     return column
-
-
-def line(text: str, name: str, parent: QWidget) -> QLabel:
-    """A wrapped line of plain text; `name` dresses it: title, secondary, waiting, failed."""
-    label = QLabel(text, parent)
-    label.setObjectName(name)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setWordWrap(True)
-    return label
 
 
 def sentence(error: Exception) -> str:

@@ -287,7 +287,7 @@ class _PaneHeader(QWidget):
         super().__init__(parent)
         self.setObjectName("paneHeader")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        self._title = ElidedLabel(self)
+        self._title = ElidedLabel(self, Qt.TextElideMode.ElideMiddle)  # its end tells columns apart
         self._title.setObjectName("paneTitle")
         self.close_button = IconButton("close", tr("Close this pane"), self)
         self.close_button.setObjectName("small")

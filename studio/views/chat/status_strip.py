@@ -13,11 +13,12 @@ from PySide6.QtGui import (
     QPaintEvent,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from engine.runs import Run
 from studio.models.chat import Message
 from studio.services.run_service import Steer
+from studio.views.labels import line
 from studio.views.run_sentences import Others, describe_strip, reason_sentence
 from studio.views.state_mark import StateMark
 from studio.views.status_words import Mark, StatusWords, Tone
@@ -43,20 +44,20 @@ class StatusStrip(QWidget):
         self._hue: int | None = None
         self._words = _NOTHING
         self._mark = StateMark(theme, self)
-        self._text = _line(self)
+        self._text = line("", "secondary", self)
         self._text.setMinimumHeight(_LINE_PX)
-        self._reason = _line(self)
+        self._reason = line("", "secondary", self)
         self.first_button = QPushButton(self)
         self.first_button.setObjectName("steer")
         self.first_button.clicked.connect(lambda: self.steer_wanted.emit(Steer.GO_FIRST))
         self.more_button = SteerButton(tr("More for this reply"), self)
         self.more_button.setFixedHeight(_LINE_PX)
         self.more_button.wanted.connect(self.steer_wanted)
-        line = QHBoxLayout()
-        line.setSpacing(8)
-        line.addWidget(self._mark)
-        line.addWidget(self._text, 1)
-        line.addWidget(self.more_button)
+        head = QHBoxLayout()
+        head.setSpacing(8)
+        head.addWidget(self._mark)
+        head.addWidget(self._text, 1)
+        head.addWidget(self.more_button)
         self._why = QWidget(self)
         room = QVBoxLayout(self._why)
         room.setContentsMargins(0, 0, 0, 0)
@@ -69,7 +70,7 @@ class StatusStrip(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(_EDGE_PX + _EDGE_GAP_PX, 0, 4, 6)
         layout.setSpacing(0)
-        layout.addLayout(line)
+        layout.addLayout(head)
         layout.addWidget(self._why)
         self._mark.hide()
         self.show_nothing()
@@ -143,11 +144,3 @@ class StatusStrip(QWidget):
             self._text.setObjectName(name)
             self._text.style().unpolish(self._text)
             self._text.style().polish(self._text)
-
-
-def _line(parent: QWidget) -> QLabel:
-    label = QLabel(parent)
-    label.setObjectName("secondary")
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setWordWrap(True)
-    return label

@@ -68,6 +68,6 @@ class CompareBar(QFrame):
 
 
 def difference(place: int, settings: ChatSettings) -> str:
-    """A column in few words: "2 · 0.8"."""
+    """A column in few words: "2: temperature 0.8"."""
     heat = decimal(settings.sampling.temperature, 2).rstrip("0").rstrip(".,")
-    return f"{place} · {heat or '0'}"
+    return tr("{place}: temperature {figure}").format(place=place, figure=heat or "0")

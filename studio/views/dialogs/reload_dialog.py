@@ -11,6 +11,7 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from studio.services.reload_service import Affected, ReloadChoice, ReloadService, Target
+from studio.views.labels import line
 from studio.views.words import plural, shortened, tr
 
 _MOST_NAMED = 6
@@ -32,8 +33,8 @@ class ReloadDialog(QDialog):
         self._reloads = reloads
         self._target = target
         self._is_waiting = False
-        self._title = _label("title", self)
-        self._names = _label("", self)
+        self._title = line("", "title", self)
+        self._names = line("", "", self)
         self.buttons: dict[ReloadChoice, QPushButton] = {}
         self._helps: dict[ReloadChoice, QLabel] = {}
         self._lay_out()
@@ -115,7 +116,7 @@ class ReloadDialog(QDialog):
             if choice is ReloadChoice.PARK:
                 button.setObjectName("primary")
             self.buttons[choice] = button
-            self._helps[choice] = _label("secondary", self)
+            self._helps[choice] = line("", "secondary", self)
             layout.addWidget(button)
             layout.addWidget(self._helps[choice])
             layout.addSpacing(8)
@@ -159,11 +160,3 @@ def _name_list(affected: tuple[Affected, ...]) -> str:
     if (more := len(affected) - _MOST_NAMED) > 0:
         lines.append(plural(more, "and 1 more", "and {count} more"))
     return "\n".join(f"•  {line}" for line in lines)
-
-
-def _label(name: str, parent: QWidget) -> QLabel:
-    label = QLabel(parent)
-    label.setObjectName(name)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setWordWrap(True)
-    return label

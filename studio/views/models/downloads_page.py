@@ -15,8 +15,9 @@ from PySide6.QtWidgets import (
 from studio.models.downloads import Download, DownloadState
 from studio.views.context import Context
 from studio.views.elided_label import ElidedLabel
+from studio.views.labels import line
 from studio.views.models.model_words import download_words
-from studio.views.paged_dialog import line, page_column, scrolled
+from studio.views.paged_dialog import page_column, scrolled
 from studio.views.words import size, tr
 
 _FULL = 1000

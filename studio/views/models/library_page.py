@@ -23,9 +23,10 @@ from engine.api import EngineState
 from studio.models.model_library import FoundModel, ModelEntry, ModelSource
 from studio.views.context import Context
 from studio.views.dialogs.confirm import Question, confirm
+from studio.views.labels import line
 from studio.views.models.load_dialog import LoadDialog
 from studio.views.models.model_row import FoundRow, ModelRow, RowActions
-from studio.views.paged_dialog import line, page_column, scrolled
+from studio.views.paged_dialog import page_column, scrolled
 from studio.views.words import size, tr
 
 _LOOK_MS = 3000

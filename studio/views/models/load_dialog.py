@@ -20,9 +20,10 @@ from studio.models.model_library import ModelEntry
 from studio.services.machine import look_at_machine
 from studio.views.context import Context
 from studio.views.inputs import QuietList, QuietNumber
+from studio.views.labels import line
 from studio.views.models.model_words import fit_words, park_words, verdict_words
 from studio.views.monitor.history_words import capacity_words
-from studio.views.paged_dialog import line, page_column, sentence
+from studio.views.paged_dialog import page_column, sentence
 from studio.views.settings.setting_words import choice_words
 from studio.views.words import count, tr
 

@@ -13,8 +13,8 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QPushButton, Q
 from studio.models.model_library import FoundModel, ModelEntry, ModelFacts, ModelSource
 from studio.views.elided_label import ElidedLabel
 from studio.views.icon_button import IconButton
+from studio.views.labels import line
 from studio.views.models.model_words import entry_words, facts_words
-from studio.views.paged_dialog import line
 from studio.views.words import size, tr
 
 

@@ -28,8 +28,9 @@ from studio.services.hub_search import HubModel, offer_of_address
 from studio.views.context import Context
 from studio.views.elided_label import ElidedLabel
 from studio.views.inputs import CheckBox
+from studio.views.labels import line
 from studio.views.models.model_words import offer_words
-from studio.views.paged_dialog import card, line, page_column, scrolled, sentence
+from studio.views.paged_dialog import card, page_column, scrolled, sentence
 from studio.views.settings.setting_words import help_words
 from studio.views.words import count, size, tr
 

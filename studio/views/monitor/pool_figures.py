@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
 from engine.api import EngineSnapshot
 from studio.models.capacity import capacity_of
 from studio.views.context import Context
+from studio.views.labels import line
 from studio.views.monitor.history_words import capacity_words
 from studio.views.monitor.pool_bar import PoolBar
 from studio.views.monitor.pool_map import PoolMap
@@ -29,6 +30,8 @@ class PoolFigures(QWidget):
     """`chosen` carries the id of a request whose pages were clicked."""
 
     chosen = Signal(str)
+    size_wanted = Signal()
+    """The pool is to have another size."""
 
     def __init__(self, context: Context, parent: QWidget) -> None:
         super().__init__(parent)
@@ -37,15 +40,19 @@ class PoolFigures(QWidget):
         self.map.chosen.connect(self.chosen)
         self.memory = PoolBar(tr("Memory of parked chats"), context.theme, self)
         self.memory.setFixedHeight(_MEMORY_PX)
-        self._pool = secondary(self)
-        self._parks = secondary(self)
-        self._capacity = secondary(self)
+        self._pool = line("", "secondary", self)
+        self._parks = line("", "secondary", self)
+        self._capacity = line("", "secondary", self)
+        self.size_button = QPushButton(tr("Change the pool's size…"), self)
+        self.size_button.setObjectName("lineLink")
+        self.size_button.clicked.connect(self.size_wanted)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(4)
         layout.addWidget(self.map)
         layout.addWidget(self._pool)
         layout.addWidget(self._capacity)
+        layout.addWidget(self.size_button, 0, Qt.AlignmentFlag.AlignLeading)
         layout.addSpacing(4)
         layout.addWidget(self.memory)
         layout.addWidget(self._parks)
@@ -67,6 +74,7 @@ class PoolFigures(QWidget):
         self.memory.setVisible(has_pool and parks.budget_bytes != 0)
         self._parks.setVisible(has_pool)
         self._capacity.setVisible(has_pool)
+        self.size_button.setVisible(has_pool)
         if options is not None and has_pool:
             capacity = capacity_of(
                 pool.total_pages * pool.page_tokens,
@@ -76,15 +84,6 @@ class PoolFigures(QWidget):
                 page_tokens=pool.page_tokens,
             )
             set_text(self._capacity, capacity_words(capacity))
-
-
-def secondary(parent: QWidget) -> QLabel:
-    """A line of smaller, quieter text."""
-    label = QLabel(parent)
-    label.setObjectName("secondary")
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setWordWrap(True)
-    return label
 
 
 def set_text(label: QLabel, text: str) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from studio.views.context import Context
+from studio.views.labels import line
 from studio.views.monitor.history_words import longest_words, saving_words, tally_words
-from studio.views.monitor.pool_figures import secondary, set_text
+from studio.views.monitor.pool_figures import set_text
 from studio.views.monitor.timeline_view import Picture, TimelineView
 from studio.views.words import tr
 
@@ -22,7 +23,7 @@ class PoolHistory(QWidget):
         title = QLabel(tr("Last ten minutes"), self)
         title.setObjectName("title")
         self.timeline = TimelineView(context.theme, self)
-        self._words = (secondary(self), secondary(self), secondary(self))
+        self._words = tuple(line("", "secondary", self) for _ in range(3))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(4)

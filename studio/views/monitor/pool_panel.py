@@ -20,7 +20,8 @@ from PySide6.QtWidgets import (
 from engine.api import EngineSnapshot
 from studio.views.context import Context
 from studio.views.icon_button import IconButton
-from studio.views.monitor.pool_figures import PoolFigures, secondary
+from studio.views.labels import line
+from studio.views.monitor.pool_figures import PoolFigures
 from studio.views.monitor.pool_history import PoolHistory
 from studio.views.monitor.run_row import RunRow
 from studio.views.run_sentences import Others
@@ -50,7 +51,7 @@ class PoolPanel(QWidget):
         self.figures = PoolFigures(context, self)
         self.figures.chosen.connect(self.chosen)
         self.history = PoolHistory(context, self)
-        self._nothing = secondary(self)
+        self._nothing = line("", "secondary", self)
         self._nothing.setText(
             tr(
                 "Nothing runs. Chats and requests of programs appear here, with who holds which part of the pool, who "

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from engine.runs import Run
 from studio.services.run_service import Steer
 from studio.views.elided_label import ElidedLabel
 from studio.views.icon_button import IconButton
+from studio.views.labels import line
 from studio.views.run_sentences import Others, describe_run, reason_sentence
 from studio.views.state_mark import StateMark
 from studio.views.status_words import StatusWords, Tone, joined
@@ -34,8 +35,8 @@ class RunRow(QFrame):
         self._title = ElidedLabel(self)
         self._title.setObjectName("title")
         self._mark = StateMark(theme, self)
-        self._state = _line(self)
-        self._reason = _line(self)
+        self._state = line("", "secondary", self)
+        self._reason = line("", "secondary", self)
         self.first_button = QPushButton(self)
         self.first_button.setObjectName("steer")
         self.first_button.clicked.connect(lambda: self._steer(Steer.GO_FIRST))
@@ -144,11 +145,3 @@ class RunRow(QFrame):
 
     def _steer(self, steer: Steer) -> None:
         self.steer_wanted.emit(self._id, steer)
-
-
-def _line(parent: QWidget) -> QLabel:
-    label = QLabel(parent)
-    label.setObjectName("secondary")
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setWordWrap(True)
-    return label

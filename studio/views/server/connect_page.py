@@ -9,7 +9,8 @@ from engine.api import EngineState
 from studio.models.snippets import SNIPPETS
 from studio.views.context import Context
 from studio.views.inputs import QuietList
-from studio.views.paged_dialog import line, page_column
+from studio.views.labels import line
+from studio.views.paged_dialog import page_column
 from studio.views.words import tr
 
 YOUR_KEY = "YOUR-KEY"

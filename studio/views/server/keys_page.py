@@ -21,7 +21,8 @@ from studio.views.context import Context
 from studio.views.dialogs.confirm import Question, confirm
 from studio.views.elided_label import ElidedLabel
 from studio.views.inputs import QuietList, QuietNumber
-from studio.views.paged_dialog import card, line, page_column, scrolled, sentence
+from studio.views.labels import line
+from studio.views.paged_dialog import card, page_column, scrolled, sentence
 from studio.views.words import tr
 
 

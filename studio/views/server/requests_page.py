@@ -20,7 +20,8 @@ from PySide6.QtWidgets import (
 
 from studio.models.request_log import RequestRow
 from studio.views.context import Context
-from studio.views.paged_dialog import line, page_column
+from studio.views.labels import line
+from studio.views.paged_dialog import page_column
 from studio.views.server.requests_model import Column, RequestsModel
 from studio.views.words import tr
 

@@ -12,7 +12,8 @@ from studio.models.server_settings import is_loopback_host
 from studio.models.settings import all_settings
 from studio.services.server_service import ServerState
 from studio.views.context import Context
-from studio.views.paged_dialog import line, page_column, scrolled, sentence
+from studio.views.labels import line
+from studio.views.paged_dialog import page_column, scrolled, sentence
 from studio.views.settings.setting_row import SettingRow
 from studio.views.words import plural, tr
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from studio.models.errors import SettingError
 from studio.models.setting_field import SettingField, SettingKind, SettingValue
 from studio.services.settings_service import SettingsService
+from studio.views.labels import line
 from studio.views.settings.editors import make_editor
 from studio.views.settings.setting_words import applies_words, help_words, source_words
 from studio.views.words import tr
@@ -23,9 +23,9 @@ class SettingRow(QWidget):
         self.editor = make_editor(declared, self)
         self.editor.edited.connect(self._on_edited)
         self.editor.refused.connect(self._show_problem)
-        self._help = _label("secondary", self)
-        self._fixed = _label("waiting", self)
-        self._problem = _label("failed", self)
+        self._help = line("", "secondary", self)
+        self._fixed = line("", "waiting", self)
+        self._problem = line("", "failed", self)
         self._column = layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(4)
@@ -67,11 +67,3 @@ class SettingRow(QWidget):
         self._problem.setText(f"{text[:1].upper()}{text[1:]}.")
         self._problem.show()
         self.refresh()
-
-
-def _label(name: str, parent: QWidget) -> QLabel:
-    label = QLabel(parent)
-    label.setObjectName(name)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setWordWrap(True)
-    return label

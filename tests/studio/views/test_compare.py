@@ -49,7 +49,11 @@ def test_a_prompt_runs_in_columns_and_one_is_gone_on_with(play: Play, tmp_path: 
             await until(lambda: len(stage.engine.requests) == 3)
             bar = stage.window.findChild(CompareBar)
             assert bar.isVisible()
-            assert [one.text() for one in bar.buttons] == ["1 · 0", "2 · 0.8", "3 · 1.5"]
+            assert [one.text() for one in bar.buttons] == [
+                "1: temperature 0",
+                "2: temperature 0.8",
+                "3: temperature 1.5",
+            ]
             bar.buttons[0].click()
             await until(lambda: len(panes.panes) == 1)
             assert panes.active.chat.messages[0].text == "Why is the sky blue?"
@@ -102,4 +106,4 @@ def test_without_a_model_the_way_on_is_told(play: Play, tmp_path: Path) -> None:
 
 
 def test_a_column_is_told_by_its_number_and_temperature() -> None:
-    assert difference(2, ChatSettings()) == "2 · 0.8"
+    assert difference(2, ChatSettings()) == "2: temperature 0.8"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QApplication, QLabel
 
 from engine.api import PoolUsage
 from engine.runs import ParkUsage, ResumeNext, RunState
@@ -108,5 +108,18 @@ def test_beside_two_panes_it_goes_below_them_and_stays_on_screen(
             window.panes.close_pane(window.panes.panes[-1])
             await until(lambda: not panel.property("below"))
             assert panel.isVisible()
+
+    play(story())
+
+
+def test_from_the_pool_a_click_leads_to_its_size(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("Lisbon",)) as stage:
+            stage.window.commands[CommandId.POOL].trigger()
+            stage.window.pool_panel.figures.size_button.click()
+            dialog = stage.window.settings_window.dialog
+            field = dialog.rows["engine.ctx_size"]
+            await until(lambda: field.isAncestorOf(QApplication.focusWidget()))
+            dialog.close()
 
     play(story())

@@ -1,0 +1,15 @@
+"""Labels as they are most often wanted. GUI thread. Must not import services."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel, QWidget
+
+
+def line(text: str, name: str, parent: QWidget) -> QLabel:
+    """A wrapped line of plain text; `name` dresses it: title, secondary, waiting, failed."""
+    label = QLabel(text, parent)
+    label.setObjectName(name)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setWordWrap(True)
+    return label
