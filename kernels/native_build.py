@@ -49,6 +49,7 @@ _KINDS = {
     Kind.FLOAT: native.BufferKind.FLOAT_OPERAND,
     Kind.QUANTIZED: native.BufferKind.QUANTIZED_OPERAND,
     Kind.BFLOAT: native.BufferKind.BFLOAT_OPERAND,
+    Kind.PAIRED: native.BufferKind.PAIRED_OPERAND,
 }
 _EXTENTS = {Extent.TOKENS: native.RowExtent.TOKENS, Extent.OUTPUTS: native.RowExtent.OUTPUTS}
 _SINKS = {

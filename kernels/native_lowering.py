@@ -44,6 +44,7 @@ class Kind(Enum):
     FLOAT = "float operand"
     QUANTIZED = "quantised operand"
     BFLOAT = "operand of bfloat16 pairs"
+    PAIRED = "operand of quantised pairs"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,17 +11,18 @@ from ctypes import POINTER, Structure, c_char_p, c_float, c_int32, c_int64, c_vo
 from enum import IntEnum
 from types import MappingProxyType
 
-ABI = 5
+ABI = 6
 NONE = -1
 
 
 class BufferKind(IntEnum):
-    """What a buffer holds: float rows, or rows prepared for products as floats, codes or pairs of bfloat16."""
+    """What a buffer holds: float rows, or rows prepared for products as floats, codes or pairs of either."""
 
     ROWS = 0
     FLOAT_OPERAND = 1
     QUANTIZED_OPERAND = 2
     BFLOAT_OPERAND = 3
+    PAIRED_OPERAND = 4
 
 
 class RowExtent(IntEnum):

@@ -4,7 +4,8 @@
 //   codes(part, i, sub, two)   vectors 2i and 2i + 1 of a part's 8, for lanes [sub * LANES, + LANES)
 //   scale(block, part, half, sub), minimum(...)   what one code step stands for, and what is added to it
 // where `block` is the block and `part` the start of the part within it. value = scale * (code - OFFSET) + minimum;
-// without MINIMUM there is none.
+// without MINIMUM there is none. FOUR_BIT forms say where their nibbles start: vector 2i in the low ones, 2i + 1 in the
+// high ones.
 #pragma once
 
 #include "forms.h"
@@ -65,9 +66,10 @@ struct OffsetForm {
   static constexpr bool MINIMUM = false;
   static constexpr Product KIND = FIFTH_BIT ? Product::SIX_BIT : Product::FOUR_BIT;
   static void codes(const uint8_t* part, int i, int sub, Codes* two) {
-    read_nibbles(part + HALF_ROW, i, sub, two);
-    if (FIFTH_BIT) join_bits<4>(part + HALF_ROW + NIBBLE_PLANE, i, sub, two);
+    read_nibbles(nibbles(part), i, sub, two);
+    if (FIFTH_BIT) join_bits<4>(nibbles(part) + NIBBLE_PLANE, i, sub, two);
   }
+  static const uint8_t* nibbles(const uint8_t* part) { return part + HALF_ROW; }
   static F scale(const uint8_t*, const uint8_t* part, int, int sub) { return half_row(part, sub); }
 };
 
@@ -78,9 +80,10 @@ struct MinimumForm {
   static constexpr bool MINIMUM = true;
   static constexpr Product KIND = FIFTH_BIT ? Product::SIX_BIT : Product::FOUR_BIT;
   static void codes(const uint8_t* part, int i, int sub, Codes* two) {
-    read_nibbles(part + 2 * HALF_ROW, i, sub, two);
-    if (FIFTH_BIT) join_bits<4>(part + 2 * HALF_ROW + NIBBLE_PLANE, i, sub, two);
+    read_nibbles(nibbles(part), i, sub, two);
+    if (FIFTH_BIT) join_bits<4>(nibbles(part) + NIBBLE_PLANE, i, sub, two);
   }
+  static const uint8_t* nibbles(const uint8_t* part) { return part + 2 * HALF_ROW; }
   static F scale(const uint8_t*, const uint8_t* part, int, int sub) { return half_row(part, sub); }
   static F minimum(const uint8_t*, const uint8_t* part, int, int sub) { return half_row(part + HALF_ROW, sub); }
 };
@@ -92,9 +95,10 @@ struct SuperMinimumForm {
   static constexpr bool MINIMUM = true;
   static constexpr Product KIND = FIFTH_BIT ? Product::SIX_BIT : Product::FOUR_BIT;
   static void codes(const uint8_t* part, int i, int sub, Codes* two) {
-    read_nibbles(part + 2 * BYTE_ROW, i, sub, two);
-    if (FIFTH_BIT) join_bits<4>(part + 2 * BYTE_ROW + NIBBLE_PLANE, i, sub, two);
+    read_nibbles(nibbles(part), i, sub, two);
+    if (FIFTH_BIT) join_bits<4>(nibbles(part) + NIBBLE_PLANE, i, sub, two);
   }
+  static const uint8_t* nibbles(const uint8_t* part) { return part + 2 * BYTE_ROW; }
   static F scale(const uint8_t* block, const uint8_t* part, int, int sub) {
     return simd::mul(half_row(block, sub), simd::load_unsigned_bytes(part + sub * LANES));
   }

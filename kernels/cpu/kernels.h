@@ -13,6 +13,7 @@ constexpr int TILE_ROWS = 8;       // rows that share a load of weights, at most
 constexpr int QUANT_BLOCK = 32;    // activations that share a scale
 constexpr int DIGIT_BITS = 7;      // of the low digit of a quantised activation
 constexpr int LARGEST_CODE = 127 << DIGIT_BITS;
+constexpr int LARGEST_PAIRED_CODE = 1799;  // whose three bytes for two codes all fit
 constexpr int PAGE_TOKENS = 32;    // positions in a page of the pool
 constexpr int MAX_HEAD_DIM = 512;
 constexpr int MAX_TILE_QUERIES = 64;  // queries of an attention tile: its rows times the heads that share a key head
@@ -29,9 +30,18 @@ enum class Form : int32_t {
 
 inline bool is_float(Form form) { return form <= Form::BF16; }
 
-// What weights are multiplied with: float rows, rows quantised by blocks, or pairs of bfloat16 where an instruction
-// takes them.
-enum class OperandKind : int32_t { FLOAT, QUANTIZED, BFLOAT };
+// What weights are multiplied with: float rows, rows quantised by blocks, pairs of bfloat16 where an instruction takes
+// them, or quantised values that share bytes in twos, for weights whose codes of 4 bits do too.
+enum class OperandKind : int32_t { FLOAT, QUANTIZED, BFLOAT, PAIRED };
+
+inline bool is_quantized(OperandKind kind) { return kind == OperandKind::QUANTIZED || kind == OperandKind::PAIRED; }
+
+// 32-bit words that hold the codes of a block of a quantised row.
+constexpr int DIGIT_WORDS = QUANT_BLOCK / 4;   // one byte of each value
+constexpr int PAIR_WORDS = QUANT_BLOCK / 2 / 4;  // one byte of each two values
+constexpr int words_of_block(OperandKind kind) {
+  return kind == OperandKind::PAIRED ? 3 * PAIR_WORDS : 2 * DIGIT_WORDS;
+}
 
 enum class Activation : int32_t { SILU, GELU_TANH };
 
@@ -58,15 +68,19 @@ struct Rows {
 // 2 values a word (an odd last one with zero), and so do the numbers of a block of 32. A quantised value is a code of
 // two digits, 128 * high + low, with high in [-127, 127] and low in [-64, 63], each a byte: instructions take bytes,
 // and one byte alone would cost logits some percent. Of a block b, the 8 words of high digits, then the 8 of low ones
-// are q[t * columns / 2 + (b * 16 + word) * n + i]. A row's numbers depend on that row alone; only their places depend
-// on the rows beside it.
+// are q[(t * columns / 32 + b * n) * 16 + word * n + i].
+// Paired: inputs 8j + l and 8j + 4 + l, l < 4, whose weights' codes share a byte, have codes 15c + m and 16a + m, at
+// most 1799 in magnitude, where a, c and m each fit a byte. Three products of bytes instead of four multiply both
+// exactly: (16a + m) high + (15c + m) low = a (16 high) + c (15 low) + m (high + low), where what the weights become
+// fits an unsigned byte too. Of a block, 4 words of a, 4 of c and 4 of m, 12 in all, lie as those 16.
+// A row's numbers depend on that row alone; only their places depend on the rows beside it.
 struct Operand {
   OperandKind kind;
   int64_t rows, columns;
   float* x;                // FLOAT
   uint32_t* pairs;         // BFLOAT
-  int32_t* q;              // QUANTIZED, and all that follow: codes, round(value / scale)
-  float* scale;            // largest magnitude of the block / LARGEST_CODE
+  int32_t* q;              // QUANTIZED and PAIRED, and all that follow: codes, round(value / scale)
+  float* scale;            // largest magnitude of the block / the largest code
   float* sum;              // scale * sum of codes, for weights with a minimum
   int32_t* minus_sum;      // - sum of codes, for weights whose codes stand for less by a constant
   int32_t* minus_halves;   // the same for each half of a block: [block][half][row]

@@ -18,9 +18,15 @@
 extern "C" {
 #endif
 
-enum { LAYBY_ABI = 5 };
+enum { LAYBY_ABI = 6 };
 // Kinds of buffers, what their number of rows follows, and no such buffer.
-enum { LAYBY_ROWS = 0, LAYBY_FLOAT_OPERAND = 1, LAYBY_QUANTIZED_OPERAND = 2, LAYBY_BFLOAT_OPERAND = 3 };
+enum {
+  LAYBY_ROWS = 0,
+  LAYBY_FLOAT_OPERAND = 1,
+  LAYBY_QUANTIZED_OPERAND = 2,
+  LAYBY_BFLOAT_OPERAND = 3,
+  LAYBY_PAIRED_OPERAND = 4,
+};
 enum { LAYBY_TOKENS = 0, LAYBY_OUTPUTS = 1 };
 enum { LAYBY_NONE = -1 };
 // How keys and values are stored: numbers, or bytes with a half-precision scale for each 32 dimensions of a head.

@@ -57,7 +57,7 @@ Operand operand_for(const Step& step, const Input& input, int64_t phase, int wor
 size_t OperandPlace::bytes(OperandKind kind, int64_t columns, int64_t rows) {
   int64_t row = columns * 4;
   if (kind == OperandKind::BFLOAT) row = (columns + 1) / 2 * 4;
-  if (kind == OperandKind::QUANTIZED) row = 2 * columns + columns / QUANT_BLOCK * 5 * 4;
+  if (is_quantized(kind)) row = columns / QUANT_BLOCK * (words_of_block(kind) + 5) * 4;
   return static_cast<size_t>(rows * row);
 }
 
@@ -68,10 +68,10 @@ Operand OperandPlace::at(uint8_t* from, int64_t rows) const {
   o.columns = columns;
   if (kind == OperandKind::FLOAT) o.x = reinterpret_cast<float*>(from);
   if (kind == OperandKind::BFLOAT) o.pairs = reinterpret_cast<uint32_t*>(from);
-  if (kind != OperandKind::QUANTIZED) return o;
+  if (!is_quantized(kind)) return o;
   const int64_t blocks = rows * (columns / QUANT_BLOCK);
   o.q = reinterpret_cast<int32_t*>(from);
-  o.scale = reinterpret_cast<float*>(from + 2 * rows * columns);
+  o.scale = reinterpret_cast<float*>(o.q + blocks * words_of_block(kind));
   o.sum = o.scale + blocks;
   o.minus_sum = reinterpret_cast<int32_t*>(o.sum + blocks);
   o.minus_halves = o.minus_sum + blocks;

@@ -14,8 +14,6 @@ namespace {
 using simd::I;
 using simd::SUBS;
 
-constexpr int DIGIT_WORDS = QUANT_BLOCK / 4;  // that hold one digit of a block's values
-
 // How a kind of codes is multiplied: what is made of a vector of codes, the sum of its products, and that as numbers.
 template <Product KIND>
 struct Multiply {
@@ -66,9 +64,10 @@ constexpr int log2_of(int power) { return power > 1 ? 1 + log2_of(power / 2) : 0
 // Of M interleaved rows and STRIP vectors of outputs from `first` on, over VECTORS code vectors of a part from FIRST
 // on.
 // Codes are read once for all rows, a row's digits once for all vectors of outputs.
-template <class Codec, int M, int STRIP, int FIRST, int VECTORS>
+template <class Codec, int M, int STRIP, int FIRST, int VECTORS, Product KIND = Codec::KIND>
 struct Sums {
-  using With = Multiply<Codec::KIND>;
+  static constexpr int WORDS = words_of_block(OperandKind::QUANTIZED);
+  using With = Multiply<KIND>;
   static constexpr int DIGITS = 2 * M * STRIP > simd::INTEGER_SUMS ? 1 : 2;  // summed together
 
   // Where digit `digit` of the rows' values that meet code vector v stands.
@@ -161,6 +160,54 @@ struct Sums {
     }
   }
 };
+
+#if defined(LAYBY_NIBBLE_PAIRS)
+
+// The same for codes and rows' values that share bytes in twos (see Operand).
+template <class Codec, int M, int STRIP, int VECTORS>
+struct Sums<Codec, M, STRIP, 0, VECTORS, Product::FOUR_BIT> {
+  static constexpr int WORDS = words_of_block(OperandKind::PAIRED), BYTES = 3;
+  // Sums that do not wait for one another, as many as registers hold.
+  static constexpr int MOST = simd::INTEGER_SUMS / (M * STRIP);
+  static constexpr int CHAINS = MOST < 1 ? 1 : MOST > BYTES ? BYTES : MOST;
+
+  // What a, c and m of the rows meet: 16 * high, 15 * low, high + low. No byte overflows into the next.
+  static void split(Codes both, Codes* of) {
+    const Codes low = simd::masked(both, 0x0f);
+    of[0] = simd::masked(both, 0xf0);
+    of[1] = simd::sub(simd::shift_left<4>(low), low);
+    of[2] = simd::add(low, simd::shift_right<4>(of[0]));
+  }
+
+  static void of(const Parts& parts, int first, const int32_t* q, const int32_t* minus_sum, I (*totals)[STRIP]) {
+    I sums[CHAINS][M][STRIP];
+    for (int m = 0; m < M; ++m)
+      for (int s = 0; s < STRIP; ++s) {
+        constexpr int OFFSET = Codec::OFFSET;
+        sums[0][m][s] = OFFSET ? simd::shift_up<log2_of(OFFSET)>(simd::set1_int(minus_sum[m])) : simd::no_sum();
+        for (int c = 1; c < CHAINS; ++c) sums[c][m][s] = simd::no_sum();
+      }
+    LAYBY_UNROLL
+    for (int i = 0; i < VECTORS / 2; ++i) {
+      Codes codes[STRIP][BYTES];
+      for (int s = 0; s < STRIP; ++s)
+        split(simd::load_codes(code_vector(Codec::nibbles(parts.of(first + s)), i, (first + s) % SUBS)), codes[s]);
+      LAYBY_UNROLL
+      for (int m = 0; m < M; ++m)
+        for (int b = 0; b < BYTES; ++b)
+          for (int s = 0; s < STRIP; ++s)
+            sums[b % CHAINS][m][s] =
+                simd::add_product_8bit(sums[b % CHAINS][m][s], codes[s][b], q + (b * PAIR_WORDS + i) * M + m);
+    }
+    for (int m = 0; m < M; ++m)
+      for (int s = 0; s < STRIP; ++s) {
+        totals[m][s] = sums[0][m][s];
+        for (int c = 1; c < CHAINS; ++c) totals[m][s] = simd::add(totals[m][s], sums[c][m][s]);
+      }
+  }
+};
+
+#endif
 
 }  // namespace
 }  // namespace layby

@@ -18,7 +18,7 @@ void require(bool holds, const char* what) {
 }
 
 OperandKind operand_kind(int32_t buffer_kind) {
-  require(buffer_kind >= LAYBY_FLOAT_OPERAND && buffer_kind <= LAYBY_BFLOAT_OPERAND, "no such kind of buffer");
+  require(buffer_kind >= LAYBY_FLOAT_OPERAND && buffer_kind <= LAYBY_PAIRED_OPERAND, "no such kind of buffer");
   return static_cast<OperandKind>(buffer_kind - LAYBY_FLOAT_OPERAND);
 }
 
@@ -43,8 +43,9 @@ int Program::add_buffer(int32_t kind, int64_t width, Extent extent) {
   if (kind == LAYBY_ROWS) {
     buffer.memory = Memory(static_cast<size_t>(most * buffer.stride) * sizeof(float));
   } else {
-    require(kind != LAYBY_QUANTIZED_OPERAND || width % QUANT_BLOCK == 0, "quantised rows are whole blocks of 32");
-    buffer.memory = Memory(OperandPlace::bytes(operand_kind(kind), width, most));
+    const OperandKind prepared = operand_kind(kind);
+    require(!is_quantized(prepared) || width % QUANT_BLOCK == 0, "quantised rows are whole blocks of 32");
+    buffer.memory = Memory(OperandPlace::bytes(prepared, width, most));
   }
   buffers_.push_back(std::move(buffer));
   return static_cast<int>(buffers_.size()) - 1;

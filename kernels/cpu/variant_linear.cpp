@@ -35,9 +35,9 @@ Tile tile_at(const Operand& o, int64_t start, bool is_first) {
   tile.is_first = is_first;
   if (o.kind == OperandKind::FLOAT) tile.x = o.x + start * o.columns;
   if (o.kind == OperandKind::BFLOAT) tile.pairs = o.pairs + start * ((o.columns + 1) / 2);
-  if (o.kind != OperandKind::QUANTIZED) return tile;
+  if (!is_quantized(o.kind)) return tile;
   const int64_t block = start * (o.columns / QUANT_BLOCK);
-  tile.q = o.q + start * (o.columns / 2);
+  tile.q = o.q + block * words_of_block(o.kind);
   tile.scale = o.scale + block;
   tile.sum = o.sum + block;
   tile.minus_sum = o.minus_sum + block;
@@ -66,9 +66,9 @@ inline void add_group(const Parts& blocks, const Parts& parts, int64_t k, const 
   constexpr bool HALVES = Codec::GROUP < QUANT_BLOCK;
   const int32_t* minus_sum = HALVES ? tile.minus_halves + (2 * k + HALF) * M : tile.minus_sum + k * M;
   for (int first = 0; first < G * SUBS; first += STRIP) {
+    using Products = Sums<Codec, M, STRIP, HALF * VECTORS, VECTORS>;
     I totals[M][STRIP];
-    const int32_t* q = tile.q + k * 2 * DIGIT_WORDS * M;
-    Sums<Codec, M, STRIP, HALF * VECTORS, VECTORS>::of(parts, first, q, minus_sum, totals);
+    Products::of(parts, first, tile.q + k * Products::WORDS * M, minus_sum, totals);
     LAYBY_UNROLL
     for (int s = 0; s < STRIP; ++s) {
       const int v = first + s, sub = v % SUBS;
@@ -234,8 +234,13 @@ constexpr DotKernels kernels_of() {
   return kernels;
 }
 
+constexpr bool has_nibbles(Form form) { return form == Form::Q4_0 || form == Form::Q4_1 || form == Form::Q4_K; }
+
 template <class Codec, Form FORM>
-constexpr DotKernels quantized() { return kernels_of<QuantizedDot<Codec, FORM>>(); }
+constexpr DotKernels quantized() {
+  static_assert(has_nibbles(FORM) == (Codec::KIND == Product::FOUR_BIT), "codes meet the operand made for them");
+  return kernels_of<QuantizedDot<Codec, FORM>>();
+}
 
 constexpr DotKernels DOT[] = {
     kernels_of<FloatDot<Form::F32>>(),
@@ -303,6 +308,9 @@ namespace LAYBY_VARIANT {
 OperandKind operand_of(Form form) {
 #if defined(LAYBY_BF16)
   if (form == Form::BF16) return OperandKind::BFLOAT;
+#endif
+#if defined(LAYBY_NIBBLE_PAIRS)
+  if (has_nibbles(form)) return OperandKind::PAIRED;
 #endif
   return is_float(form) ? OperandKind::FLOAT : OperandKind::QUANTIZED;
 }

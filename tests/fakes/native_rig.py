@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from fakes.numpy_reference import NumpyProgram
 from fakes.weight_blocks import random_blocks
 from kernels.api import Buffer, Program, Recorder, StepInputs, WeightRef
+from kernels.cpu.declarations import BufferKind
 from kernels.cpu.library import NativeUnavailable, load_library
 from kernels.host_memory import reserve
 from kernels.kv_layout import KvPool, KvType
@@ -38,6 +39,13 @@ def variants_here() -> tuple[str, ...]:
 
 VARIANTS = variants_here()
 needs_kernels = pytest.mark.skipif(not VARIANTS, reason="the native kernels are not built")
+
+
+def is_paired(storage: str, variant: str) -> bool:
+    """Whether that variant multiplies weights of that storage with values that share bytes in twos."""
+    library = load_library(variant)
+    kind = library.functions.layby_operand_kind(variant.encode(), storage.encode())
+    return library.check(kind) == BufferKind.PAIRED_OPERAND
 
 
 def encode(values: NDArray[np.float32], storage: str) -> NDArray[np.uint8]:

@@ -15,18 +15,25 @@ from fakes.native_rig import (
     VARIANTS,
     ModelWeights,
     compiled,
+    is_paired,
     needs_kernels,
     odd_rows,
     one_page_each,
     reference,
     rows_program,
 )
-from kernels.api import Program
+from kernels.api import Program, WeightRef
+from kernels.cpu.library import load_library
+from kernels.weight_store import StoredWeight
 
 pytestmark = needs_kernels
 
 INPUTS, OUTPUTS, NUM_ROWS = 512, 80, MOST_ROWS
 QUANTIZED_ERROR = 2e-4  # of the norm of a row's outputs; codes of 15 bits in blocks of 32
+PAIRED_ERROR = (
+    2e-3  # of 12 bits, where weights have 4 and an instruction sums four products of bytes exactly
+)
+LARGEST_PAIRED_CODE = 1799
 FLOAT_ERROR = 1e-5
 BFLOAT_ERROR = 0.005  # where an instruction multiplies pairs of bfloat16, rows are rounded to 8 bits of fraction
 
@@ -40,10 +47,12 @@ def linear_program(
     return recorder.finish(recorder.take_outputs(out)), weights
 
 
-def error_of(storage: str) -> float:
+def error_of(storage: str, variant: str) -> float:
     """What may be lost in a product with weights of that storage."""
     if storage == "BF16":
         return BFLOAT_ERROR
+    if is_paired(storage, variant):
+        return PAIRED_ERROR
     return FLOAT_ERROR if storage in FLOATS else QUANTIZED_ERROR
 
 
@@ -60,7 +69,7 @@ def test_a_product_is_near_that_of_the_dequantised_weights(storage: str, variant
     with compiled(program, weights.source(), variant=variant) as native:
         got = native.run(step)
         expected = reference(program, weights.source()).run(step)
-        assert_near(got, expected, error_of(storage))
+        assert_near(got, expected, error_of(storage, variant))
 
 
 @pytest.mark.parametrize("storage", ["Q4_0", "F32"])
@@ -70,7 +79,38 @@ def test_outputs_need_be_no_multiple_of_anything(storage: str, outputs: int) -> 
     step = one_page_each(range(20))
     with compiled(program, weights.source()) as native:
         got, expected = native.run(step), reference(program, weights.source()).run(step)
-        assert_near(got.reshape(1, -1), expected.reshape(1, -1), QUANTIZED_ERROR)
+        error = error_of(storage, load_library().variant)
+        assert_near(got.reshape(1, -1), expected.reshape(1, -1), error)
+
+
+def four_bit_blocks(storage: str, outputs: int, inputs: int) -> NDArray[np.uint8]:
+    """Random codes of weights whose scale is 1, with a minimum of -7 where there is one."""
+    numbers = {"Q4_0": [1], "Q4_1": [1, -7]}[storage]
+    head = np.array(numbers, np.float16).view(np.uint8)
+    codes = np.random.default_rng(2).integers(0, 256, (outputs * inputs // 32, 16), np.uint8)
+    codes[:2], codes[2:4] = 0x00, 0xFF
+    return np.hstack([np.tile(head, (len(codes), 1)), codes]).reshape(-1)
+
+
+@pytest.mark.parametrize("storage", ["Q4_0", "Q4_1"])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_values_that_share_bytes_are_multiplied_exactly(storage: str, variant: str) -> None:
+    if not is_paired(storage, variant):
+        pytest.skip("this variant takes values byte by byte")
+    most, width = LARGEST_PAIRED_CODE, 64
+    rows = np.random.default_rng(3).integers(-most, most, (MOST_ROWS, width), endpoint=True)
+    rows[:, ::32] = most  # so that a block's scale is 1
+    rows[0], rows[1] = most, -most
+    weights = ModelWeights()
+    recorder, x = rows_program(weights, rows.astype(np.float32))
+    blocks = four_bit_blocks(storage, OUTPUTS, width)
+    weights.tensors["w"] = StoredWeight(storage, blocks, (OUTPUTS, width))
+    out = recorder.linear(x, WeightRef("w", (OUTPUTS, width)))
+    program = recorder.finish(recorder.take_outputs(out))
+    expected = rows @ weights.source().values()["w"].T.astype(np.int64)
+    with compiled(program, weights.source(), variant=variant) as native:
+        for count in (*range(1, 9), MOST_ROWS):
+            assert (native.run(one_page_each(range(count))) == expected[:count]).all()
 
 
 @pytest.mark.parametrize("storage", FLOATS)
@@ -81,7 +121,7 @@ def test_float_weights_take_rows_of_any_width(storage: str, variant: str, width:
     step = one_page_each(range(20))
     with compiled(program, weights.source(), variant=variant) as native:
         expected = reference(program, weights.source()).run(step)
-        assert_near(native.run(step), expected, error_of(storage))
+        assert_near(native.run(step), expected, error_of(storage, variant))
 
 
 def test_bias_and_residual_are_added() -> None:

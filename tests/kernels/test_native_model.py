@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from fakes.native_programs import MODELS, VOCABULARY, record
-from fakes.native_rig import VARIANTS, compiled, needs_kernels, reference
+from fakes.native_rig import VARIANTS, compiled, is_paired, needs_kernels, reference
 from kernels.api import StepInputs
 from kernels.cpu.library import NativeError
 from kernels.kv_layout import KvType
@@ -43,8 +43,10 @@ def test_logits_are_near_those_of_the_dequantised_weights(name: str, variant: st
         got = native.run(rows(0, 100))
         expected = reference(program, weights.source()).run(rows(0, 100))
         error = np.linalg.norm(got - expected, axis=1) / np.linalg.norm(expected, axis=1)
-        rounds_rows = variant == "avx512bf16" and MODELS[name].storage == "BF16"
-        assert error.max() < (0.03 if rounds_rows else 2e-3)
+        storage = MODELS[name].storage
+        rounds_rows = variant == "avx512bf16" and storage == "BF16"
+        most = 5e-3 if is_paired(storage, variant) else 2e-3
+        assert error.max() < (0.03 if rounds_rows else most)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -103,16 +105,21 @@ def test_neighbours_change_no_bit(name: str, variant: str) -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_variants_with_fused_multiply_add_agree_in_every_bit(name: str) -> None:
-    """Nothing promises it to users, but sums run in one order for every vector length: a cheap check of each layer."""
+    """Nothing promises it to users, but sums run in one order for every vector length: a cheap check of each layer.
+
+    Of those, that is, that round the rows to as many bits.
+    """
     program, weights = record(MODELS[name])
-    results = []
-    rounds_rows = {"avx512bf16"} if MODELS[name].storage == "BF16" else set()
+    storage = MODELS[name].storage
+    results: dict[bool, list[NDArray[np.float32]]] = {True: [], False: []}
+    rounds_rows = {"avx512bf16"} if storage == "BF16" else set()
     for variant in VARIANTS:
         if variant not in {"portable", *rounds_rows}:
             with compiled(program, weights.source(), variant=variant, pages=10) as native:
-                results.append(in_chunks(native, [200, LENGTH]))
-    for other in results[1:]:
-        np.testing.assert_array_equal(other, results[0])
+                results[is_paired(storage, variant)].append(in_chunks(native, [200, LENGTH]))
+    for alike in results.values():
+        for other in alike[1:]:
+            np.testing.assert_array_equal(other, alike[0])
 
 
 def test_a_step_that_does_not_fit_is_refused_and_harms_nothing() -> None:

@@ -121,6 +121,12 @@ inline SignedCodes as_signed(Codes codes) { return _mm256_xor_si256(codes, _mm25
 constexpr int SIGNED_OFFSET = 128;
 inline I add_product_signed(I sum, SignedCodes codes, const int32_t* x) { return add_product_6bit(sum, codes, x); }
 
+#define LAYBY_NIBBLE_PAIRS
+
+inline I add_product_8bit(I sum, Codes codes, const int32_t* x) { return add_product_6bit(sum, codes, x); }
+inline I first_fours(I a, I b) { return _mm256_permute2x128_si256(a, b, 0x20); }
+inline I second_fours(I a, I b) { return _mm256_permute2x128_si256(a, b, 0x31); }
+
 #else
 
 #define LAYBY_SHORT_SUMS

@@ -122,6 +122,12 @@ inline I add_product_signed(I sum, SignedCodes codes, const int32_t* x) {
   return _mm512_dpbusd_epi32(sum, codes, _mm512_set1_epi32(*x));
 }
 
+#define LAYBY_NIBBLE_PAIRS
+
+inline I add_product_8bit(I sum, Codes codes, const int32_t* x) { return add_product_6bit(sum, codes, x); }
+inline I first_fours(I a, I b) { return _mm512_shuffle_i32x4(a, b, 0x88); }
+inline I second_fours(I a, I b) { return _mm512_shuffle_i32x4(a, b, 0xdd); }
+
 inline int32_t sum_of_lanes(I x) { return _mm512_reduce_add_epi32(x); }
 
 LAYBY_ALWAYS_INLINE void prefetch(const void* p) { _mm_prefetch((const char*)p, _MM_HINT_T0); }

@@ -17,6 +17,8 @@
 //   add_product_6bit                  sum += codes (0..63) times 4 digits of a row, the same 4 in each lane
 //   add_product_4bit, add_pairs       only with LAYBY_SHORT_SUMS: the same for codes to 15, 8 times to a sum of pairs
 //   add_product_signed                the same for bytes in [-128, 127], taken for SIGNED_OFFSET more than they are
+//   add_product_8bit                  only with LAYBY_NIBBLE_PAIRS: the same for codes to 255; first_fours(a, b),
+//                                     second_fours: lanes 0 to 3 of every 8 of a, then of b; lanes 4 to 7
 //   add_product_pair                  only with LAYBY_I8MM: two rows and two vectors of codes, of any kind, at once
 //
 // Everything is in an unnamed namespace, and variant files use no inline function of the standard library: a

@@ -98,9 +98,9 @@ def test_a_tiny_gguf_file_gives_the_same_logits(
     expected = _last_logits(model, TINY_PROMPT)
     options = replace(OPTIONS, cpu_variant=variant)
     (reply,) = generate(_load(path, options), [TINY_PROMPT], new_tokens=1)
-    # The native kernels multiply quantised weights by rows of 15 bits.
-    is_rounded = variant == "native" and storage[0] == "Q"
-    assert _relative_error(reply.logits[0], expected) < (5e-4 if is_rounded else 1e-4)
+    # The native kernels multiply quantised weights by rows of 15 bits, some by rows of 12.
+    rounded = {"Q4_1": 4e-3, "Q8_0": 5e-4} if variant == "native" else {}
+    assert _relative_error(reply.logits[0], expected) < rounded.get(storage, 1e-4)
 
 
 LLAMA3 = {
