@@ -61,16 +61,19 @@ class Intake:
 
     def _run(self) -> None:
         while (task := self._tasks.get()) is not None:
-            request_id = task.request.request_id
-            try:
-                token_ids = _tokenize(task)
-            except EngineError as error:
-                self._deliver(Prepared(request_id, (), error))
-            except Exception as error:  # noqa: BLE001 - a prompt must never end the worker
-                reason = f"the prompt could not be read: {type(error).__name__}: {error}"
-                self._deliver(Prepared(request_id, (), RequestError(reason)))
-            else:
-                self._deliver(Prepared(request_id, token_ids))
+            self._deliver(answer(task))
+
+
+def answer(task: PrepareTask) -> Prepared:
+    """Read a prompt; what is wrong with it is part of the answer."""
+    request_id = task.request.request_id
+    try:
+        return Prepared(request_id, _tokenize(task))
+    except EngineError as error:
+        return Prepared(request_id, (), error)
+    except Exception as error:  # noqa: BLE001 - a prompt must never end the worker
+        reason = f"the prompt could not be read: {type(error).__name__}: {error}"
+        return Prepared(request_id, (), RequestError(reason))
 
 
 def _tokenize(task: PrepareTask) -> tuple[int, ...]:

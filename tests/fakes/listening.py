@@ -18,6 +18,8 @@ from engine.api import (
     TokenDelta,
     TokenIds,
 )
+from engine.runtime.engine import Engine
+from engine.runtime.intake import PrepareTask, answer
 
 TIMEOUT_S = 120.0
 
@@ -100,17 +102,63 @@ def held(engine: EnginePort) -> Iterator[None]:
         stop()
 
 
+class _PromptIntake:
+    """Reads prompts where it is asked to: the engine's thread has all answers before it goes on to a step."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._deliver = engine._inbox.put
+        self.close = engine._intake.close
+
+    def prepare(self, task: PrepareTask) -> None:
+        self._deliver(answer(task))
+
+
+def _read_at_once(engine: EnginePort) -> None:
+    """Let what is submitted together begin together, however long the thread that reads prompts would take.
+
+    For good; to be called while the engine is held.
+    """
+    if isinstance(engine, Engine) and not isinstance(engine._intake, _PromptIntake):
+        engine._intake = _PromptIntake(engine)  # type: ignore[assignment]
+        if engine._reception is not None:
+            engine._reception.intake = engine._intake
+
+
 def submit_together(engine: EnginePort, requests: Iterable[Request]) -> None:
-    """Submit so that none has begun before all are there, whatever turns the two threads take."""
+    """Submit so that none has begun before all are there, and all begin together, whatever turns the threads take."""
     with held(engine):
+        _read_at_once(engine)
         for request in requests:
             engine.submit(request)
+
+
+@contextmanager
+def submitted_until(
+    engine: EnginePort, requests: Iterable[Request], fits: Callable[[EngineEvent], bool]
+) -> Iterator[None]:
+    """Submit together; inside, the engine's thread stands still where it told an event that fits."""
+    is_there, goes_on = threading.Event(), threading.Event()
+
+    def hold(events: tuple[EngineEvent, ...]) -> None:
+        if not is_there.is_set() and any(map(fits, events)):
+            is_there.set()
+            assert goes_on.wait(TIMEOUT_S)
+
+    stop = engine.subscribe(hold)
+    submit_together(engine, requests)
+    try:
+        assert is_there.wait(TIMEOUT_S)
+        yield
+    finally:
+        goes_on.set()
+        stop()
 
 
 def run_all(engine: EnginePort, requests: Iterable[Request]) -> Ear:
     """Submit all at once and wait for every end."""
     requests = list(requests)
     with held(engine):
+        _read_at_once(engine)
         ear = Ear(engine)
         for request in requests:
             engine.submit(request)

@@ -13,7 +13,7 @@ from engine.api import TokenDelta, TokenIds
 from engine.core.types import StepRow
 from engine.runtime.engine import Engine
 from engine.runtime.model_runner import ModelRunner
-from fakes.listening import Ear, run_all
+from fakes.listening import Ear, run_all, submitted_until
 from fakes.parking_rig import ask, load
 from fakes.tiny_files import write_tiny_gguf
 from kernels.wishes import Wish
@@ -71,13 +71,12 @@ def test_beside_running_chats_a_prompt_is_read_in_parts_that_take_half_a_step(
 
     load(engine, path, pool_tokens=2048)  # forgets the prompt
     ear = Ear(engine)
-    for n in range(3):
-        engine.submit(ask(f"chat{n}", max_tokens=200))
-    ear.wait_for(
-        lambda e: isinstance(e, TokenDelta) and len(ear.tokens("chat2")) > 3, "three running chats"
-    )
-    start = len(machine.steps)
-    engine.submit(late)
+    chats = [ask(f"chat{n}", max_tokens=200) for n in range(3)]
+    with submitted_until(
+        engine, chats, lambda e: isinstance(e, TokenDelta) and len(ear.tokens("chat2")) > 3
+    ):
+        start = len(machine.steps)
+        engine.submit(late)
     ear.wait_end("late")
     mixed = [prompt for replies, prompt in machine.steps[start:] if prompt and replies == 3]
     assert sum(mixed) >= 300

@@ -37,7 +37,7 @@ from engine.runs import (
 )
 from engine.runtime import host_copies
 from engine.runtime.engine import Engine
-from fakes.listening import TIMEOUT_S, Ear, run_all
+from fakes.listening import TIMEOUT_S, Ear, held, run_all, submit_together, submitted_until
 from fakes.parking_rig import (
     ask,
     assert_nothing_is_held,
@@ -77,8 +77,8 @@ def subscribed(engine: Engine, hear: Callable[[EngineEvent], object]) -> Iterato
         stop()
 
 
-def first_token(ear: Ear, request_id: str) -> None:
-    ear.wait_for(lambda e: isinstance(e, TokenDelta) and e.request_id == request_id)
+def token_of(request_id: str) -> Callable[[EngineEvent], bool]:
+    return lambda event: isinstance(event, TokenDelta) and event.request_id == request_id
 
 
 def first_park(ear: Ear, request_id: str) -> Parked:
@@ -93,9 +93,8 @@ def test_a_request_parked_by_hand_stays_out_until_it_is_called_back(
     load(engine, model_path, pool_tokens=1024)
     alone = tokens_alone(engine, four())
     ear = Ear(engine)
-    engine.submit(ask("r0"))
-    first_token(ear, "r0")
-    engine.control(ParkNow(request_id="r0"))
+    with submitted_until(engine, [ask("r0")], token_of("r0")):
+        engine.control(ParkNow(request_id="r0"))
     park = first_park(ear, "r0")
     assert (park.reason.cause, park.place) == (ParkCause.BY_USER, 0)
     run_all(engine, four()[1:])
@@ -113,9 +112,10 @@ def test_a_request_parked_by_hand_stays_out_until_it_is_called_back(
 def test_a_request_can_be_held_before_it_has_begun(engine: Engine, model_path: Path) -> None:
     load(engine, model_path)
     ear = Ear(engine)
-    engine.submit(ask("r0"))
-    engine.control(ParkNow(request_id="r0"))
-    engine.control(Pin(request_id="r0"))
+    with held(engine):
+        engine.submit(ask("r0"))
+        engine.control(ParkNow(request_id="r0"))
+        engine.control(Pin(request_id="r0"))
     settled(engine)
     run = run_of(engine, "r0")
     assert run.state is RunState.QUEUED
@@ -146,10 +146,8 @@ def test_one_of_a_group_can_be_held_before_the_others_have_come(
 def test_whoever_is_called_goes_before_those_who_wait(engine: Engine, model_path: Path) -> None:
     load(engine, model_path, parallel=1)
     ear = Ear(engine)
-    for request in four():
-        engine.submit(request)
-    first_token(ear, "r0")
-    engine.control(ResumeNext(request_id="r3"))
+    with submitted_until(engine, four(), token_of("r0")):
+        engine.control(ResumeNext(request_id="r3"))
     for n in range(4):
         assert isinstance(ear.wait_end(f"r{n}"), Finished)
     starts = [event.request_id for event in ear.events if isinstance(event, Started)]
@@ -159,10 +157,8 @@ def test_whoever_is_called_goes_before_those_who_wait(engine: Engine, model_path
 def test_a_pinned_request_is_parked_after_all_others(engine: Engine, model_path: Path) -> None:
     load(engine, model_path)
     ear = Ear(engine)
-    for request in four()[:3]:
-        engine.submit(request)
-    first_token(ear, "r2")
-    engine.control(Pin(request_id="r2"))
+    with submitted_until(engine, four()[:3], token_of("r2")):
+        engine.control(Pin(request_id="r2"))
     for n in range(3):
         assert isinstance(ear.wait_end(f"r{n}"), Finished)
     assert parks_of(ear, "r1")
@@ -172,14 +168,17 @@ def test_a_pinned_request_is_parked_after_all_others(engine: Engine, model_path:
 def test_whoever_matters_less_is_parked_first(engine: Engine, model_path: Path) -> None:
     load(engine, model_path)
     ear = Ear(engine)
-    for request in four()[:3]:
-        engine.submit(request)
-    first_token(ear, "r2")
-    engine.control(SetPriority(request_id="r0", priority=Priority.BACKGROUND))
-    first_park(ear, "r0")
-    assert run_of(engine, "r0").priority is Priority.BACKGROUND
-    for n in range(3):
-        assert isinstance(ear.wait_end(f"r{n}"), Finished)
+    listed: list[Priority] = []
+
+    def look(event: EngineEvent) -> None:
+        listed.extend(run.priority for run in engine.snapshot().runs if run.request_id == "r0")
+
+    with subscribed(engine, look):
+        with submitted_until(engine, four()[:3], token_of("r2")):
+            engine.control(SetPriority(request_id="r0", priority=Priority.BACKGROUND))
+        for n in range(3):
+            assert isinstance(ear.wait_end(f"r{n}"), Finished)
+    assert Priority.BACKGROUND in listed
     parked = [event.request_id for event in ear.events if isinstance(event, Parked)]
     assert parked[0] == "r0"
 
@@ -187,11 +186,9 @@ def test_whoever_matters_less_is_parked_first(engine: Engine, model_path: Path) 
 def test_policy_and_budget_change_while_requests_run(engine: Engine, model_path: Path) -> None:
     load(engine, model_path)
     ear = Ear(engine)
-    for request in four():
-        engine.submit(request)
-    first_token(ear, "r0")
-    engine.control(SetVictimPolicy(name="largest"))
-    engine.control(SetParkBudget(budget_bytes=3 << 20))
+    with submitted_until(engine, four(), token_of("r0")):
+        engine.control(SetVictimPolicy(name="largest"))
+        engine.control(SetParkBudget(budget_bytes=3 << 20))
     for n in range(4):
         assert isinstance(ear.wait_end(f"r{n}"), Finished)
     snapshot = settled(engine)
@@ -222,9 +219,8 @@ def test_whoever_has_waited_as_long_as_he_would_is_told_so(
 ) -> None:
     load(engine, model_path, **options)
     ear = Ear(engine)
-    engine.submit(ask("held", max_wait_s=0.2))
-    first_token(ear, "held")
-    engine.control(ParkNow(request_id="held"))
+    with submitted_until(engine, [ask("held", max_wait_s=0.2)], token_of("held")):
+        engine.control(ParkNow(request_id="held"))
     end = ear.wait_end("held")
     assert isinstance(end, Failed)
     assert isinstance(end.error, WaitedTooLong)
@@ -236,8 +232,7 @@ def test_whoever_has_waited_as_long_as_he_would_is_told_so(
 def test_one_who_never_got_in_waits_no_longer_either(engine: Engine, model_path: Path) -> None:
     load(engine, model_path, parallel=1)
     ear = Ear(engine)
-    engine.submit(ask("first", max_tokens=150))
-    engine.submit(ask("impatient", max_wait_s=0.0))
+    submit_together(engine, [ask("first", max_tokens=150), ask("impatient", max_wait_s=0.0)])
     end = ear.wait_end("impatient")
     assert isinstance(end, Failed)
     assert isinstance(end.error, WaitedTooLong)
@@ -304,8 +299,7 @@ def test_a_model_unloaded_amid_copies_leaves_no_thread_and_the_next_one_works(
     for _ in range(5):
         load(engine, model_path, test_preempt_copy=True, test_preempt_every=2)
         ear = Ear(engine)
-        for request in four():
-            engine.submit(request)
+        submit_together(engine, four())
         ear.wait_for(lambda e: isinstance(e, Restored))
     load(engine, model_path)
     assert isinstance(run_all(engine, [ask("after")]).wait_end("after"), Finished)
