@@ -35,7 +35,7 @@ def test_a_whole_file_gives_the_logits_of_its_dequantised_weights(
     native, torch = _reply(path, "native"), _reply(path, "torch")
     assert native.token_ids == torch.token_ids
     error = np.linalg.norm(native.logits[0] - torch.logits[0]) / np.linalg.norm(torch.logits[0])
-    # Where an instruction multiplies pairs of bfloat16, rows are rounded to 8 bits of fraction; where values share bytes
-    # in twos, to 12 bits instead of 15.
+    # Where an instruction multiplies pairs of bfloat16, rows are rounded to 8 bits of fraction; where values share
+    # bytes in twos, to 12 bits instead of 15.
     most = 0.02 if storage == "BF16" else 4e-3 if is_paired(storage, VARIANTS[0]) else 1e-3
     assert error < most
