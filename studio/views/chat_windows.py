@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QMainWindow, QWidget
 from studio.models.chat import Conversation
 from studio.views.chat.chat_pane import ChatPane
 from studio.views.context import Context
-from studio.views.focus_order import next_tab_stop, press_with_enter
+from studio.views.focus_order import move_focus, press_with_enter
 from studio.views.icons import app_icon
 from studio.views.window_size import fit_to_screen
 
@@ -54,12 +54,7 @@ class ChatWindow(QMainWindow):
         super().closeEvent(event)
 
     def focusNextPrevChild(self, forward: bool) -> bool:
-        stop = next_tab_stop(self, self.focusWidget(), forward=forward)
-        if stop is None:
-            return False
-        reason = Qt.FocusReason
-        stop.setFocus(reason.TabFocusReason if forward else reason.BacktabFocusReason)
-        return True
+        return move_focus(self, forward=forward)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:

@@ -15,7 +15,18 @@ from PySide6.QtWidgets import QAbstractButton, QScrollArea, QWidget
 _MARGIN_PX = 24
 
 
-def next_tab_stop(window: QWidget, current: QWidget | None, *, forward: bool) -> QWidget | None:
+def move_focus(window: QWidget, *, forward: bool) -> bool:
+    """What Tab (or Shift+Tab) does in a window: where it leads has the focus and can be seen. False if nothing takes it."""
+    stop = _next_tab_stop(window, window.focusWidget(), forward=forward)
+    if stop is None:
+        return False
+    reason = Qt.FocusReason
+    stop.setFocus(reason.TabFocusReason if forward else reason.BacktabFocusReason)
+    _bring_into_sight(stop)
+    return True
+
+
+def _next_tab_stop(window: QWidget, current: QWidget | None, *, forward: bool) -> QWidget | None:
     """The widget that Tab (or Shift+Tab) leads to from `current`, around the ends; None if nothing takes the focus."""
     stops = list(_tab_stops(window))
     if not stops:
@@ -25,7 +36,7 @@ def next_tab_stop(window: QWidget, current: QWidget | None, *, forward: bool) ->
     return stops[(stops.index(current) + (1 if forward else -1)) % len(stops)]
 
 
-def bring_into_sight(widget: QWidget) -> None:
+def _bring_into_sight(widget: QWidget) -> None:
     """Scroll whatever the widget lies in until it can be seen."""
     area = widget.parentWidget()
     while area is not None:

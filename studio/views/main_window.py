@@ -37,7 +37,7 @@ from studio.views.chat.slices import Slices
 from studio.views.chat_commands import ChatCommands
 from studio.views.chat_navigation import ChatNavigation
 from studio.views.context import Context
-from studio.views.focus_order import bring_into_sight, next_tab_stop, press_with_enter
+from studio.views.focus_order import move_focus, press_with_enter
 from studio.views.frame_ticker import FIGURES_MS, FRAME_MS, FrameTicker
 from studio.views.icons import app_icon
 from studio.views.model_actions import ModelActions
@@ -170,13 +170,7 @@ class MainWindow(QMainWindow):
         super().closeEvent(event)
 
     def focusNextPrevChild(self, forward: bool) -> bool:
-        stop = next_tab_stop(self, self.focusWidget(), forward=forward)
-        if stop is None:
-            return False
-        reason = Qt.FocusReason
-        stop.setFocus(reason.TabFocusReason if forward else reason.BacktabFocusReason)
-        bring_into_sight(stop)
-        return True
+        return move_focus(self, forward=forward)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if not press_with_enter(self.focusWidget(), event):
