@@ -16,7 +16,7 @@ _MARGIN_PX = 24
 
 
 def move_focus(window: QWidget, *, forward: bool) -> bool:
-    """What Tab (or Shift+Tab) does in a window: where it leads has the focus and can be seen. False if nothing takes it."""
+    """Do what Tab (or Shift+Tab) does: where it leads has the focus and can be seen. False if nothing takes it."""
     stop = _next_tab_stop(window, window.focusWidget(), forward=forward)
     if stop is None:
         return False
