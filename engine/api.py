@@ -14,48 +14,24 @@ from typing import Protocol
 
 from engine.checks import check_range
 from engine.errors import EngineError, InvalidRequest
+from engine.grammar import Grammar as Grammar
+from engine.grammar import GrammarKind as GrammarKind
 from engine.model_info import ModelInfo as ModelInfo
 from engine.options import Device as Device
 from engine.options import KvType as KvType
 from engine.options import LoadOptions as LoadOptions
+from engine.prompts import Chat as Chat
+from engine.prompts import ChatMessage as ChatMessage
+from engine.prompts import Prompt as Prompt
+from engine.prompts import Text as Text
+from engine.prompts import TokenIds as TokenIds
+from engine.prompts import Tool as Tool
+from engine.prompts import ToolCall as ToolCall
+from engine.prompts import ToolChoice as ToolChoice
 from engine.runs import ForgetSaved, Holding, ParkReason, ParkUsage, Run, SteeringCommand, Suspend
 from engine.runs import Origin as Origin
 from engine.runs import PoolUsage as PoolUsage
 from engine.runs import Priority as Priority
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChatMessage:
-    """One turn as the chat template sees it."""
-
-    role: str
-    content: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chat:
-    """A conversation, rendered by the model's own template; user text never becomes a control token."""
-
-    messages: tuple[ChatMessage, ...]
-    continues: bool = False
-    """The last message is the beginning of the reply, which goes on with it from there."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Text:
-    """Raw text, tokenised with the model's BOS rule and no template."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TokenIds:
-    """Tokens taken as they are."""
-
-    ids: tuple[int, ...]
-
-
-Prompt = Chat | Text | TokenIds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +116,11 @@ class Request:
     """Most seconds it waits outside the pool, in line and parked taken together; then it fails."""
     group: RequestGroup | None = None
     """What it is asked together with; None: alone."""
+    grammar: Grammar | None = None
+    """What the reply must match; None: anything."""
+    tells_parts: bool = False
+    """Reasoning and tool calls come apart from the text, in the fields of `TokenDelta`, where the model's template
+    shows how it writes them; False: everything is text, as the model wrote it."""
     is_durable: bool = False
     """While it is parked its state is also on disk, where the model was loaded with a folder for that."""
     resumes: bool = False
@@ -162,6 +143,8 @@ class FinishReason(Enum):
 
     STOP = "stop"
     LENGTH = "length"
+    TOOL_CALLS = "tool_calls"
+    """The model ended its turn by calling tools; only where the request tells parts."""
     ABORTED = "aborted"
 
 
@@ -212,13 +195,30 @@ class PromptProgress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallDelta:
+    """More of a tool call that the model is writing. The first of a call has its id and whole name."""
+
+    index: int
+    """Which of the reply's calls, from 0."""
+    call_id: str = ""
+    name: str = ""
+    arguments: str = ""
+    """The next piece of the JSON object."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TokenDelta:
-    """New text. `text` is whole characters and may be empty while a character or a stop string is undecided."""
+    """New text. `text` is whole characters and may be empty while a character or a stop string is undecided.
+
+    `reasoning` and `tool_calls` are told apart only where the request asks for it (`Request.tells_parts`).
+    """
 
     request_id: str
     text: str
     token_ids: tuple[int, ...]
     logprobs: tuple[TokenLogprob, ...] = ()
+    reasoning: str = ""
+    tool_calls: tuple[ToolCallDelta, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,11 @@ from studio.server.errors import request_cancelled
 
 Json = dict[str, Any]
 
-_FINISH_WORDS = {FinishReason.STOP: "stop", FinishReason.LENGTH: "length"}
+_FINISH_WORDS = {
+    FinishReason.STOP: "stop",
+    FinishReason.LENGTH: "length",
+    FinishReason.TOOL_CALLS: "tool_calls",
+}
 
 MIN_LOGPROB = -9999.0
 """Stands for minus infinity, which JSON has no word for."""

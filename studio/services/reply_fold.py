@@ -23,6 +23,7 @@ from studio.models.thoughts import ThoughtSplitter
 _ENDED_AS = {
     FinishReason.STOP: MessageStatus.DONE,
     FinishReason.LENGTH: MessageStatus.LENGTH,
+    FinishReason.TOOL_CALLS: MessageStatus.DONE,
     FinishReason.ABORTED: MessageStatus.STOPPED,
 }
 
