@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from engine.api import (
@@ -31,7 +31,8 @@ from engine.runtime.disk.disk_worker import DiskWorker, ModelFiles
 from engine.runtime.disk.recalling import adopt_state, check_recalled
 from engine.runtime.disk.state_file import Recalled
 from engine.runtime.disk.state_folder import StateFolder
-from engine.runtime.intake import PrepareTask, check_fits
+from engine.runtime.grammar_compiler import GrammarCompiler
+from engine.runtime.intake import Prepared, PrepareTask, check_fits
 from engine.runtime.live_request import Generation, LiveRequest
 from engine.runtime.messages import CopyDone, StateRead, StateWritten
 from engine.runtime.model_runner import ModelRunner
@@ -59,12 +60,16 @@ class LoadedModel:
     runner: ModelRunner
     copier: PageCopier
     scheduler: Scheduler
+    grammars: GrammarCompiler = field(init=False)
     disk: DiskKeeper | None = None
     """Keeps durable requests on disk while they are parked, where that is asked for and works."""
     disk_trouble: ParkDiskFailed | None = None
     """Why it does not work."""
     files: tuple[tuple[Path, int, int], ...] = ()
     """Path, size and time of change of each file with weights: the same for a model that is loaded again."""
+
+    def __post_init__(self) -> None:
+        self.grammars = GrammarCompiler(self.tokenizer)
 
     @classmethod
     def load(
@@ -127,14 +132,21 @@ class LoadedModel:
 
     def prepare_task(self, live: LiveRequest) -> PrepareTask:
         """What the intake worker needs for this request's prompt."""
-        return PrepareTask(live.request, self.tokenizer, self.template, self.runner.window_tokens)
+        return PrepareTask(
+            live.request,
+            self.tokenizer,
+            self.template,
+            self.grammars,
+            self.runner.window_tokens,
+        )
 
-    def generation(self, live: LiveRequest, token_ids: tuple[int, ...]) -> Generation:
+    def generation(self, live: LiveRequest, prepared: Prepared) -> Generation:
         """Everything a tokenised request needs to run.
 
         Raises InvalidRequest on sampling this vocabulary cannot do, ContextLengthExceeded on a prompt that was read for
         a larger window.
         """
+        token_ids = prepared.token_ids
         check_fits(len(token_ids), self.runner.window_tokens)
         request = live.request
         seed = request.sampling.seed
@@ -144,12 +156,17 @@ class LoadedModel:
             seed = int.from_bytes(os.urandom(8), "little")
         # a raw completion goes on in mid-text, and so does a reply that had begun
         continues = not isinstance(request.prompt, Chat) or request.prompt.continues
-        return self._generation(live, token_ids, len(token_ids), seed, continues=continues)
+        # and what a grammar was followed with is the text, with the space it may begin with
+        continues = continues or prepared.matcher is not None
+        generation = self._generation(live, token_ids, len(token_ids), seed, continues=continues)
+        generation.matcher = prepared.matcher
+        return generation
 
     def recall(self, live: LiveRequest, recalled: Recalled) -> tuple[Generation, str]:
         """The same for a request whose state was on disk, and its text so far. Puts its pages into the pool.
 
-        From now on `live.request` asks for what the one that was parked asked for. Raises ContextLengthExceeded when
+        From now on `live.request` asks for what the one that was parked asked for; of its grammar the matcher is yet
+        to be put in. Raises ContextLengthExceeded when
         it has more tokens than a request can have here, InvalidRequest when they are none of this vocabulary.
         """
         state, window = recalled.state, self.runner.window_tokens
@@ -160,6 +177,7 @@ class LoadedModel:
             max_tokens=state.max_tokens,
             stop=state.stop,
             ignore_eos=state.ignore_eos,
+            grammar=state.grammar,
         )
         generation = self._generation(
             live, state.token_ids, state.num_prompt, state.seed, continues=state.continues_text

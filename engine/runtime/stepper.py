@@ -96,9 +96,7 @@ class Stepper:
             return events
         began_s = self._clock()
         generations = [self._generation(row.seq) for row in batch.sampling_rows]
-        wishes = [
-            one.sampler.wish(len(one.seq.token_ids) + one.seq.num_discarded) for one in generations
-        ]
+        wishes = [one.wish() for one in generations]
         try:
             logits = self._model.runner.execute(batch.rows, wishes)
             found = self._model.runner.found() or [None] * len(wishes)
@@ -239,10 +237,13 @@ def _choose(
     generation: Generation, found: Found, logits: np.ndarray, place: int
 ) -> SampledToken | EngineError:
     """The next token of one row, or why there is none; a bad request must not end its neighbours."""
-    seq, sampler = generation.seq, generation.sampler
+    seq, sampler, matcher = generation.seq, generation.sampler, generation.matcher
+    if matcher is not None and matcher.error is not None:
+        return matcher.error
+    mask = None if matcher is None else matcher.mask
     try:
         return sampler.sample(
-            logits[place], seq.token_ids, forgotten=seq.num_discarded, found=found
+            logits[place], seq.token_ids, forgotten=seq.num_discarded, found=found, mask=mask
         )
     except EngineError as error:
         return error
