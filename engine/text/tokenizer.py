@@ -42,6 +42,8 @@ class Tokenizer:
         self.special_names: Mapping[str, str] = special.names
         """Texts of special tokens for chat templates: "bos_token" -> "<s>"."""
         self.control_tokens = tuple(token for token in vocabulary.added if token.control)
+        self.added_contents = frozenset(token.content for token in vocabulary.added)
+        """Of the control tokens and a model's own additions."""
         self.space_before_text = vocabulary.space_before_text
         """Whether tokenising puts a space before a text, which decoding takes away again."""
         self._vocabulary = vocabulary
