@@ -18,7 +18,7 @@ TOOLS = (
     Tool(name="now"),
 )
 WEATHER = ("get_weather", {"city": 'Paris "é" <b>', "days": 2})
-NOW = ("now", {})
+NOW: tuple[str, dict[str, Any]] = ("now", {})
 JSON = '{"city": "Paris \\"é\\" <b>", "days": 2}'
 Call = tuple[str, dict[str, Any]]
 

@@ -138,6 +138,8 @@ class RecipientReply:
 
 
 _TO = re.compile(r"\bto=([^\s<]+)")
+_HEADER = re.compile(r"(\s*(assistant|analysis|commentary|final|json|code|to=\S*))*\s*\w{0,16}")
+"""What a header that breaks off may have; anything else was meant as text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +170,7 @@ class ChannelReply:
                 header, has_marks = "", True
             elif found and len(header) <= _MAX_HEADER_CHARS:
                 header, has_marks = header + " ", True
-            elif not has_marks:
+            elif not has_marks or not _HEADER.fullmatch(header):
                 sink.text(header)
                 yield from reader.copy_until(ends, sink.text)
                 header, has_marks = "", True

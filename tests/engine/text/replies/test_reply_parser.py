@@ -162,19 +162,15 @@ def test_no_reply_makes_a_parser_fail_and_cuts_never_matter(sample: Sample) -> N
         assert hear(parser_of(sample), cut(text, places)) == whole
 
 
-MAY_BE_LOST = (
-    '"type": "',
-    '"id": ',
-    ', "id',
-    '"tool_call_id": "',
-    ">function<",
-    "<|channel|>",
-    "<|start|>",
+MAY_BE_LOST = ('"type": "', '"id": ', ', "id', '"tool_call_id": "', ">function<")
+"""What a call has beside its name and arguments."""
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [sample for sample in SAMPLES if "<|channel|>" not in sample.reply],
+    ids=lambda sample: sample.family,
 )
-"""Beginnings of what a call has beside name and arguments, and of what says what comes next."""
-
-
-@every_sample
 def test_words_are_never_lost(sample: Sample) -> None:
     """A word put anywhere into a reply comes out somewhere, but for where a format keeps house."""
     dice = random.Random(3)
@@ -185,6 +181,23 @@ def test_words_are_never_lost(sample: Sample) -> None:
         for end in (len(sample.reply), dice.randrange(place, len(sample.reply) + 1)):
             text = sample.reply[:place] + "zebra" + sample.reply[place:end]
             assert "zebra" in hear(parser_of(sample), [text]).everything, text
+
+
+def test_text_under_a_broken_header_is_not_lost() -> None:
+    reply = format_of("<|channel|><|message|>to=functions.")
+    for text in (
+        "<|channel|>final<|message>Hello there, zebra",
+        "<|channel|>final Hello zebra<|end|>",
+        "zebra<|channel|>final<|message|>x",
+        "<|channel|>fi<|message|>zebra",
+        "<|channel|>commentary to=<|message|>zebra",
+        "<|channel|>final" + "y" * 300 + "zebra",
+    ):
+        heard = hear(ReplyParser(reply, TOOLS, seed="r"), [text])
+        assert "zebra" in heard.text
+    assert (
+        hear(ReplyParser(reply, TOOLS, seed="r"), ["<|start|>assistant<|channel|>fin"]).text == ""
+    )
 
 
 @every_sample
