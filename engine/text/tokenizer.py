@@ -44,6 +44,8 @@ class Tokenizer:
         self.control_tokens = tuple(token for token in vocabulary.added if token.control)
         self.plain_added_tokens = tuple(token for token in vocabulary.added if not token.control)
         """Matched as a whole like control tokens, and text all the same."""
+        self.added_contents = frozenset(token.content for token in vocabulary.added)
+        """Of the control tokens and a model's own additions."""
         self.space_before_text = vocabulary.space_before_text
         """Whether tokenising puts a space before a text, which decoding takes away again."""
         self._vocabulary = vocabulary
