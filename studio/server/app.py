@@ -31,6 +31,7 @@ from studio.server.request_rows import RequestRows
 from studio.server.routes.chat import chat_router
 from studio.server.routes.completions import completions_router
 from studio.server.routes.health import health_router
+from studio.server.routes.messages import messages_router
 from studio.server.routes.metrics import metrics_router
 from studio.server.routes.models import models_router
 from studio.server.routes.runs import runs_router
@@ -44,6 +45,7 @@ _ROUTERS = (
     runs_router,
     chat_router,
     completions_router,
+    messages_router,
 )
 
 
