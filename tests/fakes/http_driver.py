@@ -30,8 +30,13 @@ TEXT = "/v1/completions"
 HELLO = {"messages": [{"role": "user", "content": "Say hello."}]}
 MESSAGES = "/v1/messages"
 COUNT = "/v1/messages/count_tokens"
+RESPONSES = "/v1/responses"
 BODIES: dict[str, dict[str, Any]] = {CHAT: HELLO, TEXT: {"prompt": "Once upon"}}
-REPLIES: dict[str, dict[str, Any]] = {**BODIES, MESSAGES: {**HELLO, "max_tokens": 64}}
+REPLIES: dict[str, dict[str, Any]] = {
+    **BODIES,
+    MESSAGES: {**HELLO, "max_tokens": 64},
+    RESPONSES: {"input": "Say hello."},
+}
 """Every route that generates, with a body that it takes."""
 POSTS = {**REPLIES, COUNT: HELLO}
 """Every route that reads a body and needs a model."""
