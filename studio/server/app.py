@@ -31,8 +31,10 @@ from studio.server.request_rows import RequestRows
 from studio.server.routes.chat import chat_router
 from studio.server.routes.completions import completions_router
 from studio.server.routes.health import health_router
+from studio.server.routes.messages import messages_router
 from studio.server.routes.metrics import metrics_router
 from studio.server.routes.models import models_router
+from studio.server.routes.responses import responses_router
 from studio.server.routes.runs import runs_router
 from studio.server.routes.slots import slots_router
 
@@ -44,6 +46,8 @@ _ROUTERS = (
     runs_router,
     chat_router,
     completions_router,
+    messages_router,
+    responses_router,
 )
 
 
@@ -65,7 +69,7 @@ def build_app(
         CORSMiddleware,
         allow_origins=list(settings.cors_origins),
         allow_origin_regex=LOCAL_ORIGIN,
-        allow_methods=["GET", "HEAD", "POST"],
+        allow_methods=["GET", "HEAD", "POST", "DELETE"],
         allow_headers=["*"],
         expose_headers=[REQUEST_ID_HEADER],
     )

@@ -37,11 +37,10 @@ class ReplyHead:
     model: str
 
 
-def new_reply_head(prefix: str, model: str) -> ReplyHead:
+def new_reply_head(prefix: str, model: str, *, joint: str = "-") -> ReplyHead:
     """A head with a fresh id, like `chatcmpl-...`."""
-    return ReplyHead(
-        reply_id=f"{prefix}-{uuid.uuid4().hex}", created_s=int(time.time()), model=model
-    )
+    reply_id = f"{prefix}{joint}{uuid.uuid4().hex}"
+    return ReplyHead(reply_id=reply_id, created_s=int(time.time()), model=model)
 
 
 class ChatReply:
@@ -107,11 +106,7 @@ class ChatReply:
     def _logprobs(self, tokens: Iterable[TokenLogprob]) -> Json | None:
         if not self._has_logprobs:
             return None
-        content = [
-            {**_chat_token(token), "top_logprobs": [_chat_token(each) for each in token.top]}
-            for token in tokens
-        ]
-        return {"content": content, "refusal": None}
+        return {"content": chat_logprobs(tokens), "refusal": None}
 
 
 class CompletionReply:
@@ -196,6 +191,14 @@ def finish_reason(reason: FinishReason) -> str:
     if reason is FinishReason.ABORTED:
         raise request_cancelled()
     return _FINISH_WORDS[reason]
+
+
+def chat_logprobs(tokens: Iterable[TokenLogprob]) -> list[Json]:
+    """An object for each token, with its alternatives inside."""
+    return [
+        {**_chat_token(token), "top_logprobs": [_chat_token(each) for each in token.top]}
+        for token in tokens
+    ]
 
 
 def closing_chunks(

@@ -32,6 +32,7 @@ from engine.api import (
     Text,
     TokenDelta,
     TokenIds,
+    ToolCallDelta,
     UnloadModel,
     Unsubscribe,
     Usage,
@@ -146,6 +147,26 @@ class FakeEngine:
         self.alive[request_id] += 1
         self.emit(TokenDelta(request_id=request_id, text=text, token_ids=(self.alive[request_id],)))
 
+    def write(
+        self,
+        request_id: str,
+        *,
+        text: str = "",
+        reasoning: str = "",
+        call: ToolCallDelta | None = None,
+    ) -> None:
+        """A token of a reply in parts."""
+        self.alive[request_id] += 1
+        self.emit(
+            TokenDelta(
+                request_id=request_id,
+                text=text,
+                token_ids=(self.alive[request_id],),
+                reasoning=reasoning,
+                tool_calls=() if call is None else (call,),
+            )
+        )
+
     def park(
         self,
         request_id: str,
@@ -173,7 +194,9 @@ class FakeEngine:
         old = self._snapshot
         self._snapshot = replace(old, runs=runs, pool=pool or old.pool, parks=parks or old.parks)
 
-    def finish(self, request_id: str, reason: FinishReason = FinishReason.STOP) -> None:
+    def finish(
+        self, request_id: str, reason: FinishReason = FinishReason.STOP, *, stop_text: str = ""
+    ) -> None:
         tokens = self.alive.pop(request_id)
         usage = Usage(
             prompt_tokens=5,
@@ -183,7 +206,7 @@ class FakeEngine:
             prefill_s=0.01,
             decode_s=0.1,
         )
-        self.emit(Finished(request_id=request_id, reason=reason, usage=usage))
+        self.emit(Finished(request_id=request_id, reason=reason, usage=usage, stop_text=stop_text))
 
     def fail(self, request_id: str, error: EngineError) -> None:
         tokens = self.alive.pop(request_id)
