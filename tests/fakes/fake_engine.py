@@ -6,18 +6,21 @@ Unscripted, every request is answered at once, on the calling thread, by one del
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 
 from engine.api import (
     Chat,
     Command,
+    Detokenize,
     EngineEvent,
     EngineSnapshot,
     EngineState,
     Failed,
     Finished,
     FinishReason,
+    Infill,
     Listener,
     LoadModel,
     LoadOptions,
@@ -26,12 +29,16 @@ from engine.api import (
     Parked,
     PoolUsage,
     Prompt,
+    Render,
     Request,
     Restored,
     Started,
     Text,
+    TextAnswer,
+    TextQuestion,
     TokenDelta,
     TokenIds,
+    Tokenize,
     UnloadModel,
     Unsubscribe,
     Usage,
@@ -123,8 +130,27 @@ class FakeEngine:
                 return sum(len(message.content.split()) for message in messages)
             case Text(text=text):
                 return len(text.split())
+            case Infill(before=before, after=after):
+                return len(before.split()) + len(after.split())
             case TokenIds(ids=ids):
                 return len(ids)
+
+    def read_text(self, question: TextQuestion) -> Future[TextAnswer]:
+        """A token for each word, whose id is its length; a chat is its messages, one a line."""
+        answer: Future[TextAnswer] = Future()
+        match question:
+            case _ if self._snapshot.state is not EngineState.READY:
+                answer.set_exception(ModelUnavailable("no model is loaded"))
+            case Tokenize(parts=parts):
+                words = [w for p in parts for w in (p.split() if isinstance(p, str) else ["#" * p])]
+                ids, pieces = tuple(map(len, words)), tuple(word.encode() for word in words)
+                answer.set_result(TextAnswer(token_ids=ids, pieces=pieces))
+            case Detokenize(ids=ids):
+                answer.set_result(TextAnswer(text=" ".join("#" * i for i in ids)))
+            case Render(chat=chat):
+                lines = (f"{each.role}: {each.content}" for each in chat.messages)
+                answer.set_result(TextAnswer(text="\n".join(lines)))
+        return answer
 
     def shutdown(self) -> None:
         for request_id in tuple(self.alive):
