@@ -64,6 +64,8 @@ class ReplyParts:
         self.parts: list[Part] = []
         self.logprobs: list[TokenLogprob] = []
         """Of all tokens, whatever part they belong to."""
+        self.embedding: tuple[float, ...] = ()
+        """Of a request that wants one."""
         self.finished: Finished | None = None
         self._is_open = False
         self._undecided: tuple[TokenLogprob, ...] = ()

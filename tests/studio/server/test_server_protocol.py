@@ -10,7 +10,8 @@ import pytest
 
 from fakes.fake_engine import FakeEngine
 from fakes.http_driver import BODIES, CHAT, HELLO, TEXT, assert_error, on_a_loop, open_client
-from studio.server.protocol import ChatCompletionRequest, CompletionRequest
+from studio.server.completion_requests import CompletionRequest
+from studio.server.protocol import ChatCompletionRequest
 
 BOTH: list[tuple[dict[str, Any], str]] = [
     ({"temperature": "hot"}, "temperature"),
