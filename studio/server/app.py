@@ -32,6 +32,7 @@ from studio.server.routes.chat import chat_router
 from studio.server.routes.completions import completions_router
 from studio.server.routes.embeddings import embeddings_router
 from studio.server.routes.health import health_router
+from studio.server.routes.messages import messages_router
 from studio.server.routes.metrics import metrics_router
 from studio.server.routes.models import models_router
 from studio.server.routes.runs import runs_router
@@ -48,6 +49,7 @@ _ROUTERS = (
     completions_router,
     embeddings_router,
     texts_router,
+    messages_router,
 )
 
 

@@ -12,24 +12,14 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
 
 from studio.server.prompt_fields import MAX_TOKEN_ID
+from studio.server.wire import MaxWait, PingInterval, wrong_value
 from studio.server.wire import WireModel as WireModel
-from studio.server.wire import wrong_value
+from studio.server.wire import only as _only
 
 MAX_CHOICES = 8
 MAX_STOPS = 16
 MAX_MESSAGES = 1 << 16
 """Beyond any model's window; it keeps the reading of one request short."""
-
-
-def _only(*off: object) -> AfterValidator:
-    """Refuses a field unless its value is null or one of `off`: values that ask for nothing."""
-
-    def check(value: object) -> object:
-        if value is not None and value not in off:
-            raise wrong_value("is not supported yet; leave it out")
-        return value
-
-    return AfterValidator(check)
 
 
 def _read_stops(value: object) -> object:
@@ -137,10 +127,8 @@ class GenerationFields(SamplingFields, UnsupportedFields):
     ignore_eos: bool | None = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None
-    max_wait: Annotated[float, Field(ge=0, le=1e9)] | None = None
-    """Seconds in line and parked, taken together, after which the request ends instead of waiting longer."""
-    sse_ping_interval: Annotated[int, Field(ge=-1, le=3600)] | None = None
-    """Seconds of silence until a ping, for this stream; -1: none."""
+    max_wait: MaxWait = None
+    sse_ping_interval: PingInterval = None
 
     @property
     def wants_usage_chunk(self) -> bool:

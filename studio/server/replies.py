@@ -37,11 +37,10 @@ class ReplyHead:
     model: str
 
 
-def new_reply_head(prefix: str, model: str) -> ReplyHead:
+def new_reply_head(prefix: str, model: str, *, joint: str = "-") -> ReplyHead:
     """A head with a fresh id, like `chatcmpl-...`."""
-    return ReplyHead(
-        reply_id=f"{prefix}-{uuid.uuid4().hex}", created_s=int(time.time()), model=model
-    )
+    reply_id = f"{prefix}{joint}{uuid.uuid4().hex}"
+    return ReplyHead(reply_id=reply_id, created_s=int(time.time()), model=model)
 
 
 class ChatReply:

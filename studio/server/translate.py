@@ -82,14 +82,11 @@ def request_of(
     tells_prompt: bool = False,
 ) -> Request:
     """What all choices of a wire request share; also the place where the engine checks every bound."""
-    given = wire.model_dump(include=set(_SAMPLING_FIELDS), exclude_none=True)
-    if "dry_sequence_breakers" in given:
-        given["dry_sequence_breakers"] = tuple(given["dry_sequence_breakers"])
     return Request(
         request_id=reply_id,
         origin=Origin.API,
         prompt=prompt,
-        sampling=SamplingParams(**given, logprobs=logprobs),
+        sampling=sampling_params(wire, logprobs=logprobs),
         max_tokens=wire.max_tokens,
         stop=tuple(wire.stop or ()),
         stop_ids=tuple(wire.stop_token_ids or ()),
@@ -97,6 +94,14 @@ def request_of(
         ignore_eos=bool(wire.ignore_eos),
         max_wait_s=wire.max_wait,
     )
+
+
+def sampling_params(wire: SamplingFields, *, logprobs: int | None) -> SamplingParams:
+    """What the wire gives, and the engine's defaults. Raises InvalidRequest for a value out of bounds."""
+    given = wire.model_dump(include=set(_SAMPLING_FIELDS), exclude_none=True)
+    if "dry_sequence_breakers" in given:
+        given["dry_sequence_breakers"] = tuple(given["dry_sequence_breakers"])
+    return SamplingParams(**given, logprobs=logprobs)
 
 
 def choices_of(

@@ -14,6 +14,7 @@ from engine.api import (
     Chat,
     Command,
     Detokenize,
+    Embedded,
     EngineEvent,
     EngineSnapshot,
     EngineState,
@@ -39,9 +40,11 @@ from engine.api import (
     TokenDelta,
     TokenIds,
     Tokenize,
+    ToolCallDelta,
     UnloadModel,
     Unsubscribe,
     Usage,
+    Wanted,
 )
 from engine.errors import EngineError, ModelUnavailable
 from engine.runs import ParkCause, ParkReason, ParkUsage, Run
@@ -56,6 +59,7 @@ TINY_MODEL = ModelInfo(
     context_tokens=2048,
     has_chat_template=True,
     created_s=1_700_000_000,
+    embedding_size=3,
 )
 
 
@@ -89,7 +93,9 @@ class FakeEngine:
     def submit(self, request: Request) -> None:
         self.requests[request.request_id] = request
         self.alive[request.request_id] = 0
-        if self.auto:
+        if self.auto and request.wants is Wanted.EMBEDDING:
+            self.embed(request.request_id)
+        elif self.auto:
             self.start(request.request_id)
             for word in self.reply.split(" "):
                 self.say(
@@ -172,6 +178,31 @@ class FakeEngine:
         self.alive[request_id] += 1
         self.emit(TokenDelta(request_id=request_id, text=text, token_ids=(self.alive[request_id],)))
 
+    def write(
+        self,
+        request_id: str,
+        *,
+        text: str = "",
+        reasoning: str = "",
+        call: ToolCallDelta | None = None,
+    ) -> None:
+        """A token of a reply in parts."""
+        self.alive[request_id] += 1
+        self.emit(
+            TokenDelta(
+                request_id=request_id,
+                text=text,
+                token_ids=(self.alive[request_id],),
+                reasoning=reasoning,
+                tool_calls=() if call is None else (call,),
+            )
+        )
+
+    def embed(self, request_id: str) -> None:
+        """A vector of three numbers, which are exact."""
+        self.emit(Embedded(request_id=request_id, values=(0.5, -0.5, 0.70703125)))
+        self.finish(request_id)
+
     def park(
         self,
         request_id: str,
@@ -199,7 +230,9 @@ class FakeEngine:
         old = self._snapshot
         self._snapshot = replace(old, runs=runs, pool=pool or old.pool, parks=parks or old.parks)
 
-    def finish(self, request_id: str, reason: FinishReason = FinishReason.STOP) -> None:
+    def finish(
+        self, request_id: str, reason: FinishReason = FinishReason.STOP, *, stop_text: str = ""
+    ) -> None:
         tokens = self.alive.pop(request_id)
         usage = Usage(
             prompt_tokens=5,
@@ -209,7 +242,7 @@ class FakeEngine:
             prefill_s=0.01,
             decode_s=0.1,
         )
-        self.emit(Finished(request_id=request_id, reason=reason, usage=usage))
+        self.emit(Finished(request_id=request_id, reason=reason, usage=usage, stop_text=stop_text))
 
     def fail(self, request_id: str, error: EngineError) -> None:
         tokens = self.alive.pop(request_id)
