@@ -12,8 +12,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
 
 from studio.server.prompt_fields import MAX_TOKEN_ID
-from studio.server.wire import MaxWait, PingInterval, wrong_value
-from studio.server.wire import WireModel as WireModel
+from studio.server.wire import MaxWait, PingInterval, WireModel, wrong_value
 from studio.server.wire import only as _only
 
 MAX_CHOICES = 8
