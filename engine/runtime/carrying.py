@@ -131,6 +131,13 @@ def _adopt(one: Carried, model: LoadedModel, stepper: Stepper, now_s: float) -> 
         old.num_cached,
     )
     seq.parked_s += now_s - one.since_s
+    if before.reader is not None:
+        generation.reader = before.reader
+        seq.num_read, seq.read_until, seq.read_tokens = (
+            old.num_read,
+            old.read_until,
+            old.read_tokens,
+        )
 
 
 def _parked(seq: Sequence) -> Parked:
