@@ -124,6 +124,8 @@ class QueuedPrompt:
 
     text: str
     attachments: tuple[Attachment, ...] = ()
+    is_too_long: bool = False
+    """It did not fit the model's window when its turn came, and waits for what the user makes of it."""
 
 
 def reply_request_id(reply: Message) -> str:

@@ -152,13 +152,12 @@ class ContextService:
         if reply is None or reply.stats.prompt_tokens is None:
             return None
         tokens = reply.stats.prompt_tokens + (reply.stats.completion_tokens or 0)
-        if draft:
-            tokens += await self._client.count_tokens(Text(text=draft)) or 0
+        if text := content_of(_prompt(chat, draft)):
+            tokens += await self._client.count_tokens(Text(text=text)) or 0
         return tokens
 
     async def _count(self, chat: Conversation, draft: str, cut: ContextCut | None) -> int | None:
-        prompt = Message(0, chat.chat_id, Role.USER, draft, 0.0, MessageStatus.DONE)
-        prompt.attachments = chat.draft_attachments
+        prompt = _prompt(chat, draft)
         if cut is not None:
             prompt.stats.reads_from_id, prompt.stats.summary = cut.first_id, cut.summary
         asked = replace(chat, messages=[*chat.messages, prompt])
@@ -197,3 +196,10 @@ class ContextService:
                 elif isinstance(event, Failed):
                     raise event.error
         return text
+
+
+def _prompt(chat: Conversation, draft: str) -> Message:
+    """The draft with its files, as a message."""
+    made = Message(0, chat.chat_id, Role.USER, draft, 0.0, MessageStatus.DONE)
+    made.attachments = chat.draft_attachments
+    return made

@@ -17,6 +17,7 @@ from pathlib import Path
 from studio.models.settings import all_settings
 from studio.models.snippets import SNIPPETS
 from studio.services.notice_service import CRASHED_NOTICE, NOTICE_TABLE, UNEXPECTED_NOTICE
+from studio.services.reply_fold import MODEL_WAS_UNLOADED, NO_MODEL_WAS_READY
 from studio.views.actions import COMMANDS, Menu
 from studio.views.chat.foot_view import _BUTTONS as FOOT_BUTTONS
 from studio.views.settings.dialog import PAGES
@@ -51,6 +52,7 @@ FROM_TABLES = frozenset(
         "heading",
         "declared.info.title",
         "declared.info.unit",
+        "declared.info.lowest",
         "setting_field(key).info.title",
         "info.help",
         "_CHOICES.get(choice, str(choice.value).capitalize())",
@@ -63,6 +65,7 @@ FROM_TABLES = frozenset(
         "notice.text",
         "notice.detail",
         "note",
+        "message.note",
         "str(error)",
         "str(download.error)",
         "one",
@@ -125,7 +128,8 @@ def _of_tables() -> Iterator[str]:
     for declared in all_settings():
         if declared.info.is_hidden:
             continue
-        yield from (declared.info.title, declared.info.help, declared.info.unit)
+        info = declared.info
+        yield from (info.title, info.help, info.unit, info.lowest)
         yield from (choice_words(choice) for choice in declared.choices or ())
     yield from (command.text for command in COMMANDS)
     yield from (menu.value for menu in Menu)
@@ -135,6 +139,7 @@ def _of_tables() -> Iterator[str]:
     yield from (snippet.where for snippet in SNIPPETS)
     yield from (label for _, _, label in FOOT_BUTTONS)
     yield from (snippet.where for snippet in SNIPPETS)
+    yield from (NO_MODEL_WAS_READY, MODEL_WAS_UNLOADED)
     yield from (notice.text for notice in (CRASHED_NOTICE, UNEXPECTED_NOTICE))
 
 

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -50,12 +51,13 @@ class SourcesPage(QWidget):
         self.suggested = _SuggestedSource(context, inner)
         self.hub = _HubSource(context, inner)
         self.address = _AddressSource(context, inner)
-        for source in (self.suggested, self.hub, self.address):
+        for source in self._sources:
             column.addWidget(source)
         column.addStretch(1)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(scrolled(tr("Get models"), inner, self))
+        self._area = scrolled(tr("Get models"), inner, self)
+        layout.addWidget(self._area)
         self._disconnects = (
             context.services.settings.changed.connect(lambda _settings: self.refresh()),
             context.services.models.library_changed.connect(self.suggested.refresh),
@@ -70,8 +72,18 @@ class SourcesPage(QWidget):
 
     def refresh(self) -> None:
         """Show which sources are on."""
-        for source in (self.suggested, self.hub, self.address):
+        for source in self._sources:
             source.refresh()
+
+    def show_setting(self, key: str) -> None:
+        """Let the keyboard switch a source, by its setting's key."""
+        source = next(each for each in self._sources if each.key == key)
+        source.switch.setFocus(Qt.FocusReason.OtherFocusReason)
+        self._area.ensureWidgetVisible(source, 0, 24)
+
+    @property
+    def _sources(self) -> tuple[_Source, ...]:
+        return self.suggested, self.hub, self.address
 
 
 class _Source(QFrame):
@@ -81,7 +93,7 @@ class _Source(QFrame):
         super().__init__(parent)
         self.setObjectName("card")
         self.context = context
-        self._key = key
+        self.key = key
         declared = setting_field(key)
         self.switch = CheckBox(tr(declared.info.title), self)
         self.switch.clicked.connect(self._on_clicked)
@@ -97,13 +109,13 @@ class _Source(QFrame):
         layout.addWidget(self.body)
 
     def refresh(self) -> None:
-        is_on = bool(self.context.services.settings.settings.value(self._key))
+        is_on = bool(self.context.services.settings.settings.value(self.key))
         self.switch.setChecked(is_on)
         self.body.setVisible(is_on)
 
     def _on_clicked(self, is_on: SettingValue) -> None:
         try:
-            self.context.services.settings.change(self._key, is_on)
+            self.context.services.settings.change(self.key, is_on)
         except SettingError as error:
             self.context.services.notices.report(error)
         self.refresh()

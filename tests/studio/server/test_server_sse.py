@@ -18,7 +18,7 @@ from fakes.http_driver import (
     make_app,
     on_a_loop,
 )
-from studio.server.sse import StreamTimings
+from studio.server.sse import MOST_UNREAD, StreamTimings
 
 NEVER = 1000.0
 PATIENT = StreamTimings(open_after_s=NEVER, keepalive_s=NEVER, parked_keepalive_s=NEVER)
@@ -293,3 +293,14 @@ async def test_a_finished_request_is_not_aborted() -> None:
     call = AsgiCall(make_app(engine), CHAT, streamed(n=2))
     await call.finished()
     assert engine.aborted == []
+
+
+@on_a_loop
+async def test_a_reader_far_behind_ends_its_stream_with_an_error() -> None:
+    engine = WatchedEngine(auto=False)
+    call, (request_id,) = await begin(engine)
+    await call.tell(engine, said(request_id, "Once"))
+    engine.emit(*[said(request_id, "x")] * (MOST_UNREAD + 2))
+    await call.finished()
+    assert call.chunks[-1]["error"]["code"] == "reader_too_slow"
+    assert engine.aborted == [request_id]
