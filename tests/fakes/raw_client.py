@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from fakes.http_driver import CHAT, HELLO, TIMEOUT_S, WatchedEngine, read_to_end
@@ -12,6 +13,7 @@ from studio.models.server_settings import ServerSettings
 from studio.server.connection import ConnectionLimits
 from studio.server.thread import ServerThread
 
+_LOOKS = 2000
 BODY = json.dumps(HELLO).encode()
 ASK = b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
@@ -47,3 +49,12 @@ def code_in(answer: bytes) -> str:
     """The code of an error in JSON."""
     _, _, body = answer.partition(b"\r\n\r\n")
     return str(json.loads(body)["error"]["code"])
+
+
+def until(is_so: Callable[[], bool], what: str) -> None:
+    """Look until it is so. Raises AssertionError when that takes too long."""
+    for _ in range(_LOOKS):
+        if is_so():
+            return
+        threading.Event().wait(0.01)
+    raise AssertionError(f"still not: {what}")

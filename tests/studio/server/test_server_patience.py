@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import threading
-from collections.abc import Callable
 from contextlib import ExitStack, suppress
 
 import pytest
@@ -17,14 +15,13 @@ from fakes.http_driver import (
     CHAT,
     HELLO,
     TEXT,
-    TIMEOUT_S,
     WatchedEngine,
     on_a_loop,
     post_and_stay,
     read_to_end,
     read_until,
 )
-from fakes.raw_client import ASK, code_in, connect, exchange, head_of, served
+from fakes.raw_client import ASK, code_in, connect, exchange, head_of, served, until
 from studio.server.connection import ConnectionLimits, GuardedConnection
 from studio.server.thread import ServerThread
 
@@ -83,14 +80,6 @@ class FullPipe(asyncio.Transport):
 def a_connection() -> GuardedConnection:
     config = uvicorn.Config(Response(), log_config=None)
     return GuardedConnection(config, ServerState(), {}, limits=ConnectionLimits())
-
-
-def until(is_so: Callable[[], bool], what: str) -> None:
-    for _ in range(int(TIMEOUT_S * 100)):
-        if is_so():
-            return
-        threading.Event().wait(0.01)
-    raise AssertionError(f"still not: {what}")
 
 
 def test_a_client_that_asks_nothing_is_closed(engine: WatchedEngine) -> None:
