@@ -15,7 +15,7 @@ from starlette.requests import Request as HttpRequest
 from engine.errors import InvalidRequest
 from studio.server.connection import ConnectionLimits
 from studio.server.errors import INVALID_REQUEST, ApiError, ErrorKind
-from studio.server.protocol import WireModel
+from studio.server.wire import WireModel
 
 MAX_BODY_BYTES = 8 << 20
 """More than a million tokens of text. Reading the nastiest body takes a second or two, beside the streams."""

@@ -18,12 +18,13 @@ from studio.server.errors import ApiError, ClientLeft
 from studio.server.generation import Generation, whole_reply
 from studio.server.live_requests import LiveRequests
 from studio.server.park_state import can_park
-from studio.server.protocol import GenerationFields, WireModel
+from studio.server.protocol import GenerationFields
 from studio.server.reply_shape import ReplyShape
 from studio.server.request_rows import note_of
 from studio.server.share_gate import ShareGate
 from studio.server.sse import EventStream, StreamTimings
 from studio.server.translate import served_model
+from studio.server.wire import WireModel
 from studio.services.model_demand import ModelDemand
 
 Wire = TypeVar("Wire", bound=WireModel)

@@ -11,8 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
 
-from studio.server.wire import WireModel as WireModel
-from studio.server.wire import wrong_value
+from studio.server.wire import WireModel, wrong_value
 
 MAX_CHOICES = 8
 MAX_PROMPTS = 128
