@@ -68,6 +68,9 @@ class _Writer:
             self.is_open = True
         await self._send({"type": "http.response.body", "body": data, "more_body": not is_last})
         self.last_write_s = self._clock()
+        await asyncio.sleep(
+            0
+        )  # for other streams, and to hear that the client has left before the next write
 
 
 class EventStream(Response):

@@ -181,7 +181,7 @@ def test_a_hundred_connections_half_of_them_badly_behaved(server: Server) -> Non
     assert figures["preempt_ram_bytes"] == figures["requests_preempted"] == 0
     assert figures["requests_processing"] == figures["requests_deferred"] == 0
     assert figures["n_preempt_total"] > 0, "they all had room"
-    until(lambda: server.process.num_fds() == num_files, "all connections are closed")
+    until(lambda: server.process.num_fds() <= num_files, "all connections are closed")
     bodies = [asked(index) for index in range(NUM_WELL)]
     assert well == asyncio.run(one_by_one(bodies))
     bodies = [asked(NUM_WELL + index, max_tokens=120) for index in range(NUM_SLOW)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from engine.api import FinishReason, Parked, Restored, TokenDelta, TokenLogprob
@@ -304,3 +306,17 @@ async def test_a_reader_far_behind_ends_its_stream_with_an_error() -> None:
     await call.finished()
     assert call.chunks[-1]["error"]["code"] == "reader_too_slow"
     assert engine.aborted == [request_id]
+
+
+@on_a_loop
+async def test_between_two_writes_others_have_their_turn() -> None:
+    engine = WatchedEngine(auto=False)
+    call, (request_id,) = await begin(engine)
+    engine.emit(*[said(request_id, "x")] * 20)
+    counts = [0]
+    while counts[-1] < 20:
+        await call.pause()
+        counts.append(len(call.writes))
+    assert all(after - before <= 1 for before, after in pairwise(counts))
+    engine.finish(request_id)
+    await call.finished()
