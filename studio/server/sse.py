@@ -68,9 +68,8 @@ class _Writer:
             self.is_open = True
         await self._send({"type": "http.response.body", "body": data, "more_body": not is_last})
         self.last_write_s = self._clock()
-        await asyncio.sleep(
-            0
-        )  # for other streams, and to hear that the client has left before the next write
+        # Other streams have their turn, and a client that has left is noticed before the next write.
+        await asyncio.sleep(0)
 
 
 class EventStream(Response):
