@@ -115,6 +115,8 @@ class Reception:
                 continue
             if live.request.resumes:
                 self.stepper.adopt(live)
+            elif live.request.follows:
+                self.stepper.follow(live)
             else:
                 self.stepper.add(live)
             self._grant(live)
