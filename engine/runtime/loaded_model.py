@@ -242,6 +242,7 @@ class LoadedModel:
             arrival_s=live.arrival_s,
             keep_tokens=min(num_prompt, window // _KEPT_SHARE) if shifts else None,
             max_wait_s=request.max_wait_s,
+            stay=request.stays,
         )
         sampler = Sampler(
             request.sampling,
