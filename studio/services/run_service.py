@@ -51,6 +51,8 @@ class RunService:
         self, client: EngineClient, chats: ChatService, programs: RequestLog | None = None
     ) -> None:
         """`programs` tells which key a program's request came with."""
+        self.program_word = "API request"
+        """What the request of a program without a key is called; the window says it in the user's language."""
         self._client = client
         self._chats = chats
         self._programs = programs
@@ -69,7 +71,7 @@ class RunService:
         keys = self._keys()
         return {
             run.request_id: titles.get(run.request_id)
-            or _api_name(run.request_id, keys.get(run.request_id, ""))
+            or _with_short_id(keys.get(run.request_id) or self.program_word, run.request_id)
             for run in runs
         }
 
@@ -77,7 +79,11 @@ class RunService:
         """What a request is called, also one that has ended meanwhile."""
         ids = ids_of_request(request_id)
         titles = (chat.title for chat in self._chats.chats if ids and chat.chat_id == ids[0])
-        return next(titles, "") or _api_name(request_id, self._keys().get(request_id, ""))
+        return next(titles, "") or _with_short_id(self.program(request_id), request_id)
+
+    def program(self, request_id: str) -> str:
+        """What the program is called that a request came from: its key, else `program_word`."""
+        return self._keys().get(request_id) or self.program_word
 
     def _keys(self) -> dict[str, str]:
         """Names of keys by the requests that came with them."""
@@ -109,6 +115,6 @@ class RunService:
                 self._client.abort(request_id)
 
 
-def _api_name(request_id: str, key: str) -> str:
+def _with_short_id(name: str, request_id: str) -> str:
     found = _SHORT_ID.match(request_id)
-    return f"{key or 'API request'} {found.group(1) if found else request_id}".rstrip()
+    return f"{name} {found.group(1) if found else request_id}".rstrip()
