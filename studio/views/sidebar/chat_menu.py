@@ -6,9 +6,10 @@ They are filled anew each time from what they are opened for, and only say what 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
-from PySide6.QtCore import QPoint
-from PySide6.QtGui import QAction
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMenu, QWidget
 
 from engine.runs import Run
@@ -45,6 +46,14 @@ class ChatMenu(QMenu):
         self._add(tr("New chat here"), lambda: do.new_chat_in(folder))
         self._add(tr("New folder in it"), lambda: do.new_folder(folder.folder_id))
         self._add(tr("Rename"), lambda: do.rename(folder))
+        self.addSeparator()
+        for step, words, keys in ((-1, tr("Move up"), "Alt+Up"), (1, tr("Move down"), "Alt+Down")):
+            shift = self._add(words, partial(do.shift_folder, folder, step))
+            shift.setEnabled(do.can_shift(folder, step))
+            shift.setShortcut(QKeySequence(keys))
+            shift.setShortcutContext(
+                Qt.ShortcutContext.WidgetShortcut
+            )  # the list itself takes them
         self.addSeparator()
         self._add(tr("Delete the folder, keep its chats"), lambda: do.delete_folder(folder))
         self.popup(spot)
