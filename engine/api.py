@@ -261,6 +261,8 @@ class Finished:
     request_id: str
     reason: FinishReason
     usage: Usage
+    stop_text: str = ""
+    """The one of `Request.stop` that has ended it, with `FinishReason.STOP`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

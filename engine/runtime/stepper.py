@@ -193,7 +193,10 @@ class Stepper:
             events.append(self._delta(generation, update.token_id, text, choice))
         if finish is not None:
             usage = self._live.pop(seq.request_id).usage(now_s)
-            events.append(Finished(request_id=seq.request_id, reason=finish, usage=usage))
+            stop_text = generation.stream.stop_text if finish is FinishReason.STOP else ""
+            events.append(
+                Finished(request_id=seq.request_id, reason=finish, usage=usage, stop_text=stop_text)
+            )
         return events
 
     def _delta(

@@ -18,13 +18,13 @@ from studio.models.server_keys import KeyRing
 from studio.models.server_settings import ServerSettings
 from studio.server.auth import LOCAL_ORIGIN, HostGuard, KeyGuard, RequestCaps
 from studio.server.context import ServerContext
+from studio.server.error_response import error_response
 from studio.server.errors import (
     INVALID_REQUEST,
     SERVER_ERROR,
     ApiError,
     ClientLeft,
     ErrorKind,
-    error_response,
 )
 from studio.server.layers import REQUEST_ID_HEADER, ForgivingPaths, RequestIds
 from studio.server.request_rows import RequestRows

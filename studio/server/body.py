@@ -9,7 +9,7 @@ from starlette.requests import Request as HttpRequest
 
 from engine.errors import InvalidRequest
 from studio.server.errors import INVALID_REQUEST, ApiError, ErrorKind
-from studio.server.protocol import WireModel
+from studio.server.wire import WireModel
 
 MAX_BODY_BYTES = 32 << 20
 

@@ -17,15 +17,35 @@ from studio.server.errors import ApiError, ClientLeft
 from studio.server.generation import Generation, whole_reply
 from studio.server.live_requests import LiveRequests
 from studio.server.park_state import can_park
-from studio.server.protocol import GenerationFields, WireModel
-from studio.server.replies import ReplyShape
+from studio.server.protocol import GenerationFields
+from studio.server.reply_shape import ReplyShape
 from studio.server.request_rows import note_of
 from studio.server.share_gate import ShareGate
 from studio.server.sse import EventStream, StreamTimings
 from studio.server.translate import served_model
+from studio.server.wire import WireModel
 from studio.services.model_demand import ModelDemand
 
 Wire = TypeVar("Wire", bound=WireModel)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """How the client wants to be answered."""
+
+    streams: bool
+    choices_per_prompt: int = 1
+    ping_interval_s: int | None = None
+    """Seconds of silence in a stream until a ping; None: as the server has it, see StreamTimings."""
+
+
+def delivery_of(wire: GenerationFields) -> Delivery:
+    """As the fields say that completions have in common."""
+    return Delivery(
+        streams=bool(wire.stream),
+        choices_per_prompt=wire.n or 1,
+        ping_interval_s=wire.sse_ping_interval,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,28 +82,27 @@ class ServerContext:
     async def answer(
         self,
         http: HttpRequest,
-        wire: GenerationFields,
         requests: tuple[Request, ...],
         shape: ReplyShape,
+        delivery: Delivery,
     ) -> Response:
         """The reply, streamed or whole; the client leaving ends the generation either way."""
         caller, note = caller_of(http.scope), note_of(http.scope)
         snapshot = self.client.snapshot()
         generation = Generation(
             requests=tuple(replace(each, priority=caller.lane.priority) for each in requests),
-            choices_per_prompt=wire.n or 1,
+            choices_per_prompt=delivery.choices_per_prompt,
             shape=shape,
-            include_usage=wire.wants_usage_chunk,
             tells_parks=can_park(snapshot),
             caller=caller,
             note=note,
         )
         model = snapshot.model.name if snapshot.model is not None else ""
         note.begin(generation.requests, model=model, keeps_prompt=self.keeps_prompts)
-        if wire.stream:
+        if delivery.streams:
             timings = self.timings
-            if wire.sse_ping_interval is not None:
-                timings = StreamTimings.of_ping_interval(wire.sse_ping_interval)
+            if delivery.ping_interval_s is not None:
+                timings = StreamTimings.of_ping_interval(delivery.ping_interval_s)
             return EventStream(
                 self.client, generation, live=self.live, timings=timings, gate=self.gate
             )

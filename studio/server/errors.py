@@ -1,6 +1,6 @@
 """Every error the server answers with, in OpenAI's shape, and the one table from engine errors to HTTP.
 
-Runs on the server thread. Knows no route.
+Pure; knows no route. How other families of routes word them is told in `error_response`.
 """
 
 from __future__ import annotations
@@ -8,8 +8,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from typing import Any
-
-from starlette.responses import JSONResponse
 
 from engine.errors import (
     ContextLengthExceeded,
@@ -118,11 +116,7 @@ def error_body(error: ApiError | EngineError) -> dict[str, Any]:
     return {"error": body}
 
 
-def error_response(error: ApiError | EngineError) -> JSONResponse:
-    return JSONResponse(error_body(error), kind_of(error).status, _headers_of(error))
-
-
-def _headers_of(error: ApiError | EngineError) -> dict[str, str] | None:
+def error_headers(error: ApiError | EngineError) -> dict[str, str] | None:
     if isinstance(error, ApiError):
         return error.headers
     if isinstance(error, WaitedTooLong | ModelUnavailable) and error.retry_after_s is not None:

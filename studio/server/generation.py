@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
@@ -11,7 +11,9 @@ from engine.api import Failed, Finished, Request, RequestEvent, TokenDelta
 from engine.client import EngineClient, RequestStream
 from engine.errors import WaitedTooLong
 from studio.models.server_keys import ANONYMOUS, Caller
-from studio.server.replies import ChoiceText, Json, ReplyShape, park_record, total_usage
+from studio.server.framing import Json
+from studio.server.reply_parts import ReplyParts
+from studio.server.reply_shape import ReplyEnd, ReplyShape
 from studio.server.request_rows import RequestNote
 from studio.server.share_gate import Place, ShareGate
 
@@ -29,12 +31,19 @@ class Generation:
     """One per choice, in order of index."""
     choices_per_prompt: int
     shape: ReplyShape
-    include_usage: bool = False
     tells_parks: bool = False
-    """Whether the end of the reply has a record of its parks: only where the server can park."""
+    """See ReplyEnd."""
     caller: Caller = ANONYMOUS
     note: RequestNote
     """Hears every event, for the request's row."""
+
+    def end(self, choices: Sequence[Finished]) -> ReplyEnd:
+        """What the reply took, whose choices have all ended; they are in order of index."""
+        return ReplyEnd(
+            usages=tuple(choice.usage for choice in choices),
+            choices_per_prompt=self.choices_per_prompt,
+            tells_parks=self.tells_parks,
+        )
 
 
 @asynccontextmanager
@@ -89,21 +98,17 @@ async def whole_reply(client: EngineClient, generation: Generation, gate: ShareG
 
 
 async def _collect(client: EngineClient, generation: Generation) -> Json:
-    choices = [ChoiceText() for _ in generation.requests]
-    num_alive = len(choices)
+    choices = [ReplyParts() for _ in generation.requests]
+    ends: dict[int, Finished] = {}
     async with open_choices(client, generation) as events:
-        while num_alive:
+        while len(ends) < len(choices):
             index, event = await events.get()
             match event:
                 case TokenDelta():
-                    choices[index].text.append(event.text)
-                    choices[index].logprobs.extend(event.logprobs)
+                    choices[index].add(event)
                 case Finished():
-                    choices[index].reason = event.reason
-                    choices[index].usage = event.usage
-                    num_alive -= 1
+                    choices[index].finished = ends[index] = event
                 case Failed():
                     raise event.error
-    usages = [choice.usage for choice in choices if choice.usage is not None]
-    whole = generation.shape.whole(choices, total_usage(usages, generation.choices_per_prompt))
-    return {**whole, "preempt": park_record(usages)} if generation.tells_parks else whole
+    end = generation.end([ends[index] for index in range(len(choices))])
+    return generation.shape.whole(choices, end)

@@ -14,6 +14,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 REQUEST_ID_HEADER = "x-request-id"
+_REQUEST_ID = "layby.request_id"
 _SAFE_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _SLASHES = re.compile(r"/{2,}")
 
@@ -29,6 +30,7 @@ class RequestIds:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         given = Headers(scope=scope).get(REQUEST_ID_HEADER, "")
         request_id = given if _SAFE_ID.fullmatch(given) else f"req_{uuid.uuid4().hex}"
+        scope.setdefault("state", {})[_REQUEST_ID] = request_id
         started = time.monotonic()
         status = 0
 
@@ -52,6 +54,16 @@ class RequestIds:
             )
 
 
+def request_id_of(scope: Scope) -> str:
+    """The id that the answer carries."""
+    return str(scope.get("state", {}).get(_REQUEST_ID, ""))
+
+
+def clean_path(path: str) -> str:
+    """Without doubled slashes and one at the end."""
+    return _SLASHES.sub("/", path).rstrip("/") or "/"
+
+
 class ForgivingPaths:
     """`//v1//models/` means `/v1/models`, and HEAD finds what GET finds (the HTTP layer leaves the body out)."""
 
@@ -59,8 +71,7 @@ class ForgivingPaths:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path = _SLASHES.sub("/", scope["path"])
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
-        clean = {**scope, "path": path.rstrip("/") or "/", "method": method}
+        clean = {**scope, "path": clean_path(scope["path"]), "method": method}
         clean.pop("raw_path", None)
         await self._app(clean, receive, send)

@@ -9,15 +9,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import (
-    AfterValidator,
-    AliasChoices,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-)
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
+
+from studio.server.wire import WireModel, wrong_value
 
 MAX_CHOICES = 8
 MAX_PROMPTS = 128
@@ -29,17 +23,6 @@ MAX_PROMPT_IDS = 1 << 20
 
 Prompt = str | tuple[int, ...]
 """One prompt: text, or token ids taken as they are."""
-
-
-class WireModel(BaseModel):
-    """Strict types, finite numbers, unknown fields ignored."""
-
-    model_config = ConfigDict(strict=True, extra="ignore", frozen=True, allow_inf_nan=False)
-
-
-def wrong_value(message: str) -> PydanticCustomError:
-    """An error about the field being read; the reader of the body puts the field's name before the message."""
-    return PydanticCustomError("layby_value", "{message}", {"message": message})
 
 
 def _only(*off: object) -> AfterValidator:

@@ -1,6 +1,6 @@
-"""Engine events -> wire replies: the chunks of a stream and the whole reply, for chats and for text completions.
+"""Engine events -> OpenAI's completions, of chats and of text: the chunks of a stream and the whole reply.
 
-Plain dicts, one per chunk: a checked model per token would cost more than the rest of the server. Server thread.
+Server thread.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ import math
 import time
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass
 
-from engine.api import FinishReason, TokenDelta, TokenLogprob, Usage
-from studio.server.errors import request_cancelled
-
-Json = dict[str, Any]
+from engine.api import Finished, FinishReason, Started, TokenDelta, TokenLogprob
+from engine.errors import EngineError
+from studio.server.errors import ApiError, error_body, request_cancelled
+from studio.server.framing import EVENTS, Framing, Json
+from studio.server.reply_parts import PartKind, ReplyParts
+from studio.server.reply_shape import ReplyEnd
 
 _FINISH_WORDS = {
     FinishReason.STOP: "stop",
@@ -43,61 +44,39 @@ def new_reply_head(prefix: str, model: str) -> ReplyHead:
     )
 
 
-@dataclass(slots=True)
-class ChoiceText:
-    """One choice being put together for a whole reply."""
-
-    text: list[str] = field(default_factory=list)
-    logprobs: list[TokenLogprob] = field(default_factory=list)
-    reason: FinishReason = FinishReason.STOP
-    usage: Usage | None = None
-
-
-class ReplyShape(Protocol):
-    """How one kind of reply looks on the wire."""
-
-    def opening(self, index: int) -> Json | None:
-        """The chunk before a choice's first text, if this kind of reply has one."""
-
-    def delta(self, index: int, event: TokenDelta) -> Json:
-        """New text of a choice."""
-
-    def empty_delta(self, index: int) -> Json:
-        """No text: a sign of life."""
-
-    def closing(self, index: int, reason: FinishReason) -> Json:
-        """The end of a choice."""
-
-    def usage_chunk(self, usage: Json) -> Json:
-        """The chunk after the last choice, if the client asked for it."""
-
-    def whole(self, choices: Sequence[ChoiceText], usage: Json) -> Json:
-        """The reply in one piece."""
-
-
 class ChatReply:
     """chat.completion and its chunks."""
 
-    def __init__(self, head: ReplyHead, *, has_logprobs: bool) -> None:
+    def __init__(
+        self, head: ReplyHead, *, has_logprobs: bool, includes_usage: bool = False
+    ) -> None:
         self._head = head
         self._has_logprobs = has_logprobs
+        self._includes_usage = includes_usage
 
-    def opening(self, index: int) -> Json | None:
-        return self._chunk(index, {"role": "assistant", "content": ""}, None, None)
+    @property
+    def framing(self) -> Framing:
+        return EVENTS
 
-    def delta(self, index: int, event: TokenDelta) -> Json:
-        return self._chunk(index, {"content": event.text}, self._logprobs(event.logprobs), None)
+    def opening(self, index: int, started: Started | None) -> Sequence[Json]:
+        return (self._chunk(index, {"role": "assistant", "content": ""}, None, None),)
 
-    def empty_delta(self, index: int) -> Json:
-        return self._chunk(index, {"content": ""}, None, None)
+    def delta(self, index: int, event: TokenDelta) -> Sequence[Json]:
+        logprobs = self._logprobs(event.logprobs)
+        return (self._chunk(index, {"content": event.text}, logprobs, None),)
 
-    def closing(self, index: int, reason: FinishReason) -> Json:
-        return self._chunk(index, {}, None, finish_reason(reason))
+    def sign_of_life(self, index: int) -> Sequence[Json]:
+        return (self._chunk(index, {"content": ""}, None, None),)
 
-    def usage_chunk(self, usage: Json) -> Json:
-        return {**self._base("chat.completion.chunk"), "choices": [], "usage": usage}
+    def closing(self, index: int, finished: Finished, end: ReplyEnd | None) -> Sequence[Json]:
+        chunk = self._chunk(index, {}, None, finish_reason(finished.reason))
+        base = {**self._base("chat.completion.chunk"), "choices": []}
+        return closing_chunks(chunk, base, end, includes_usage=self._includes_usage)
 
-    def whole(self, choices: Sequence[ChoiceText], usage: Json) -> Json:
+    def failure(self, error: ApiError | EngineError) -> Sequence[Json]:
+        return (error_body(error),)
+
+    def whole(self, choices: Sequence[ReplyParts], end: ReplyEnd) -> Json:
         return {
             **self._base("chat.completion"),
             "choices": [
@@ -105,7 +84,7 @@ class ChatReply:
                     "index": index,
                     "message": {
                         "role": "assistant",
-                        "content": "".join(choice.text),
+                        "content": choice.text_of(PartKind.TEXT),
                         "refusal": None,
                     },
                     "logprobs": self._logprobs(choice.logprobs),
@@ -113,7 +92,8 @@ class ChatReply:
                 }
                 for index, choice in enumerate(choices)
             ],
-            "usage": usage,
+            "usage": total_usage(end),
+            **end.park_fields,
         }
 
     def _chunk(self, index: int, delta: Json, logprobs: Json | None, reason: str | None) -> Json:
@@ -137,32 +117,45 @@ class ChatReply:
 class CompletionReply:
     """text_completion, whose chunks have the same shape as the whole."""
 
-    def __init__(self, head: ReplyHead, *, has_logprobs: bool) -> None:
+    def __init__(
+        self, head: ReplyHead, *, has_logprobs: bool, includes_usage: bool = False
+    ) -> None:
         self._head = head
         self._has_logprobs = has_logprobs
+        self._includes_usage = includes_usage
         self._offsets: dict[int, int] = {}
 
-    def opening(self, index: int) -> Json | None:
-        return None
+    @property
+    def framing(self) -> Framing:
+        return EVENTS
 
-    def delta(self, index: int, event: TokenDelta) -> Json:
-        return self._of([self._choice(index, event.text, event.logprobs, None)])
+    def opening(self, index: int, started: Started | None) -> Sequence[Json]:
+        return ()
 
-    def empty_delta(self, index: int) -> Json:
-        return self._of([self._choice(index, "", (), None)])
+    def delta(self, index: int, event: TokenDelta) -> Sequence[Json]:
+        return (self._of([self._choice(index, event.text, event.logprobs, None)]),)
 
-    def closing(self, index: int, reason: FinishReason) -> Json:
-        return self._of([self._choice(index, "", (), finish_reason(reason))])
+    def sign_of_life(self, index: int) -> Sequence[Json]:
+        return (self._of([self._choice(index, "", (), None)]),)
 
-    def usage_chunk(self, usage: Json) -> Json:
-        return {**self._of([]), "usage": usage}
+    def closing(self, index: int, finished: Finished, end: ReplyEnd | None) -> Sequence[Json]:
+        chunk = self._of([self._choice(index, "", (), finish_reason(finished.reason))])
+        return closing_chunks(chunk, self._of([]), end, includes_usage=self._includes_usage)
 
-    def whole(self, choices: Sequence[ChoiceText], usage: Json) -> Json:
+    def failure(self, error: ApiError | EngineError) -> Sequence[Json]:
+        return (error_body(error),)
+
+    def whole(self, choices: Sequence[ReplyParts], end: ReplyEnd) -> Json:
         wire = [
-            self._choice(index, "".join(choice.text), choice.logprobs, finish_reason(choice.reason))
+            self._choice(
+                index,
+                choice.text_of(PartKind.TEXT),
+                choice.logprobs,
+                finish_reason(choice.reason),
+            )
             for index, choice in enumerate(choices)
         ]
-        return {**self._of(wire), "usage": usage}
+        return {**self._of(wire), "usage": total_usage(end), **end.park_fields}
 
     def _of(self, choices: list[Json]) -> Json:
         head = self._head
@@ -205,24 +198,27 @@ def finish_reason(reason: FinishReason) -> str:
     return _FINISH_WORDS[reason]
 
 
-def total_usage(usages: Sequence[Usage], choices_per_prompt: int) -> Json:
-    """The cost of all choices; the choices of one prompt count its tokens once."""
-    prompts = usages[::choices_per_prompt]
-    prompt_tokens = sum(usage.prompt_tokens for usage in prompts)
-    completion_tokens = sum(usage.completion_tokens for usage in usages)
-    return {
-        "prompt_tokens": prompt_tokens,
-        "completion_tokens": completion_tokens,
-        "total_tokens": prompt_tokens + completion_tokens,
-        "prompt_tokens_details": {"cached_tokens": sum(usage.cached_tokens for usage in prompts)},
-    }
+def closing_chunks(
+    chunk: Json, base: Json, end: ReplyEnd | None, *, includes_usage: bool
+) -> Sequence[Json]:
+    """The last chunk of a choice; after that of the last choice, `base` with the usage if the client asked for it.
+
+    The last of all has the record of parks.
+    """
+    if end is None:
+        return (chunk,)
+    if not includes_usage:
+        return ({**chunk, **end.park_fields},)
+    return (chunk, {**base, "usage": total_usage(end), **end.park_fields})
 
 
-def park_record(usages: Sequence[Usage]) -> Json:
-    """How often the choices were parked, and how often the state was dropped, all together."""
+def total_usage(end: ReplyEnd) -> Json:
+    """The cost of all choices."""
     return {
-        "parks": sum(usage.num_parks for usage in usages),
-        "recomputes": sum(usage.num_recomputes for usage in usages),
+        "prompt_tokens": end.prompt_tokens,
+        "completion_tokens": end.completion_tokens,
+        "total_tokens": end.prompt_tokens + end.completion_tokens,
+        "prompt_tokens_details": {"cached_tokens": end.cached_tokens},
     }
 
 

@@ -12,8 +12,8 @@ from engine.api import EngineSnapshot
 from engine.options import LoadOptions
 from engine.runs import Run, RunState
 from studio.server.context import ServerContext
+from studio.server.framing import Json
 from studio.server.park_state import budget_mib, can_park, is_in_transfer, is_preempted
-from studio.server.replies import Json
 from studio.server.translate import served_model
 
 _IDLE: Json = {
