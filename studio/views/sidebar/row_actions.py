@@ -29,6 +29,8 @@ class RowActions(QObject):
     """A chat that is to be shown."""
     split_wanted = Signal(object)
     """The same, in a pane of its own."""
+    export_wanted = Signal(object)
+    """Chats that are to be written into a file."""
     window_wanted = Signal(object)
     """The same, in a window of its own."""
     found = Signal(object)
