@@ -18,7 +18,8 @@ from engine.errors import (
     ModelError,
     RequestError,
 )
-from engine.text.chat_template import ChatTemplate, encode_chat
+from engine.text.chat_prompt import encode_chat
+from engine.text.chat_template import ChatTemplate
 from engine.text.tokenizer import Tokenizer
 
 
@@ -105,8 +106,8 @@ def tokenize(prompt: Prompt, tokenizer: Tokenizer, template: ChatTemplate) -> tu
 
 def _encode(prompt: Prompt, tokenizer: Tokenizer, template: ChatTemplate) -> tuple[int, ...]:
     match prompt:
-        case Chat(messages=messages, continues=continues):
-            return tuple(encode_chat(tokenizer, template, messages, continues=continues))
+        case Chat():
+            return encode_chat(tokenizer, template, prompt).token_ids
         case Text(text=text):
             return tuple(tokenizer.encode(text, add_special=True))
         case TokenIds(ids=ids):
