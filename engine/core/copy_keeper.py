@@ -112,7 +112,7 @@ class CopyKeeper:
         saved: set[SavedPage] = set()
         growth = 0
         for seq in party:
-            found, left = self._pool.find(seq.token_ids), len(seq.page_table)
+            found, left = self._pool.find(seq.findable_ids), len(seq.page_table)
             known.update(found[left:])
             saved.update(seq.saved[len(found) - left :])
             held = max(len(found), left + len(seq.saved))
@@ -123,7 +123,7 @@ class CopyKeeper:
         page_of: dict[SavedPage, int] = {}
         before = tuple(_Kept(len(s.page_table), s.saved, s.num_computed) for s in party)
         for seq in party:
-            found, left = self._pool.find(seq.token_ids), len(seq.page_table)
+            found, left = self._pool.find(seq.findable_ids), len(seq.page_table)
             assert found[:left] == seq.page_table, f"{seq.request_id}: {found}, {seq.page_table}"
             self._pool.share(found)
             self._pool.forget(seq.page_table)

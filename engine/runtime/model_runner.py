@@ -103,9 +103,10 @@ class ModelRunner:
         model = RecordedModel(spec, program, sources, checkpoint)
         backend = choose_backend(model, options, device)
         plan = plan_memory(spec, options, backend)
+        most_rows = max(options.batch_tokens, options.parallel)
         limits = Limits(
-            rows=max(options.batch_tokens, options.parallel),
-            outputs=options.parallel,
+            rows=most_rows,
+            outputs=most_rows if spec.gives_embeddings else options.parallel,
             positions=min(spec.context_tokens, plan.num_pages * PAGE_TOKENS),
         )
         try:

@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-enum { LAYBY_ABI = 6 };
+enum { LAYBY_ABI = 7 };
 // Kinds of buffers, what their number of rows follows, and no such buffer.
 enum {
   LAYBY_ROWS = 0,
@@ -85,6 +85,7 @@ typedef struct {
   double temperature;  // 0: the likeliest of all is taken
   double top_p, min_p;
   uint64_t seed, position;
+  const uint32_t* allowed;  // a bit for each id of the vocabulary, from the lowest on: tokens that may come; null: all
 } LaybyWish;
 
 typedef struct {

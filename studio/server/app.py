@@ -30,6 +30,7 @@ from studio.server.layers import REQUEST_ID_HEADER, ForgivingPaths, RequestIds
 from studio.server.request_rows import RequestRows
 from studio.server.routes.chat import chat_router
 from studio.server.routes.completions import completions_router
+from studio.server.routes.embeddings import embeddings_router
 from studio.server.routes.health import health_router
 from studio.server.routes.messages import messages_router
 from studio.server.routes.metrics import metrics_router
@@ -37,6 +38,7 @@ from studio.server.routes.models import models_router
 from studio.server.routes.responses import responses_router
 from studio.server.routes.runs import runs_router
 from studio.server.routes.slots import slots_router
+from studio.server.routes.texts import texts_router
 
 _ROUTERS = (
     health_router,
@@ -46,6 +48,8 @@ _ROUTERS = (
     runs_router,
     chat_router,
     completions_router,
+    embeddings_router,
+    texts_router,
     messages_router,
     responses_router,
 )

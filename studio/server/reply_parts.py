@@ -65,6 +65,8 @@ class ReplyParts:
         self.logprobs: list[TokenLogprob] = []
         """Of all tokens, whatever part they belong to."""
         self.reasoning_tokens = 0
+        self.embedding: tuple[float, ...] = ()
+        """Of a request that wants one."""
         self.finished: Finished | None = None
         self._is_open = False
         self._undecided: tuple[TokenLogprob, ...] = ()

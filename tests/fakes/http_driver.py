@@ -38,7 +38,15 @@ REPLIES: dict[str, dict[str, Any]] = {
     RESPONSES: {"input": "Say hello."},
 }
 """Every route that generates, with a body that it takes."""
-POSTS = {**REPLIES, COUNT: HELLO}
+EMBED = "/v1/embeddings"
+POSTS = {
+    **REPLIES,
+    COUNT: HELLO,
+    EMBED: {"input": "Once upon"},
+    "/tokenize": {"content": "Once upon"},
+    "/detokenize": {"tokens": [1, 2]},
+    "/apply-template": HELLO,
+}
 """Every route that reads a body and needs a model."""
 
 
