@@ -111,8 +111,8 @@ class LoadedModel:
         park, options = runner.plan.park, command.options
         if park.memory is ParkMemory.COPIED:
             options = replace(options, preempt_async=park.is_async)
-        copier = PageCopier(choose_copies(runner.pool, is_async=park.is_async), on_done)
-        scheduler = Scheduler(config)
+        copies = choose_copies(runner.pool, runner.mover, is_async=park.is_async)
+        copier, scheduler = PageCopier(copies, on_done), Scheduler(config)
         model = cls(options, info, tokenizer, template, runner, copier, scheduler)
         model.files = tuple((path, *_size_and_time(path)) for path in paths)
         if (folder := options.preempt_disk) is not None:
@@ -242,6 +242,7 @@ class LoadedModel:
             arrival_s=live.arrival_s,
             keep_tokens=min(num_prompt, window // _KEPT_SHARE) if shifts else None,
             max_wait_s=request.max_wait_s,
+            stay=request.stays,
         )
         sampler = Sampler(
             request.sampling,

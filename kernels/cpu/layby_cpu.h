@@ -154,6 +154,12 @@ LAYBY_API float* layby_program_rows(LaybyProgram* program, int32_t buffer, int64
 
 LAYBY_API int32_t layby_program_run(LaybyProgram* program, LaybyTeam* team, const LaybyStep* step);
 
+// Copies `count` pages of `page_bytes` from one place to another: the i-th of `from` lies at from_places[i] pages from
+// its beginning, or where the list is null at i; `to` likewise. The places are not checked. The team may be null: then
+// the caller copies alone.
+LAYBY_API void layby_copy_pages(LaybyTeam* team, const uint8_t* from, const int64_t* from_places, uint8_t* to,
+                                const int64_t* to_places, int64_t count, int64_t page_bytes);
+
 // Nanoseconds of each phase in the latest run; returns how many phases there are. For measuring.
 LAYBY_API int32_t layby_program_phases(const LaybyProgram* program);
 LAYBY_API int32_t layby_program_profile(LaybyProgram* program, int32_t is_on, int64_t* nanoseconds);
