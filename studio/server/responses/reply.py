@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from engine.api import Finished, Started, TokenDelta
+from engine.api import Finished, FinishReason, Started, TokenDelta
 from engine.errors import EngineError
 from studio.server.errors import ApiError, error_body
 from studio.server.framing import NAMED_EVENTS, Framing, Json
-from studio.server.replies import chat_logprobs, finish_reason
+from studio.server.replies import chat_logprobs
 from studio.server.reply_parts import Part, PartKind, PartStep, ReplyParts, StepKind
 from studio.server.reply_shape import ReplyEnd
 
@@ -81,7 +81,7 @@ class ResponsesReply:
 
     def whole(self, choices: Sequence[ReplyParts], end: ReplyEnd) -> Json:
         (reply,) = choices
-        is_cut = finish_reason(reply.reason) == "length"
+        is_cut = reply.reason is FinishReason.LENGTH
         status = _CUT if is_cut else _DONE
         response = {
             **self._blank,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from engine.api import Priority
+from engine.api import FinishReason, Priority
 from engine.runs import ParkUsage, RunState
 from fakes.fake_engine import FakeEngine
 from fakes.http_driver import (
@@ -183,6 +183,22 @@ async def test_the_id_of_a_reply_steers_its_run(path: str) -> None:
     assert [run["id"] for run in shown["data"]] == [name]
     engine.finish(name)
     await call.finished()
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("has_spoken", [True, False])
+@on_a_loop
+async def test_a_stream_stopped_from_elsewhere_is_an_error(path: str, has_spoken: bool) -> None:
+    engine = WatchedEngine(auto=False)
+    call, name = await begin(engine, path, stream=True)
+    if has_spoken:
+        engine.say(name, "Hel")
+        await call.until(lambda call: call.writes)
+    engine.finish(name, FinishReason.ABORTED)
+    await call.finished()
+    assert call.status == (200 if has_spoken else 503)
+    assert "stopped from Layby" in call.text.rstrip().rsplit("\n\n", 1)[-1]
+    assert call.is_complete
 
 
 @pytest.mark.parametrize("path", PATHS)

@@ -262,11 +262,16 @@ async def test_an_error_in_an_open_stream_is_a_failed_response_and_the_end(
     assert call.is_complete
 
 
+@pytest.mark.parametrize("has_spoken", [True, False])
 @on_a_loop
-async def test_a_response_stopped_from_elsewhere_has_failed() -> None:
+async def test_a_response_stopped_from_elsewhere_has_failed(has_spoken: bool) -> None:
     engine = WatchedEngine(auto=False)
-    call, request_id = await begin(engine, stream=True)
-    engine.say(request_id, "Hel")
+    call, request_id = await begin(engine, timings=LIVELY, stream=True)
+    if has_spoken:
+        engine.say(request_id, "Hel")
+    await call.until(lambda call: call.writes)
     engine.finish(request_id, FinishReason.ABORTED)
     await call.finished()
-    assert events(call)[-2]["response"]["error"]["code"] == "request_cancelled"
+    told = events(call)
+    assert told[0]["type"] == "response.created"
+    assert told[-2]["response"]["error"]["code"] == "request_cancelled"
