@@ -22,6 +22,7 @@ _MOST_METADATA = 16
 _MOST_METADATA_KEY = 64
 _MOST_METADATA_VALUE = 512
 _LOGPROBS = "message.output_text.logprobs"
+_SEALS = "reasoning.encrypted_content"
 _WORDS = {
     "none": ToolChoice.NONE,
     "auto": ToolChoice.AUTO,
@@ -166,6 +167,10 @@ class ResponsesRequest(SamplingFields):
         if self.top_logprobs or _LOGPROBS in (self.include or ()):
             return self.top_logprobs or 0
         return None
+
+    @property
+    def seals_thoughts(self) -> bool:
+        return _SEALS in (self.include or ())
 
     @property
     def is_kept(self) -> bool:

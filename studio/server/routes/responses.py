@@ -47,6 +47,7 @@ def responses_router(context: ServerContext) -> APIRouter:
         shape = ResponsesReply(
             blank_response(wire, request, head),
             has_logprobs=wire.logprobs is not None,
+            seals_thoughts=wire.seals_thoughts,
             keep=before.keep if wire.is_kept else None,
         )
         delivery = Delivery(streams=bool(wire.stream), ping_interval_s=wire.sse_ping_interval)

@@ -120,6 +120,26 @@ async def test_a_key_waits_for_its_share_and_no_longer_than_it_is_willing_to(
     assert patient.status == 200
 
 
+@pytest.mark.parametrize("path", [MESSAGES, RESPONSES])
+@on_a_loop
+async def test_the_tools_offered_count_as_what_a_request_takes(path: str, tmp_path: Path) -> None:
+    engine, keys, log = WatchedEngine(auto=False), KeyStore(tmp_path / "keys.json"), RequestLog()
+    _, secret = keys.create(KeyPlan(name="agent", share_percent=50))
+    app = make_app(engine, parts=ServerParts(keys=keys, log=log))
+    first = AsgiCall(app, path, REPLIES[path], {"x-api-key": secret})
+    while not engine.requests:
+        await first.pause()
+    tool = {"name": "look", "description": "x" * 4400, "input_schema": {}, "type": "function"}
+    if path == MESSAGES:
+        del tool["type"]
+    second = AsgiCall(app, path, {**REPLIES[path], "tools": [tool]}, {"x-api-key": secret})
+    while log.rows[-1].state is not RequestState.HELD_BACK:
+        await second.pause()
+    await second.leave()
+    engine.finish(next(iter(engine.alive)))
+    await first.finished()
+
+
 @pytest.mark.parametrize("path", PATHS)
 @on_a_loop
 async def test_the_engine_is_told_how_long_it_may_wait(path: str) -> None:
