@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
+from engine.bonds import RequestGroup as RequestGroup
+from engine.bonds import Stay as Stay
 from engine.checks import check_range
 from engine.errors import EngineError, InvalidRequest
 from engine.grammar import Grammar as Grammar
@@ -41,19 +43,6 @@ from engine.texts import Render as Render
 from engine.texts import TextAnswer as TextAnswer
 from engine.texts import TextQuestion as TextQuestion
 from engine.texts import Tokenize as Tokenize
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestGroup:
-    """Requests that are asked together, one after another with nothing between them.
-
-    None of them stands in line before all have been found sound; if one is not, each fails with its error. Those with
-    the same prompt are siblings: they share its pages, and are parked and brought back together.
-    """
-
-    group_id: str
-    size: int
-    """Members it has; all of them must be submitted."""
 
 
 class Wanted(Enum):
@@ -97,6 +86,11 @@ class Request:
     """While it is parked its state is also on disk, where the model was loaded with a folder for that."""
     resumes: bool = False
     """Go on with the state on disk of the request of this id, as that one was asked; see `Resumed`."""
+    stays: Stay | None = None
+    """Where the reply ends with TOOL_CALLS it is kept after its end for one that follows; an abort lets go of it."""
+    follows: str = ""
+    """A request that stays: this one goes on with its state, as far as their tokens agree, and before the whole line.
+    Where none of that id stays, it is a request like any other."""
 
     def __post_init__(self) -> None:
         if self.max_tokens is not None and self.max_tokens < 0:
@@ -113,6 +107,8 @@ class Request:
             )
         if any(not text for text in self.stop):
             raise InvalidRequest("stop has an empty string; leave it out", param="stop")
+        if self.group is not None and (self.stays is not None or self.follows):
+            raise InvalidRequest("a request of a group can neither stay nor follow; ask it alone")
 
 
 class FinishReason(Enum):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import NamedTuple
 
-from engine.api import FinishReason
+from engine.api import FinishReason, Stay
 from engine.core.parked import EndReason, PageCopy, ParkedState, SavedPage
 
 
@@ -27,19 +27,26 @@ class SeqStatus(Enum):
     PARKED = "parked"
     RESTORING = "restoring"
     """Its pages are being filled again: it owns them and takes no part in steps yet."""
+    STAYING = "staying"
+    """It has ended and its owner is awaited: it owns its pages, has no seat and takes no part in steps."""
     FINISHED = "finished"
 
 
 LEGAL_MOVES: dict[SeqStatus, frozenset[SeqStatus]] = {
     SeqStatus.WAITING: frozenset({SeqStatus.RUNNING, SeqStatus.FINISHED}),
-    SeqStatus.RUNNING: frozenset({SeqStatus.PARKING, SeqStatus.PARKED, SeqStatus.FINISHED}),
+    SeqStatus.RUNNING: frozenset(
+        {SeqStatus.PARKING, SeqStatus.PARKED, SeqStatus.STAYING, SeqStatus.FINISHED}
+    ),
     SeqStatus.PARKING: frozenset({SeqStatus.PARKED, SeqStatus.FINISHED}),
     SeqStatus.PARKED: frozenset({SeqStatus.RESTORING, SeqStatus.RUNNING, SeqStatus.FINISHED}),
     SeqStatus.RESTORING: frozenset({SeqStatus.RUNNING, SeqStatus.PARKED, SeqStatus.FINISHED}),
+    SeqStatus.STAYING: frozenset({SeqStatus.PARKING, SeqStatus.PARKED, SeqStatus.FINISHED}),
     SeqStatus.FINISHED: frozenset(),
 }
 
-OWNS_PAGES = frozenset({SeqStatus.RUNNING, SeqStatus.PARKING, SeqStatus.RESTORING})
+OWNS_PAGES = frozenset(
+    {SeqStatus.RUNNING, SeqStatus.PARKING, SeqStatus.RESTORING, SeqStatus.STAYING}
+)
 """Statuses in which the pages of the table are the sequence's own and in the pool's account."""
 
 WAITS = frozenset({SeqStatus.WAITING, SeqStatus.PARKED})
@@ -69,6 +76,8 @@ class Sequence:
     """Tokens at the beginning that a context shift keeps when the window is full; None: the reply ends there."""
     max_wait_s: float | None = None
     """Most seconds it waits outside the pool, all stretches together."""
+    stay: Stay | None = None
+    """Whether, and how long, it is kept after its end for its owner; only of one without a family."""
     family: Family | None = None
     status: SeqStatus = SeqStatus.WAITING
     num_computed: int = 0
@@ -114,6 +123,8 @@ class Sequence:
     """Of these the ones that had to be computed again after the latest park that has ended."""
     resumed_s: float | None = None
     """When it last came back from a park."""
+    stays_since_s: float | None = None
+    """When it ended, if it is kept for its owner."""
     num_generated_at_resume: int = 0
 
     @property
@@ -162,6 +173,11 @@ class Sequence:
     @property
     def has_ended(self) -> bool:
         return self.status is SeqStatus.FINISHED
+
+    @property
+    def is_staying(self) -> bool:
+        """Whether it has said all, and is kept for its owner: in the pool, or as anybody parked is."""
+        return self.stays_since_s is not None and not self.has_ended
 
     def waited_s(self, now_s: float) -> float:
         """Seconds spent outside the pool so far, in line and parked."""
@@ -299,11 +315,13 @@ class StepBatch:
 
     def of_running(self) -> StepBatch:
         """The batch without what concerns sequences that could not be restored for it after all."""
-        if all(row.seq.status is SeqStatus.RUNNING for row in self.rows) and not self.restored:
+        is_whole = all(row.seq.status is SeqStatus.RUNNING for row in self.rows)
+        if is_whole and not self.restored and not self.started:
             return self
         rows = tuple(row for row in self.rows if row.seq.status is SeqStatus.RUNNING)
         restored = tuple(seq for seq in self.restored if seq.status is SeqStatus.RUNNING)
-        return replace(self, rows=rows, restored=restored)
+        started = tuple(seq for seq in self.started if seq.status is SeqStatus.RUNNING)
+        return replace(self, rows=rows, restored=restored, started=started)
 
     @property
     def sampling_rows(self) -> tuple[StepRow, ...]:

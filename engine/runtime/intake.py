@@ -1,4 +1,5 @@
-"""Turns prompts into tokens, off the engine thread: one worker applies templates and tokenises, in order of arrival.
+"""Turns prompts into tokens, off the engine thread: one worker applies templates, tokenises and compiles grammars, in
+order of arrival.
 
 It also answers questions about text, in turn (`engine.texts`).
 
@@ -33,6 +34,8 @@ from engine.errors import (
     ModelError,
     RequestError,
 )
+from engine.runtime.grammar_compiler import GrammarCompiler
+from engine.runtime.grammar_matcher import GrammarMatcher
 from engine.runtime.text_questions import answer_question, check_ids
 from engine.text.chat_template import ChatTemplate, encode_chat
 from engine.text.tokenizer import Tokenizer
@@ -40,11 +43,12 @@ from engine.text.tokenizer import Tokenizer
 
 @dataclass(frozen=True, slots=True)
 class PrepareTask:
-    """A request and what its prompt is tokenised with."""
+    """A request and what its prompt is tokenised with, and its grammar compiled."""
 
     request: Request
     tokenizer: Tokenizer
     template: ChatTemplate
+    grammars: GrammarCompiler
     window_tokens: int
 
 
@@ -64,6 +68,8 @@ class Prepared:
 
     request_id: str
     token_ids: tuple[int, ...]
+    matcher: GrammarMatcher | None = None
+    """Of the request's grammar, if it has one."""
     error: EngineError | None = None
 
 
@@ -112,12 +118,12 @@ def answer(task: PrepareTask) -> Prepared:
     """Read a prompt; what is wrong with it is part of the answer."""
     request_id = task.request.request_id
     try:
-        return Prepared(request_id, _tokenize(task))
+        return Prepared(request_id, _tokenize(task), task.grammars.matcher_for(task.request))
     except EngineError as error:
-        return Prepared(request_id, (), error)
+        return Prepared(request_id, (), error=error)
     except Exception as error:  # noqa: BLE001 - a prompt must never end the worker
         reason = f"the prompt could not be read: {type(error).__name__}: {error}"
-        return Prepared(request_id, (), RequestError(reason))
+        return Prepared(request_id, (), error=RequestError(reason))
 
 
 def _answer_text(task: TextTask) -> None:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 from engine.api import Request, TokenLogprob, Usage
 from engine.core.types import Sequence
 from engine.runs import SteeringCommand
+from engine.runtime.grammar_matcher import GrammarMatcher
 from engine.runtime.sampler import SampledToken, Sampler
 from engine.text.text_stream import TextStream
 from engine.text.tokenizer import Tokenizer
+from kernels.wishes import Wish
 
 if TYPE_CHECKING:
     from engine.runtime.output_reader import OutputReader
@@ -27,6 +29,8 @@ class Generation:
     stream: TextStream
     continues_text: bool
     """Whether the reply goes on a raw text instead of answering a chat."""
+    matcher: GrammarMatcher | None = None
+    """Its place in the grammar of its request; None: it may say anything."""
     parked_before_first_s: float = 0.0
     """Share of the parked time that fell before the first token."""
     reply_ids: list[int] = field(default_factory=list)
@@ -41,6 +45,11 @@ class Generation:
         self.reader = reader
         self.seq.num_read, self.seq.read_until = reader.num_unwanted, reader.until
         self.seq.read_tokens = in_one_step
+
+    def wish(self) -> Wish:
+        """What is wanted of the row in which its next token is chosen."""
+        mask = None if self.matcher is None else self.matcher.follow(self.reply_ids)
+        return self.sampler.wish(len(self.seq.token_ids) + self.seq.num_discarded, mask)
 
 
 @dataclass(slots=True)

@@ -80,6 +80,8 @@ class ModelRunner:
         """Whether a page's bytes hold only finite numbers; any thread."""
         self.kernels = compute.kernels
         """What computes: torch and its device, or an instruction set of the native kernels."""
+        self.mover = compute.mover
+        """Copies pages where the pool is host memory."""
         self._compute: Compute | None = compute
         self._arena: Arena | None = arena
 

@@ -43,6 +43,10 @@ class Tokenizer:
         self.special_names: Mapping[str, str] = special.names
         """Texts of special tokens for chat templates: "bos_token" -> "<s>"."""
         self.control_tokens = tuple(token for token in vocabulary.added if token.control)
+        self.plain_added_tokens = tuple(token for token in vocabulary.added if not token.control)
+        """Matched as a whole like control tokens, and text all the same."""
+        self.added_contents = frozenset(token.content for token in vocabulary.added)
+        """Of the control tokens and a model's own additions."""
         self.fill_in = find_fill_in(vocabulary.added, special.fill_in)
         """The tokens around a gap to be filled; None for a model that does not know any."""
         self.space_before_text = vocabulary.space_before_text
@@ -55,7 +59,7 @@ class Tokenizer:
         self._control_ids = frozenset(token.token_id for token in self.control_tokens)
         self._forbidden_ids = self._control_ids - {special.unknown_id}
         self._control_splitter = Splitter(self.control_tokens)
-        self._splitter = Splitter(token for token in vocabulary.added if not token.control)
+        self._splitter = Splitter(self.plain_added_tokens)
 
     def encode(
         self, text: str, *, parse_special: bool = False, add_special: bool = False

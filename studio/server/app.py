@@ -37,6 +37,7 @@ from studio.server.routes.messages import messages_router
 from studio.server.routes.metrics import metrics_router
 from studio.server.routes.models import models_router
 from studio.server.routes.ollama import ollama_router
+from studio.server.routes.responses import responses_router
 from studio.server.routes.runs import runs_router
 from studio.server.routes.slots import slots_router
 from studio.server.routes.texts import texts_router
@@ -54,6 +55,7 @@ _ROUTERS = (
     llamacpp_router,
     ollama_router,
     messages_router,
+    responses_router,
 )
 
 
@@ -75,7 +77,7 @@ def build_app(
         CORSMiddleware,
         allow_origins=list(settings.cors_origins),
         allow_origin_regex=LOCAL_ORIGIN,
-        allow_methods=["GET", "HEAD", "POST"],
+        allow_methods=["GET", "HEAD", "POST", "DELETE"],
         allow_headers=["*"],
         expose_headers=[REQUEST_ID_HEADER],
     )

@@ -14,6 +14,7 @@ from engine.client import EngineClient
 from engine.errors import EngineError, ModelNotFound, ModelUnavailable
 from studio.server.auth import caller_of
 from studio.server.body import read_body
+from studio.server.connection import ConnectionLimits
 from studio.server.errors import ApiError, ClientLeft
 from studio.server.generation import Asking, gather, whole_reply
 from studio.server.live_requests import LiveRequests
@@ -59,13 +60,14 @@ class ServerContext:
     gate: ShareGate
     live: LiveRequests = field(default_factory=LiveRequests)
     timings: StreamTimings = field(default_factory=StreamTimings)
+    limits: ConnectionLimits = field(default_factory=ConnectionLimits)
     demand: ModelDemand | None = None
     """Loads the model that a request names; None: only what is loaded is served."""
     keeps_prompts: bool = False
 
     async def read(self, http: HttpRequest, wire: type[Wire]) -> Wire:
         """The request's body; a slow sender does not hold up the end of the server."""
-        return await self.live.run(read_body(http, wire), receive=None)
+        return await self.live.run(read_body(http, wire, self.limits), receive=None)
 
     async def model_for(self, http: HttpRequest, name: str | None) -> ModelInfo:
         """The model that `name` means, loaded on demand where that is allowed and disturbs nobody.

@@ -18,6 +18,7 @@ _SHORT_ID_HEADER = "request-id"
 """Under which clients of Anthropic look for it."""
 _REQUEST_ID = "layby.request_id"
 _SAFE_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+_MOST_PATH_CHARS = 200
 _SLASHES = re.compile(r"/{2,}")
 
 logger = logging.getLogger(__name__)
@@ -50,11 +51,16 @@ class RequestIds:
             logger.info(
                 "%s %s -> %d in %.3f s (%s)",
                 scope["method"],
-                scope["path"],
+                _path_as_sent(scope),
                 status,
                 time.monotonic() - started,
                 request_id,
             )
+
+
+def _path_as_sent(scope: Scope) -> str:
+    """The path with its percent signs: decoded it may hold line breaks, with which it could forge a line of the log."""
+    return bytes(scope.get("raw_path", b"")).decode("ascii")[:_MOST_PATH_CHARS]
 
 
 def request_id_of(scope: Scope) -> str:

@@ -106,11 +106,7 @@ class ChatReply:
     def _logprobs(self, tokens: Iterable[TokenLogprob]) -> Json | None:
         if not self._has_logprobs:
             return None
-        content = [
-            {**_chat_token(token), "top_logprobs": [_chat_token(each) for each in token.top]}
-            for token in tokens
-        ]
-        return {"content": content, "refusal": None}
+        return {"content": chat_logprobs(tokens), "refusal": None}
 
 
 def finish_reason(reason: FinishReason) -> str:
@@ -118,6 +114,14 @@ def finish_reason(reason: FinishReason) -> str:
     if reason is FinishReason.ABORTED:
         raise request_cancelled()
     return _FINISH_WORDS[reason]
+
+
+def chat_logprobs(tokens: Iterable[TokenLogprob]) -> list[Json]:
+    """An object for each token, with its alternatives inside."""
+    return [
+        {**_chat_token(token), "top_logprobs": [_chat_token(each) for each in token.top]}
+        for token in tokens
+    ]
 
 
 def closing_chunks(

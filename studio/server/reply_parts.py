@@ -65,6 +65,7 @@ class ReplyParts:
         self.logprobs: list[TokenLogprob] = []
         """Of all tokens, whatever part they belong to."""
         self.token_ids: list[int] = []
+        self.reasoning_tokens = 0
         self.embedding: tuple[float, ...] = ()
         """Of a request that wants one."""
         self.finished: Finished | None = None
@@ -87,6 +88,8 @@ class ReplyParts:
             logprobs = ()
         is_told = delta.text or delta.reasoning or delta.tool_calls
         self._undecided = () if is_told else logprobs
+        if delta.reasoning or (not is_told and self._is_in(PartKind.REASONING)):
+            self.reasoning_tokens += len(delta.token_ids)
         for call in delta.tool_calls:
             self._add_call(call, steps)
         return steps

@@ -30,6 +30,7 @@ TEXT = "/v1/completions"
 HELLO = {"messages": [{"role": "user", "content": "Say hello."}]}
 MESSAGES = "/v1/messages"
 COUNT = "/v1/messages/count_tokens"
+RESPONSES = "/v1/responses"
 BODIES: dict[str, dict[str, Any]] = {CHAT: HELLO, TEXT: {"prompt": "Once upon"}}
 OLLAMA_CHAT = "/api/chat"
 OLLAMA_GENERATE = "/api/generate"
@@ -40,6 +41,7 @@ REPLIES: dict[str, dict[str, Any]] = {
     "/infill": {"input_prefix": "Once", "input_suffix": "a time"},
     OLLAMA_CHAT: {**HELLO, "stream": False},
     OLLAMA_GENERATE: {"prompt": "Once upon", "stream": False},
+    RESPONSES: {"input": "Say hello."},
 }
 """Every route that generates, with a body that it takes."""
 EMBED = "/v1/embeddings"

@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field, PlainValidator
 from engine.api import ChatMessage, Tool, ToolChoice
 from studio.server.messages.blocks import read_system, read_turns
 from studio.server.protocol import MAX_STOPS, SamplingFields
-from studio.server.tool_fields import MAX_TOOLS, make_tool, read_name
+from studio.server.tool_fields import MAX_TOOLS, distinct, make_tool, read_name
 from studio.server.wire import MaxWait, PingInterval, WireModel, only, wrong_value
 
 _CHOICES = {
@@ -51,13 +51,7 @@ def _read_tools(value: object) -> tuple[Tool, ...]:
         raise wrong_value("is no list of tools")
     if len(value) > MAX_TOOLS:
         raise wrong_value(f"has {len(value)} entries, the limit is {MAX_TOOLS}")
-    tools = [_read_tool(f"[{index}]", tool) for index, tool in enumerate(value)]
-    names: set[str] = set()
-    for tool in tools:
-        if tool.name in names:
-            raise wrong_value(f"has two tools of the name {tool.name!r}; give each its own")
-        names.add(tool.name)
-    return tuple(tools)
+    return distinct([_read_tool(f"[{index}]", tool) for index, tool in enumerate(value)])
 
 
 def _read_tool(place: str, value: object) -> Tool:
