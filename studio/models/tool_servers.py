@@ -39,7 +39,7 @@ class ToolServer:
             raise ValueError(
                 f"{self.name}: give either the command of a program or the address of a server"
             )
-        if self.url and (urlsplit(self.url).scheme not in ("http", "https") or not _host(self.url)):
+        if self.url and not _is_address(self.url):
             raise ValueError(
                 f"{self.name}: {self.url!r} is no address; it begins with http:// or https://"
             )
@@ -87,8 +87,9 @@ class LinkStatus:
     tools: tuple[ToolFacts, ...] = ()
 
 
-def _host(url: str) -> str:
+def _is_address(url: str) -> bool:
     try:
-        return urlsplit(url).hostname or ""
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname)
     except ValueError:
-        return ""
+        return False

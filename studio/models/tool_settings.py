@@ -38,7 +38,7 @@ class ToolSettings:
         ),
     )
     most_rounds: int = field(
-        default=20,
+        default=25,
         metadata=about(
             SettingInfo(
                 title="Most rounds of tools",

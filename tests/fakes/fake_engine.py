@@ -32,6 +32,7 @@ from engine.api import (
     Text,
     TokenDelta,
     TokenIds,
+    ToolCallDelta,
     UnloadModel,
     Unsubscribe,
     Usage,
@@ -145,6 +146,27 @@ class FakeEngine:
     def say(self, request_id: str, text: str) -> None:
         self.alive[request_id] += 1
         self.emit(TokenDelta(request_id=request_id, text=text, token_ids=(self.alive[request_id],)))
+
+    def reason(self, request_id: str, text: str) -> None:
+        """Reasoning that comes apart from the text."""
+        self.emit(TokenDelta(request_id=request_id, text="", token_ids=(1,), reasoning=text))
+
+    def call(
+        self,
+        request_id: str,
+        name: str,
+        arguments: str = "{}",
+        *,
+        call_id: str = "c1",
+        index: int = 0,
+    ) -> None:
+        """The model calls a tool; `finish` with TOOL_CALLS afterwards."""
+        first = ToolCallDelta(index=index, call_id=call_id, name=name)
+        more = ToolCallDelta(index=index, arguments=arguments)
+        for delta in (first, more):
+            self.emit(
+                TokenDelta(request_id=request_id, text="", token_ids=(1,), tool_calls=(delta,))
+            )
 
     def park(
         self,

@@ -79,7 +79,7 @@ def _joined(kind: str, parts: Iterable[object]) -> str:
 def _size(data: object) -> str:
     """Bytes of what is in base64."""
     try:
-        num_bytes = len(base64.b64decode(data)) if isinstance(data, str) else 0
+        num_bytes = len(base64.b64decode(data, validate=True)) if isinstance(data, str) else 0
     except (binascii.Error, ValueError):
         return "damaged"
     return f"{num_bytes:,} bytes"

@@ -42,7 +42,14 @@ class Page:
 
 
 PAGES = (
-    Page("Engine", (("engine", "Model and pool"), ("park", "When the pool is full"))),
+    Page(
+        "Engine",
+        (
+            ("engine", "Model and pool"),
+            ("park", "When the pool is full"),
+            ("tools", "Tools in chats"),
+        ),
+    ),
     Page("Server", (("server", ""),)),
     Page("Downloads", (("sources", "Where models may come from"),)),
     Page("Appearance", (("appearance", ""), ("window", "Window"), ("log", "Log"))),

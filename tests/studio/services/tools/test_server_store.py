@@ -97,10 +97,13 @@ def test_a_name_is_taken_once(tmp_path: Path) -> None:
     assert store.servers == (FILES,)
 
 
-def test_a_broken_file_is_set_aside_and_said(tmp_path: Path) -> None:
+def test_a_broken_file_is_set_aside_and_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     path = tmp_path / "servers.json"
     path.write_text("{", encoding="utf-8")
     store = ToolServerStore(path)
     assert store.servers == ()
     assert "kept as" in str(store.problem)
     assert (tmp_path / "servers.json.broken").exists()
+    assert "was not readable" in caplog.text
