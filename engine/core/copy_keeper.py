@@ -112,7 +112,7 @@ class CopyKeeper:
         saved: set[SavedPage] = set()
         growth = 0
         for seq in party:
-            found, left = self._pool.find(seq.token_ids), len(seq.page_table)
+            found, left = self._pool.find(seq.findable_ids), len(seq.page_table)
             known.update(found[left:])
             saved.update(seq.saved[max(len(found) - left, 0) :])
             held = max(len(found), left + len(seq.saved))
@@ -123,7 +123,7 @@ class CopyKeeper:
         page_of: dict[SavedPage, int] = {}
         before = tuple(_Kept(len(s.page_table), s.saved, s.num_computed) for s in party)
         for seq in party:
-            found, left = self._pool.find(seq.token_ids), len(seq.page_table)
+            found, left = self._pool.find(seq.findable_ids), len(seq.page_table)
             full = min(seq.num_published, left)  # the last of one that follows another may not be
             assert found[:full] == seq.page_table[:full], f"{found}, {seq.page_table}"
             table = found if len(found) >= left else seq.page_table

@@ -130,7 +130,7 @@ class Parking:
             self._seat(seq)
 
     def _start_from_prefix(self, seq: Sequence) -> None:
-        found = self._yard.pool.find(seq.token_ids)
+        found = self._yard.pool.find(seq.findable_ids)
         self._yard.pool.share(found)
         seq.page_table = found
         seq.num_published = len(found)

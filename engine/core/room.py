@@ -65,7 +65,7 @@ def pages_to_enter(yard: Yard, party: Party) -> int:
     known: set[int] = set()
     pages = 0
     for seq in party:
-        found = yard.pool.find(seq.token_ids)
+        found = yard.pool.find(seq.findable_ids)
         known.update(found)
         covered = len(found)
         if _has_elder(seq, party):

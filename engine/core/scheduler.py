@@ -366,6 +366,8 @@ class Scheduler:
         seq, pool = row.seq, self._yard.pool
         size = pool.page_tokens
         seq.num_computed = row.start + row.count
+        if seq.num_read < seq.read_until:
+            seq.num_read = max(seq.num_read, seq.num_computed)
         while seq.num_published < seq.num_computed // size:
             first = seq.num_published * size
             pool.publish(

@@ -88,6 +88,12 @@ class Sequence:
     """Prompt tokens found in the prefix index when the sequence first started."""
     num_discarded: int = 0
     """Tokens that context shifts have taken out of `token_ids`."""
+    read_until: int = 0
+    """The model's output is wanted of every token before this position, each once; 0: only where a token is sampled."""
+    num_read: int = 0
+    """Positions before this one whose output has been taken, or is not wanted after all."""
+    read_tokens: int | None = None
+    """Most of these in one step; None: as many as the step has room for."""
     page_table: list[int] = field(default_factory=list)
     saved: list[SavedPage] = field(default_factory=list)
     """Pages copied out of the pool: those that follow `page_table`."""
@@ -133,6 +139,23 @@ class Sequence:
     @property
     def num_uncomputed(self) -> int:
         return len(self.token_ids) - self.num_computed
+
+    @property
+    def is_being_read(self) -> bool:
+        """Whether outputs of its prompt are still wanted."""
+        return self.num_read < self.read_until
+
+    @property
+    def num_wanted(self) -> int:
+        """Tokens it would compute in one step."""
+        if self.read_tokens is None or not self.is_being_read:
+            return self.num_uncomputed
+        return min(self.num_uncomputed, self.read_tokens)
+
+    @property
+    def findable_ids(self) -> list[int]:
+        """The tokens whose pages may be taken from others: one whose output is wanted must be computed here."""
+        return self.token_ids[: self.num_read + 1] if self.is_being_read else self.token_ids
 
     @property
     def is_generating(self) -> bool:
@@ -226,11 +249,15 @@ class StepRow:
 
     Settled when the row is made, so that it still holds after the step has grown the sequence.
     """
+    num_outputs: int = field(init=False)
+    """Of how many of its tokens, the last ones, the model's output is wanted."""
 
     def __post_init__(self) -> None:
-        seq = self.seq
-        is_last = self.start + self.count == len(seq.token_ids)
-        object.__setattr__(self, "samples", is_last and seq.num_generated < seq.max_new_tokens)
+        seq, stop = self.seq, self.start + self.count
+        samples = stop == len(seq.token_ids) and seq.num_generated < seq.max_new_tokens
+        object.__setattr__(self, "samples", samples)
+        is_read = seq.num_read < min(seq.read_until, stop)
+        object.__setattr__(self, "num_outputs", self.count if is_read else int(samples))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from engine.api import EngineSnapshot
 from engine.options import LoadOptions
 from engine.runs import Run
 from studio.server.context import ServerContext
+from studio.server.framing import Json
 from studio.server.park_state import (
     budget_mib,
     can_park,
@@ -19,7 +20,6 @@ from studio.server.park_state import (
     is_in_transfer,
     is_preempted,
 )
-from studio.server.replies import Json
 from studio.server.translate import served_model
 
 _IDLE: Json = {

@@ -306,8 +306,8 @@ async def test_reasoning_that_comes_apart_is_kept_and_told_apart_again(tmp_path:
         _, reply, request_id = await rig.chats.ask("How is it?", chat)
         engine = rig.chats.engine
         engine.start(request_id)
-        engine.reason(request_id, "I had better ")
-        engine.reason(request_id, "look.")
+        engine.write(request_id, reasoning="I had better ")
+        engine.write(request_id, reasoning="look.")
         engine.call(request_id, "weather", LISBON)
         engine.finish(request_id, FinishReason.TOOL_CALLS)
         await rig.following(chat)
