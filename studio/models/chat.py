@@ -15,7 +15,7 @@ from studio.models.chat_settings import ChatSettings
 from studio.models.message_tree import MessageTree
 
 _SUMMARY = "summary-"
-_REPLY_ID = re.compile(r"chat-(\d{1,18})-(\d{1,18})(-\d{1,9})?", re.ASCII)
+_REPLY_ID = re.compile(r"chat-(-?\d{1,18})-(-?\d{1,18})(-\d{1,9})?", re.ASCII)
 NEW_CHAT_TITLE = "New chat"
 """What a chat is called until its first prompt."""
 

@@ -1,7 +1,7 @@
 """Lengths one after another, any of which may change: where each begins, and which one is at a place. Pure.
 
-A Fenwick tree (Software: Practice and Experience 24, 1994): both questions and a change take the logarithm of the number
-of lengths, so that a transcript of thousands of messages costs no more to lay out than a short one.
+A Fenwick tree (Software: Practice and Experience 24, 1994): both questions and a change take the logarithm of the
+number of lengths, so that a transcript of thousands of messages costs no more to lay out than a short one.
 """
 
 from __future__ import annotations
