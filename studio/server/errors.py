@@ -86,6 +86,14 @@ def server_stopping() -> ApiError:
     )
 
 
+def reader_too_slow(num_unread: int) -> ApiError:
+    """For a stream whose client takes text so slowly that too much of it would have to be kept."""
+    return ApiError(
+        f"{num_unread} tokens of this stream wait to be read; read faster, or set max_tokens",
+        ErrorKind(503, SERVER_ERROR, "reader_too_slow"),
+    )
+
+
 def request_cancelled() -> ApiError:
     """For a request that something other than its own client ended."""
     return ApiError(

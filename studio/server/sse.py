@@ -16,12 +16,14 @@ from starlette.types import Receive, Scope, Send
 from engine.client import EngineClient
 from engine.errors import EngineError
 from studio.server.error_response import error_response
-from studio.server.errors import ApiError, ClientLeft
+from studio.server.errors import ApiError, ClientLeft, reader_too_slow
 from studio.server.generation import Generation, at_the_gate, open_choices, pass_gate
 from studio.server.live_requests import LiveRequests
 from studio.server.narrator import HEARTBEAT_HEADER, Narrator, read_heartbeat
 from studio.server.share_gate import Place, ShareGate
 
+MOST_UNREAD = 1 << 16
+"""Events, about as many tokens, that may wait for a slow reader: replies that go on beyond the window never end."""
 _HEADERS = [
     (b"cache-control", b"no-cache"),
     (b"x-accel-buffering", b"no"),  # a proxy that collects the stream would undo it
@@ -66,6 +68,8 @@ class _Writer:
             self.is_open = True
         await self._send({"type": "http.response.body", "body": data, "more_body": not is_last})
         self.last_write_s = self._clock()
+        # Other streams have their turn, and a client that has left is noticed before the next write.
+        await asyncio.sleep(0)
 
 
 class EventStream(Response):
@@ -120,6 +124,8 @@ class EventStream(Response):
                     except TimeoutError:
                         await writer.write(narrator.keepalive())
                         continue
+                    if events.qsize() > MOST_UNREAD:
+                        raise reader_too_slow(events.qsize())
                     data = narrator.tell(index, event)
                     if narrator.is_done:
                         break

@@ -189,6 +189,8 @@ class ParkHistory:
     # --- what is seen
 
     def _see(self, run: Run, snapshot: EngineSnapshot, now_s: float) -> None:
+        if run.state is RunState.AWAITS_OWNER:
+            return  # it has ended
         lane = self._lane(run.request_id)
         last = lane.last
         if last is None or last.end_s is not None or last.request_id != run.request_id:
