@@ -65,6 +65,7 @@ class _WatchedCompute:
         self.compute_id = inner.compute_id
         self.inexact_ops = inner.inexact_ops
         self.is_finite = inner.is_finite
+        self.mover = inner.mover
         self.run_s = 0.0
 
     def run(self, inputs: StepInputs) -> np.ndarray:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from engine.api import Request, TokenLogprob, Usage
 from engine.core.types import Sequence
@@ -12,6 +14,9 @@ from engine.runtime.sampler import SampledToken, Sampler
 from engine.text.text_stream import TextStream
 from engine.text.tokenizer import Tokenizer
 from kernels.wishes import Wish
+
+if TYPE_CHECKING:
+    from engine.runtime.output_reader import OutputReader
 
 
 @dataclass(slots=True)
@@ -32,6 +37,14 @@ class Generation:
     """Every token generated so far, those that a context shift has forgotten too."""
     num_recomputes_told: int = 0
     """Recomputes that its listeners have heard of."""
+    reader: OutputReader | None = None
+    """What takes the outputs of its prompt, if they are wanted."""
+
+    def read_with(self, reader: OutputReader, *, in_one_step: int | None) -> None:
+        """Have the outputs of its prompt taken, so many tokens a step at most (None: as many as there is room for)."""
+        self.reader = reader
+        self.seq.num_read, self.seq.read_until = reader.num_unwanted, reader.until
+        self.seq.read_tokens = in_one_step
 
     def wish(self) -> Wish:
         """What is wanted of the row in which its next token is chosen."""
@@ -87,6 +100,11 @@ def token_logprobs(sampled: SampledToken, tokenizer: Tokenizer) -> tuple[TokenLo
         return ()
     top = tuple(_logprob(token_id, value, tokenizer) for token_id, value in sampled.top)
     return (_logprob(sampled.token_id, sampled.logprob, tokenizer, top),)
+
+
+def prompt_token(token_id: int, tokenizer: Tokenizer) -> TokenLogprob:
+    """The first token of a prompt, which has no probability."""
+    return _logprob(token_id, math.nan, tokenizer)
 
 
 def _logprob(

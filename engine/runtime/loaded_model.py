@@ -18,6 +18,8 @@ from engine.api import (
     LoadOptions,
     ModelChanged,
     ModelInfo,
+    Request,
+    Wanted,
 )
 from engine.core.config import PAGE_TOKENS, ParkMemory, SchedulerConfig
 from engine.core.planting import plant_prefix
@@ -36,9 +38,11 @@ from engine.runtime.intake import Prepared, PrepareTask, check_fits
 from engine.runtime.live_request import Generation, LiveRequest
 from engine.runtime.messages import CopyDone, StateRead, StateWritten
 from engine.runtime.model_runner import ModelRunner
+from engine.runtime.output_reader import Pooler, PromptScorer
 from engine.runtime.page_copier import PageCopier, choose_copies
 from engine.runtime.park_plan import lowered_budget, make_knobs, mib_of
 from engine.runtime.sampler import Sampler
+from engine.runtime.wanted import check_wanted
 from engine.text.chat_template import ChatTemplate, load_chat_template
 from engine.text.text_stream import TextStream
 from engine.text.tokenizer import Tokenizer, load_tokenizer
@@ -107,8 +111,8 @@ class LoadedModel:
         park, options = runner.plan.park, command.options
         if park.memory is ParkMemory.COPIED:
             options = replace(options, preempt_async=park.is_async)
-        copier = PageCopier(choose_copies(runner.pool, is_async=park.is_async), on_done)
-        scheduler = Scheduler(config)
+        copies = choose_copies(runner.pool, runner.mover, is_async=park.is_async)
+        copier, scheduler = PageCopier(copies, on_done), Scheduler(config)
         model = cls(options, info, tokenizer, template, runner, copier, scheduler)
         model.files = tuple((path, *_size_and_time(path)) for path in paths)
         if (folder := options.preempt_disk) is not None:
@@ -146,9 +150,11 @@ class LoadedModel:
         Raises InvalidRequest on sampling this vocabulary cannot do, ContextLengthExceeded on a prompt that was read for
         a larger window.
         """
-        token_ids = prepared.token_ids
-        check_fits(len(token_ids), self.runner.window_tokens)
-        request = live.request
+        request, token_ids = live.request, prepared.token_ids
+        check_wanted(request, self.info, self.runner.spec)
+        check_fits(len(token_ids), self.runner.window_tokens, request.wants)
+        if request.wants is Wanted.EMBEDDING:
+            return self._embedding(live, token_ids)
         seed = request.sampling.seed
         if seed is None:
             seed = self.options.seed
@@ -160,6 +166,21 @@ class LoadedModel:
         continues = continues or prepared.matcher is not None
         generation = self._generation(live, token_ids, len(token_ids), seed, continues=continues)
         generation.matcher = prepared.matcher
+        if request.tells_prompt and token_ids:
+            scorer = PromptScorer(request.request_id, token_ids, generation.sampler, self.tokenizer)
+            generation.read_with(scorer, in_one_step=1)
+        return generation
+
+    def _embedding(self, live: LiveRequest, token_ids: tuple[int, ...]) -> Generation:
+        """A request that ends with its prompt's embedding; a whole window may be prompt."""
+        spec = self.runner.spec
+        live.request = replace(live.request, max_tokens=0)
+        generation = self._generation(live, token_ids, len(token_ids), 0, continues=True)
+        if token_ids:
+            pooler = Pooler(
+                live.request.request_id, spec.pooling, len(token_ids), spec.output_width
+            )
+            generation.read_with(pooler, in_one_step=None)
         return generation
 
     def recall(self, live: LiveRequest, recalled: Recalled) -> tuple[Generation, str]:
@@ -215,12 +236,13 @@ class LoadedModel:
             token_ids=list(token_ids),
             num_prompt=num_prompt,
             max_new_tokens=wanted if shifts else min(wanted, room),
-            eos_ids=frozenset() if request.ignore_eos else self.tokenizer.eos_ids,
+            eos_ids=self._end_ids(request),
             priority=request.priority,
             arrival=live.arrival,
             arrival_s=live.arrival_s,
             keep_tokens=min(num_prompt, window // _KEPT_SHARE) if shifts else None,
             max_wait_s=request.max_wait_s,
+            stay=request.stays,
         )
         sampler = Sampler(
             request.sampling,
@@ -230,6 +252,10 @@ class LoadedModel:
         )
         stream = TextStream(self.tokenizer, request.stop, continues=continues)
         return Generation(seq, sampler, seed, stream, continues)
+
+    def _end_ids(self, request: Request) -> frozenset[int]:
+        own = frozenset[int]() if request.ignore_eos else self.tokenizer.eos_ids
+        return own.union(request.stop_ids) if request.stop_ids else own
 
     def steer(self, command: SteeringCommand, now_s: float) -> None:
         """Carry out a command by hand; what it asks for of a request that is not alive is passed over."""

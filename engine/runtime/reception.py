@@ -141,6 +141,8 @@ class Reception:
                 continue
             if live.request.resumes:
                 self.stepper.adopt(live)
+            elif live.request.follows:
+                self.stepper.follow(live)
             else:
                 self.stepper.add(live)
             self._grant(live)

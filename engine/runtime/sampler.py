@@ -140,6 +140,11 @@ class Sampler:
                 return SampledToken(token_id)
             return self._with_logprobs(token_id, whole)
 
+    def scored(self, token_id: int, logits: NDArray[np.floating]) -> SampledToken:
+        """A token that was chosen otherwise, with what `SamplingParams.logprobs` asks for."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._with_logprobs(token_id, logits[: self._vocab_size])
+
     def _choose_among(self, found: Likeliest, changed: Changed | None, position: int) -> int | None:
         """The token, from the likeliest of the row; None if they do not tell."""
         if changed is None:

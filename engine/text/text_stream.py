@@ -28,6 +28,11 @@ class TextStream:
         """Take the next token; what may be shown now, and whether a stop string has ended the reply."""
         return self._matcher.push(self._detokenizer.push(token_id))
 
+    @property
+    def stop_text(self) -> str:
+        """The stop string that has ended the reply."""
+        return self._matcher.found
+
     def finish(self) -> str:
         """The rest of the text, when no more tokens come."""
         return self._matcher.push(self._detokenizer.flush()).text + self._matcher.flush()

@@ -7,21 +7,21 @@ pool at most ten times a second, everybody else four times.
 
 from __future__ import annotations
 
-from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Signal
+from PySide6.QtCore import QElapsedTimer, QObject, Qt, QTimer, Signal
 
 from engine.api import EngineSnapshot, Origin
 from engine.runs import Run
 from studio.models.chat import Conversation
-from studio.models.timeline import lane_key
+from studio.models.timeline import owner_key
 from studio.services.run_service import RunService
 from studio.views.run_sentences import Others
 from studio.views.theme import NUM_HUES
 
 TICK_MS = 250
 """Between two `ticked`, and between two looks while nothing is alive."""
-_LOOK_MS = 50
-_DRAW_MS = 95
-"""Between two `moved`: with a look, and what drawing takes, a change is on screen within 100 ms in nearly all cases."""
+_LOOK_MS = 45
+_DRAW_MS = 85
+"""Between two `moved`, which come with every second look: a change is on screen within 100 ms, drawing included."""
 
 
 class RunWatch(QObject):
@@ -30,7 +30,7 @@ class RunWatch(QObject):
     ticked = Signal()
     """Four times a second, also if nothing has changed but the time."""
     moved = Signal()
-    """The snapshot is a new one. At most ten times a second; `ticked` may come with it."""
+    """The snapshot is a new one. Some ten times a second at most; `ticked` may come with it."""
 
     def __init__(self, runs: RunService, parent: QObject) -> None:
         super().__init__(parent)
@@ -42,6 +42,7 @@ class RunWatch(QObject):
         self._hues = Hues()
         self._timer = QTimer(self)
         self._timer.setInterval(TICK_MS)
+        self._timer.setTimerType(Qt.TimerType.PreciseTimer)  # others are up to 5 % late
         self._timer.timeout.connect(self._look_if_due)
         self._since_tick = QElapsedTimer()
         self._since_move = QElapsedTimer()
@@ -64,9 +65,9 @@ class RunWatch(QObject):
         self._since_tick.start()
         self.ticked.emit()
 
-    def hue_of_key(self, key: str) -> int:
-        """The number of a lane's hue: a chat keeps its own from reply to reply."""
-        return self._hues.of(key)
+    def hue_of(self, request_id: str) -> int:
+        """The number of a request's hue, also after its end: a chat keeps its own from reply to reply."""
+        return self._hues.of(owner_key(request_id))
 
     def _look_if_due(self) -> None:
         if self._since_tick.elapsed() >= TICK_MS - _LOOK_MS // 2:
@@ -81,12 +82,12 @@ class RunWatch(QObject):
     def _read(self, snapshot: EngineSnapshot) -> None:
         self.snapshot = snapshot
         self._runs = {run.request_id: run for run in snapshot.runs}
-        self._hues.keep({lane_key(id_) for id_ in self._runs})
+        self._hues.keep({owner_key(id_) for id_ in self._runs})
         self._timer.setInterval(_LOOK_MS if self._runs else TICK_MS)
         self.others = Others(
             names=self._service.names(snapshot.runs),
             titles=frozenset(run.request_id for run in snapshot.runs if run.origin is Origin.GUI),
-            hues={id_: self._hues.of(lane_key(id_)) for id_ in self._runs},
+            hues={id_: self._hues.of(owner_key(id_)) for id_ in self._runs},
             page_tokens=snapshot.pool.page_tokens,
             can_park=snapshot.parks.budget_bytes != 0,
         )

@@ -11,6 +11,7 @@ from typing import assert_never
 
 from engine.api import EngineSnapshot
 from studio.models.chat import NEW_CHAT_TITLE, Conversation, Message, MessageStatus
+from studio.models.tool_use import ToolUseState
 from studio.views.words import count, plural, rate, seconds, tokens, tr, when
 
 
@@ -26,6 +27,8 @@ class Mark(Enum):
     """Queued."""
     BARS = "bars"
     """Waiting for room."""
+    HAND = "hand"
+    """Waiting for the user."""
     TURN = "turn"
     """Coming back: a ring with an arrow's head."""
     RING_DOT = "ring_dot"
@@ -84,6 +87,8 @@ def describe_reply(message: Message) -> StatusWords:
             return StatusWords(Mark.DOT, joined(tr("Writing"), _speed(message)), Tone.ACTIVE)
         case MessageStatus.PARKED:
             return StatusWords(Mark.BARS, tr("Parked"), Tone.WAITING)
+        case MessageStatus.TOOLS:
+            return _tools(message)
         case MessageStatus.DONE:
             return StatusWords(Mark.NONE, figures(message))
         case MessageStatus.STOPPED:
@@ -103,12 +108,16 @@ def describe_chat(chat: Conversation, now_s: float) -> StatusWords:
     last = chat.messages[-1] if chat.messages else None
     if last is not None and last.status.is_alive:
         return describe_reply(last)
+    if chat.last_status is MessageStatus.TOOLS:
+        return StatusWords(Mark.HAND, tr("Waiting for your answer"), Tone.WAITING)
     if chat.last_status is MessageStatus.INTERRUPTED:
         return _interrupted(last.note if last is not None else "")
     if chat.last_status is MessageStatus.FAILED:
         return _failed(last.note if last is not None else "")
     if chat.queued is not None:
-        return StatusWords(Mark.DOTS, tr("A message waits to be sent"), Tone.WAITING)
+        waits = tr("A message waits to be sent")
+        words = tr("A message is too long to be sent") if chat.queued.is_too_long else waits
+        return StatusWords(Mark.DOTS, words, Tone.WAITING)
     if chat.has_unread:
         return StatusWords(Mark.RING_DOT, tr("Done"), Tone.ACTIVE)
     if chat.is_temporary:
@@ -153,9 +162,19 @@ def describe_end(message: Message) -> str:
         status.DONE: tr("The model ended it"),
         status.STOPPED: tr("Stopped by you"),
         status.LENGTH: tr("Ended at the length limit"),
-        status.INTERRUPTED: tr("Interrupted when Layby closed"),
-        status.FAILED: message.note,
+        status.INTERRUPTED: _interrupted(message.note).text,
+        status.FAILED: tr(message.note),
     }.get(message.status, "")
+
+
+def _tools(message: Message) -> StatusWords:
+    if message.is_asking:
+        return StatusWords(Mark.HAND, tr("Waiting for your answer"), Tone.WAITING)
+    running = [use for use in message.calls if use.state is ToolUseState.RUNNING]
+    if len(running) == 1:
+        words = tr("Running {tool}").format(tool=running[0].tool)
+        return StatusWords(Mark.TURN, words, Tone.ACTIVE)
+    return StatusWords(Mark.TURN, tr("Running tools"), Tone.ACTIVE)
 
 
 def _interrupted(note: str) -> StatusWords:

@@ -91,6 +91,20 @@ def reads(matcher: GrammarMatcher, ids: list[int]) -> int:
     return len(ids)
 
 
+def spelled(tokenizer: Tokenizer, matcher: GrammarMatcher, text: str) -> list[int]:
+    """A text in the longest tokens that may come."""
+    ids: list[int] = []
+    left = text.encode()
+    while left:
+        fits = [
+            i for i in allowed(matcher, ids) if left.startswith(tokenizer.token_bytes(i) or b"\0")
+        ]
+        assert fits, (text, left)
+        ids.append(max(fits, key=lambda i: len(tokenizer.token_bytes(i))))
+        left = left.removeprefix(tokenizer.token_bytes(ids[-1]))
+    return ids
+
+
 CALL = '\n{"name": "add", "n": 7}\n'
 
 
@@ -113,13 +127,15 @@ def test_text_is_free_until_a_marked_call_begins_which_is_then_enforced(
 
 def test_text_is_free_until_a_call_is_spelled_out_which_is_then_enforced() -> None:
     tokenizer = byte_level(eos_token_id=byte_level().vocab_size - 1)
-    text, call = bytes_of("I <add>. <tool_call"), bytes_of(f"{CALL}</tool_call>")
     matcher = matcher_of(tokenizer, SPELLED_CALLS)
+    text = spelled(tokenizer, matcher, "I <add>. <tool_call")
     assert tokenizer.eos_ids <= allowed(matcher, text)
-    assert allowed(matcher, [*text, *bytes_of(">")]) == {bytes_of("\n")[0]}
-    whole = [*text, *bytes_of(">"), *call, *bytes_of("ok"), *text, *bytes_of(">"), *call]
-    assert reads(matcher_of(tokenizer, SPELLED_CALLS), whole) == len(whole)
+    begun = spelled(tokenizer, matcher, "I <add>. <tool_call>")
+    assert allowed(matcher, begun) == {bytes_of("\n")[0]}
+    call = f"<tool_call>{CALL}</tool_call>"
+    whole = spelled(tokenizer, matcher, f"I <add>. {call}ok <tool_ {call}")
     assert tokenizer.eos_ids <= allowed(matcher, whole)
+    assert bytes_of("x")[0] in allowed(matcher, whole)
 
 
 @pytest.mark.parametrize("name", ["<tool_call>", "<|im_start|>"])

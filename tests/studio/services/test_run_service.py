@@ -12,7 +12,7 @@ from engine.runs import ParkNow, Pin, ResumeNext
 from fakes.builders import make_request
 from fakes.chat_rig import ChatRig, open_chats, until
 from fakes.runs import make_run
-from studio.models.chat import MessageStatus
+from studio.models.chat import MessageStatus, reply_request_id
 from studio.models.request_log import RequestLog, RequestRow
 from studio.services.run_service import RunService, Steer
 
@@ -27,13 +27,22 @@ def test_requests_are_called_by_their_chats_and_programs_by_a_short_id(tmp_path:
         async with open_chats(tmp_path / "h.db") as rig:
             runs, client = service_of(rig)
             chat, _, request_id = await rig.ask("Lisbon")
-            rows = (make_run(request_id), make_run("chatcmpl-3f2a1b9c77"), make_run("x"))
+            rows = (
+                make_run(request_id),
+                make_run("chatcmpl-3f2a1b9c77"),
+                make_run("x"),
+                make_run("summary-1"),
+            )
             assert runs.names(rows) == {
                 request_id: "Lisbon",
                 "chatcmpl-3f2a1b9c77": "API request 3f2a1b",
                 "x": "API request",
+                "summary-1": "Summary",
             }
             assert runs.chat_of(request_id) is chat
+            hidden = await rig.chats.new_chat(is_temporary=True)
+            _, reply, _ = await rig.ask("Berlin", hidden)
+            assert runs.name(reply_request_id(reply)) == "Berlin"
             assert runs.chat_of("chatcmpl-3f2a1b9c77") is None
             client.close()
 

@@ -1,0 +1,323 @@
+"""Tools on the wire: functions that a model may call, the calls it made, and which it must make -> the engine's words.
+
+`read_…` take what JSON gave and raise `wrong_value` about it, so that they serve as pydantic validators (the reader of
+the body puts the field's name before the message); `offer` knows several fields and names the wrong one itself. The
+shapes are OpenAI's; routes with other shapes build on `make_tool`, `make_call` and `ToolOffer`. Any thread.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from engine.api import Tool, ToolCall, ToolChoice
+from engine.errors import InvalidRequest
+from studio.server.wire import wrong_value
+
+MAX_TOOLS = 512
+MAX_CALLS = 512
+MAX_NAME_CHARS = 128
+MAX_ID_CHARS = 256
+MAX_SCHEMA_CHARS = 1 << 18
+MAX_OPTIONS = 64
+MAX_DEPTH = 64
+"""Lists and objects in one another, in a schema or in arguments; templates and grammars walk them recursively."""
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]*")
+_NAME_WORDS = "letters, digits and _ - . : /, beginning with one of the first three"
+
+Choice = tuple[ToolChoice, str]
+"""How tools are chosen, and the name of the one that must be called."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolOffer:
+    """What the wire says about tools, checked as a whole: the fields of the same names in `engine.api.Chat`."""
+
+    tools: tuple[Tool, ...] = ()
+    tool_choice: ToolChoice = ToolChoice.AUTO
+    tool_name: str = ""
+    calls_in_parallel: bool = True
+
+
+def offer(
+    tools: Sequence[Tool],
+    choice: Choice | None,
+    *,
+    calls_in_parallel: bool | None = None,
+    choice_field: str = "tool_choice",
+) -> ToolOffer:
+    """Tools and choice together.
+
+    Raises InvalidRequest, naming `choice_field`, for a call that must be made of a tool that is not there.
+    """
+    kind, name = choice or (ToolChoice.AUTO, "")
+    if kind is ToolChoice.NAMED and name not in {tool.name for tool in tools}:
+        raise InvalidRequest(
+            f"{choice_field} names the tool {name!r}, which is not among tools; offer it or name another",
+            param=choice_field,
+        )
+    if kind is ToolChoice.REQUIRED and not tools:
+        raise InvalidRequest(
+            f"{choice_field} asks for a call and there are no tools; send tools or leave it out",
+            param=choice_field,
+        )
+    return ToolOffer(
+        tools=tuple(tools),
+        tool_choice=kind,
+        tool_name=name,
+        calls_in_parallel=calls_in_parallel is not False,
+    )
+
+
+# --- what routes of other shapes build on
+
+
+def make_tool(name: object, description: object, schema: object, *, is_strict: object) -> Tool:
+    """One tool from its parts; `schema` is the JSON schema of its arguments as an object, or None."""
+    return Tool(
+        name=read_name("name", name),
+        description=_text("description", description, most=MAX_SCHEMA_CHARS),
+        parameters=_schema(schema),
+        is_strict=_flag("strict", is_strict),
+    )
+
+
+def make_call(call_id: object, name: object, arguments: object) -> ToolCall:
+    """One call of an earlier turn; `arguments` is a JSON object, or the text of one; nothing is an empty object."""
+    return ToolCall(
+        call_id=_text("id", call_id, most=MAX_ID_CHARS),
+        name=read_name("name", name),
+        arguments=_arguments(arguments),
+    )
+
+
+def read_name(field: str, value: object) -> str:
+    """A tool's name."""
+    if not isinstance(value, str):
+        raise wrong_value(f"has no string as its {field}")
+    if len(value) > MAX_NAME_CHARS:
+        raise wrong_value(
+            f"has a {field} of {len(value)} characters, the limit is {MAX_NAME_CHARS}"
+        )
+    if not _NAME.fullmatch(value):
+        raise wrong_value(f"has the {field} {value!r}, allowed are {_NAME_WORDS}")
+    return value
+
+
+def distinct(tools: list[Tool]) -> tuple[Tool, ...]:
+    """All of them, if no two have the same name."""
+    names: set[str] = set()
+    for tool in tools:
+        if tool.name in names:
+            raise wrong_value(f"has two tools of the name {tool.name!r}; give each its own")
+        names.add(tool.name)
+    return tuple(tools)
+
+
+# --- OpenAI's shapes
+
+
+def read_tools(value: object) -> tuple[Tool, ...]:
+    """`[{"type": "function", "function": {"name": …}}]`; null and an empty list are no tools."""
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        raise wrong_value("is no list of tools")
+    return distinct([_read_tool(index, tool) for index, tool in enumerate(_few(value, MAX_TOOLS))])
+
+
+def read_functions(value: object) -> tuple[Tool, ...]:
+    """The older form: `[{"name": …, "parameters": …}]`."""
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        raise wrong_value("is no list of functions")
+    return distinct([_read_function(f"[{i}]", f) for i, f in enumerate(_few(value, MAX_TOOLS))])
+
+
+def read_choice(value: object) -> Choice | None:
+    """A word, or `{"type": "function", "function": {"name": …}}`; None where nothing is said."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        for kind in (ToolChoice.NONE, ToolChoice.AUTO, ToolChoice.REQUIRED):
+            if value == kind.value:
+                return kind, ""
+        raise wrong_value(
+            f"is {value[:40]!r}, allowed are none, auto, required and an object that names a function"
+        )
+    if not isinstance(value, dict) or value.get("type") != "function":
+        raise wrong_value(
+            'is neither a word nor an object like {"type": "function", "function": {"name": "..."}}'
+        )
+    return ToolChoice.NAMED, read_name(
+        "name", _object("function", value.get("function")).get("name")
+    )
+
+
+def read_function_choice(value: object) -> Choice | None:
+    """The older form: `none`, `auto` or `{"name": …}`."""
+    if isinstance(value, dict):
+        return ToolChoice.NAMED, read_name("name", value.get("name"))
+    if value not in (None, "none", "auto"):
+        raise wrong_value(f'is {value!r:.40}, allowed are none, auto and {{"name": "..."}}')
+    return read_choice(value)
+
+
+def read_calls(value: object) -> tuple[ToolCall, ...]:
+    """An assistant's `tool_calls`; arguments may be an object as well as its text."""
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        raise wrong_value("is no list of calls")
+    return tuple(_read_call(index, call) for index, call in enumerate(_few(value, MAX_CALLS)))
+
+
+def read_function_call(value: object) -> ToolCall | None:
+    """An assistant's `function_call`, the older form of one call."""
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise wrong_value('is no object like {"name": "...", "arguments": "{}"}')
+    return make_call("", value.get("name"), value.get("arguments"))
+
+
+def read_template_options(value: object) -> tuple[tuple[str, object], ...]:
+    """`chat_template_kwargs`: variables of the chat template, by name."""
+    if value is None:
+        return ()
+    if not isinstance(value, dict):
+        raise wrong_value('is no object like {"enable_thinking": false}')
+    if len(value) > MAX_OPTIONS:
+        raise wrong_value(f"has {len(value)} entries, the limit is {MAX_OPTIONS}")
+    wrong = next((name for name in value if not name.isidentifier()), None)
+    if wrong is not None:
+        raise wrong_value(f"has the name {wrong[:40]!r}, which no template can read")
+    _check_depth(value)
+    return tuple(value.items())
+
+
+def wire_call(call: ToolCall) -> dict[str, Any]:
+    """The call as an entry of `tool_calls`."""
+    function = {"name": call.name, "arguments": call.arguments}
+    return {"id": call.call_id, "type": "function", "function": function}
+
+
+# --- parts
+
+
+def _read_tool(index: int, value: object) -> Tool:
+    if not isinstance(value, dict):
+        raise wrong_value(f"has at [{index}] no object")
+    kind = value.get("type", "function")
+    if kind != "function":
+        raise wrong_value(f"has at [{index}] a tool of type {kind!r:.40}; only function is served")
+    return _read_function(f"[{index}].function", value.get("function"))
+
+
+def _read_function(place: str, value: object) -> Tool:
+    if not isinstance(value, dict):
+        raise wrong_value(
+            f'has at {place} no object; send one like {{"name": "get_weather", "parameters": {{...}}}}'
+        )
+    try:
+        return make_tool(
+            value.get("name"),
+            value.get("description"),
+            value.get("parameters"),
+            is_strict=value.get("strict"),
+        )
+    except ValueError as error:  # wrong_value is one
+        raise wrong_value(f"at {place} {error}") from None
+
+
+def _read_call(index: int, value: object) -> ToolCall:
+    try:
+        call = _object("entry", value)
+        if call.get("type", "function") != "function":
+            raise wrong_value(f"is of type {call['type']!r:.40}; only function is known")
+        function = _object("function", call.get("function"))
+        return make_call(call.get("id"), function.get("name"), function.get("arguments"))
+    except ValueError as error:
+        raise wrong_value(f"at [{index}] {error}") from None
+
+
+def _few(values: list[object], most: int) -> list[object]:
+    if len(values) > most:
+        raise wrong_value(f"has {len(values)} entries, the limit is {most}")
+    return values
+
+
+def _object(field: str, value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise wrong_value(f"has no object as its {field}")
+    return value
+
+
+def _text(field: str, value: object, *, most: int) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise wrong_value(f"has {value!r:.40} as its {field}, which is no string")
+    if len(value) > most:
+        raise wrong_value(f"has a {field} of {len(value)} characters, the limit is {most}")
+    return value
+
+
+def _flag(field: str, value: object) -> bool:
+    if value is not None and not isinstance(value, bool):
+        raise wrong_value(f"has {value!r:.40} as its {field}, which is neither true nor false")
+    return value is True
+
+
+def _schema(value: object) -> str:
+    if value is None:
+        return "{}"
+    if not isinstance(value, dict):
+        raise wrong_value("has parameters that are no JSON schema; send an object")
+    if value.get("type", "object") != "object":
+        raise wrong_value(f"has parameters of type {value['type']!r:.40}; arguments are an object")
+    _check_depth(value)
+    text = json.dumps(value, ensure_ascii=False)
+    if len(text) > MAX_SCHEMA_CHARS:
+        raise wrong_value(
+            f"has parameters of {len(text)} characters, the limit is {MAX_SCHEMA_CHARS}"
+        )
+    return text
+
+
+def _arguments(value: object) -> str:
+    if isinstance(value, dict):
+        _check_depth(value)
+        return json.dumps(value, ensure_ascii=False)
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return "{}"
+    if not isinstance(value, str):
+        raise wrong_value(f"has {value!r:.40} as its arguments, which is no text of a JSON object")
+    try:
+        parsed = json.loads(value)
+    except (ValueError, RecursionError) as error:
+        raise wrong_value(f"has arguments that are no JSON: {error!s:.80}") from None
+    if not isinstance(parsed, dict):
+        raise wrong_value(f"has the arguments {value[:40]!r}, which are no JSON object")
+    _check_depth(parsed)
+    return value
+
+
+def _check_depth(value: object) -> None:
+    layer = [value]
+    for _ in range(MAX_DEPTH):
+        layer = [child for each in layer for child in _children(each)]
+        if not layer:
+            return
+    raise wrong_value(f"has lists and objects in one another more than {MAX_DEPTH} deep")
+
+
+def _children(value: object) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
