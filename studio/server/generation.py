@@ -94,8 +94,7 @@ async def _pump(index: int, stream: RequestStream, events: ChoiceEvents, note: R
 
 def _as_delta(read: PromptRead) -> TokenDelta:
     """The prompt's tokens as the first of the reply, with no text: replies tell them the same way."""
-    ids = tuple(token.token_id for token in read.tokens)
-    return TokenDelta(request_id=read.request_id, text="", token_ids=ids, logprobs=read.tokens)
+    return TokenDelta(request_id=read.request_id, text="", token_ids=(), logprobs=read.tokens)
 
 
 @contextmanager

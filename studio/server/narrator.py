@@ -8,6 +8,7 @@ several choices carry the index of theirs.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from enum import Enum
 
 from engine.api import (
@@ -66,6 +67,8 @@ class Narrator:
         self._started: dict[int, Started] = {}
         self._begun: set[int] = set()
         self._parked: set[int] = set()
+        self._untold_ids: dict[int, tuple[int, ...]] = {}
+        """Of tokens whose text is undecided; they are told with it."""
         self._quiet = set(range(self._num_choices))
         self._ends: dict[int, Finished] = {}
         self._num_keepalives = 0
@@ -88,7 +91,10 @@ class Narrator:
             case TokenDelta():
                 self._quiet.discard(index)
                 if event.text or event.logprobs or event.reasoning or event.tool_calls:
+                    if held := self._untold_ids.pop(index, ()):
+                        event = replace(event, token_ids=held + event.token_ids)
                     return self._begin(index) + self._encode(self._shape.delta(index, event))
+                self._untold_ids[index] = self._untold_ids.get(index, ()) + event.token_ids
             case Started():
                 self._started[index] = event
             case PromptProgress():
