@@ -24,7 +24,7 @@ from engine.api import (
 from engine.errors import EngineError, InvalidRequest
 from studio.server.errors import ApiError
 from studio.server.framing import Json
-from studio.server.generation import Generation
+from studio.server.generation import Generation, check_end
 
 KEEPALIVE = b":\n\n"
 PARKED_KEEPALIVE = b": preempt-keepalive\n\n"
@@ -83,9 +83,9 @@ class Narrator:
         return bool(self._quiet)
 
     def tell(self, index: int, event: RequestEvent) -> bytes:
-        """What to write; nothing for events that clients do not hear of. Raises the error of a choice that failed.
+        """What to write, with the last choice the end of the stream; nothing for events that clients do not hear of.
 
-        With the last choice the end of the stream.
+        Raises the error of a choice that failed, ApiError for one that was stopped from elsewhere.
         """
         match event:
             case TokenDelta():
@@ -108,6 +108,7 @@ class Narrator:
                 again = ("recomputed",) if event.recomputed_tokens else ()
                 return self._notice(index, "resumed", *again)
             case Finished():
+                check_end(event)
                 return self._finish(index, event)
             case Failed():
                 raise event.error

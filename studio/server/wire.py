@@ -57,6 +57,10 @@ def only(*off: object) -> Only:
     return Only(off)
 
 
+Object = dict[str, Any]
+Objects = list[Object]
+"""What fields look like in the document of the API that are read by functions of their own."""
+
 MaxWait = Annotated[float, Field(ge=0, le=1e9)] | None
 """Seconds in line and parked, taken together, after which the request ends instead of waiting longer."""
 

@@ -48,6 +48,7 @@ EMBED = "/v1/embeddings"
 POSTS = {
     **REPLIES,
     COUNT: HELLO,
+    f"{RESPONSES}/input_tokens": {"input": "Say hello."},
     EMBED: {"input": "Once upon"},
     "/tokenize": {"content": "Once upon"},
     "/detokenize": {"tokens": [1, 2]},
