@@ -37,6 +37,7 @@ from engine.runs import ForgetSaved, Holding, ParkReason, ParkUsage, Run, Steeri
 from engine.runs import Origin as Origin
 from engine.runs import PoolUsage as PoolUsage
 from engine.runs import Priority as Priority
+from engine.sampling_params import SAMPLING_BOUNDS as SAMPLING_BOUNDS
 from engine.sampling_params import SamplingParams as SamplingParams
 from engine.texts import Detokenize as Detokenize
 from engine.texts import Render as Render

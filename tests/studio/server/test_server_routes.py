@@ -305,7 +305,7 @@ async def test_unknown_paths_and_wrong_methods_are_errors_in_json() -> None:
         assert_error(wrong, 405, "method_not_allowed")
         assert wrong.headers["allow"] == "POST"
         assert_error(await client.delete("/v1/models"), 405, "method_not_allowed")
-        assert_error(await client.get("/docs"), 404, "unknown_path")
+        assert_error(await client.get("/redoc"), 404, "unknown_path")
 
 
 @on_a_loop
