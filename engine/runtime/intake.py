@@ -1,4 +1,7 @@
-"""Turns prompts into tokens, off the engine thread: one worker applies templates and tokenises, in order of arrival.
+"""Turns prompts into tokens, off the engine thread: one worker applies templates, tokenises and compiles grammars, in
+order of arrival.
+
+It also answers questions about text, in turn (`engine.texts`).
 
 The tokenizer releases the interpreter lock, so a long prompt does not hold up the running chats.
 """
@@ -8,28 +11,55 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 
-from engine.api import Chat, Prompt, Request, Text, TokenIds
+from engine.api import (
+    Chat,
+    Infill,
+    Prompt,
+    Request,
+    Text,
+    TextAnswer,
+    TextQuestion,
+    TokenIds,
+    Wanted,
+)
 from engine.errors import (
     ContextLengthExceeded,
     EngineError,
+    EngineStopped,
     InvalidRequest,
     ModelError,
     RequestError,
 )
+from engine.runtime.grammar_compiler import GrammarCompiler
+from engine.runtime.grammar_matcher import GrammarMatcher
+from engine.runtime.text_questions import answer_question, check_ids
 from engine.text.chat_template import ChatTemplate, encode_chat
 from engine.text.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True, slots=True)
 class PrepareTask:
-    """A request and what its prompt is tokenised with."""
+    """A request and what its prompt is tokenised with, and its grammar compiled."""
 
     request: Request
     tokenizer: Tokenizer
     template: ChatTemplate
+    grammars: GrammarCompiler
     window_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class TextTask:
+    """A question, what answers it, and where the answer goes."""
+
+    question: TextQuestion
+    tokenizer: Tokenizer
+    template: ChatTemplate
+    answer: Future[TextAnswer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +68,8 @@ class Prepared:
 
     request_id: str
     token_ids: tuple[int, ...]
+    matcher: GrammarMatcher | None = None
+    """Of the request's grammar, if it has one."""
     error: EngineError | None = None
 
 
@@ -46,7 +78,7 @@ class Intake:
 
     def __init__(self, deliver: Callable[[Prepared], object]) -> None:
         self._deliver = deliver
-        self._tasks: queue.SimpleQueue[PrepareTask | None] = queue.SimpleQueue()
+        self._tasks: queue.SimpleQueue[PrepareTask | TextTask | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="layby-intake", daemon=True)
         self._thread.start()
 
@@ -54,37 +86,77 @@ class Intake:
         """Queue a prompt; the answer comes to `deliver`."""
         self._tasks.put(task)
 
+    def ask(self, task: TextTask) -> None:
+        """Queue a question; the answer, or an EngineError, comes to its future."""
+        self._tasks.put(task)
+        if not self._thread.is_alive():
+            self._end_questions()
+
     def close(self) -> None:
-        """Stop after the prompt at hand; queued ones get no answer."""
+        """Stop after what is at hand; queued prompts get no answer, and questions are told that the engine stopped."""
         self._tasks.put(None)
         self._thread.join()
+        self._end_questions()
 
     def _run(self) -> None:
         while (task := self._tasks.get()) is not None:
-            self._deliver(answer(task))
+            if isinstance(task, TextTask):
+                _answer_text(task)
+            else:
+                self._deliver(answer(task))
+
+    def _end_questions(self) -> None:
+        """Any thread, once the worker has ended."""
+        with suppress(queue.Empty):
+            while True:
+                task = self._tasks.get_nowait()
+                if isinstance(task, TextTask) and task.answer.set_running_or_notify_cancel():
+                    task.answer.set_exception(EngineStopped("the engine has shut down"))
 
 
 def answer(task: PrepareTask) -> Prepared:
     """Read a prompt; what is wrong with it is part of the answer."""
     request_id = task.request.request_id
     try:
-        return Prepared(request_id, _tokenize(task))
+        return Prepared(request_id, _tokenize(task), task.grammars.matcher_for(task.request))
     except EngineError as error:
-        return Prepared(request_id, (), error)
+        return Prepared(request_id, (), error=error)
     except Exception as error:  # noqa: BLE001 - a prompt must never end the worker
         reason = f"the prompt could not be read: {type(error).__name__}: {error}"
-        return Prepared(request_id, (), RequestError(reason))
+        return Prepared(request_id, (), error=RequestError(reason))
+
+
+def _answer_text(task: TextTask) -> None:
+    """Answer a question, unless nobody waits for it any more; what is wrong with it is the answer."""
+    if not task.answer.set_running_or_notify_cancel():
+        return
+    try:
+        task.answer.set_result(answer_question(task.question, task.tokenizer, task.template))
+    except ModelError as error:
+        task.answer.set_exception(RequestError(f"the model's own rules do not take this: {error}"))
+    except EngineError as error:
+        task.answer.set_exception(error)
+    except Exception as error:  # noqa: BLE001 - a question must never end the worker
+        reason = f"the text could not be read: {type(error).__name__}: {error}"
+        task.answer.set_exception(RequestError(reason))
 
 
 def _tokenize(task: PrepareTask) -> tuple[int, ...]:
     token_ids = tokenize(task.request.prompt, task.tokenizer, task.template)
-    check_fits(len(token_ids), task.window_tokens)
+    check_fits(len(token_ids), task.window_tokens, task.request.wants)
     return token_ids
 
 
-def check_fits(prompt_tokens: int, window_tokens: int) -> None:
-    """Raises ContextLengthExceeded for a prompt that leaves no room for a reply."""
-    if prompt_tokens >= window_tokens:
+def check_fits(prompt_tokens: int, window_tokens: int, wanted: Wanted) -> None:
+    """Raises ContextLengthExceeded for a prompt that leaves no room for a reply; an embedding needs none."""
+    if wanted is Wanted.EMBEDDING and prompt_tokens > window_tokens:
+        raise ContextLengthExceeded(
+            f"the text has {prompt_tokens} tokens, but a request can hold {window_tokens}; cut it into parts, or load "
+            "the model with a larger context",
+            needed_tokens=prompt_tokens,
+            limit_tokens=window_tokens,
+        )
+    if wanted is Wanted.TEXT and prompt_tokens >= window_tokens:
         raise ContextLengthExceeded(
             f"the prompt has {prompt_tokens} tokens and a reply needs at least one more, but a request can hold "
             f"{window_tokens}; shorten the prompt, or load the model with a larger context",
@@ -107,14 +179,30 @@ def _encode(prompt: Prompt, tokenizer: Tokenizer, template: ChatTemplate) -> tup
     match prompt:
         case Chat(messages=messages, continues=continues):
             return tuple(encode_chat(tokenizer, template, messages, continues=continues))
-        case Text(text=text):
-            return tuple(tokenizer.encode(text, add_special=True))
+        case Text(text=text, reads_control=reads_control):
+            return tuple(tokenizer.encode(text, parse_special=reads_control, add_special=True))
+        case Infill():
+            return _encode_gap(prompt, tokenizer)
         case TokenIds(ids=ids):
-            wrong = next((i for i in ids if not 0 <= i < tokenizer.vocab_size), None)
-            if wrong is not None:
-                raise InvalidRequest(
-                    f"Prompt contains invalid tokens: token id {wrong} is outside the vocabulary, "
-                    f"0 to {tokenizer.vocab_size - 1}",
-                    param="prompt",
-                )
+            check_ids(ids, tokenizer, "prompt")
             return ids
+
+
+def _encode_gap(prompt: Infill, tokenizer: Tokenizer) -> tuple[int, ...]:
+    """BEFORE text AFTER text GAP. Raises InvalidRequest for a model that has no such tokens."""
+    marks = tokenizer.fill_in
+    if marks is None:
+        raise InvalidRequest(
+            "suffix needs a model with fill-in-the-middle tokens, as code models have, and the one loaded has none; "
+            "leave it out or load such a model",
+            param="suffix",
+        )
+    ids = [
+        *(tokenizer.encode(prompt.context) if prompt.context else ()),
+        marks.before_id,
+        *tokenizer.encode(prompt.before),
+        marks.after_id,
+        *tokenizer.encode(prompt.after),
+        marks.gap_id,
+    ]
+    return tuple(tokenizer.begun(ids))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, Response
@@ -15,11 +16,12 @@ from studio.server.auth import caller_of
 from studio.server.body import read_body
 from studio.server.connection import ConnectionLimits
 from studio.server.errors import ApiError, ClientLeft
-from studio.server.generation import Generation, whole_reply
+from studio.server.generation import Asking, gather, whole_reply
 from studio.server.live_requests import LiveRequests
 from studio.server.park_state import can_park
 from studio.server.protocol import GenerationFields
-from studio.server.reply_shape import ReplyShape
+from studio.server.reply_parts import ReplyParts
+from studio.server.reply_shape import ReplyEnd, ReplyShape
 from studio.server.request_rows import note_of
 from studio.server.share_gate import ShareGate
 from studio.server.sse import EventStream, StreamTimings
@@ -28,6 +30,7 @@ from studio.server.wire import WireModel
 from studio.services.model_demand import ModelDemand
 
 Wire = TypeVar("Wire", bound=WireModel)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,18 +92,7 @@ class ServerContext:
         delivery: Delivery,
     ) -> Response:
         """The reply, streamed or whole; the client leaving ends the generation either way."""
-        caller, note = caller_of(http.scope), note_of(http.scope)
-        snapshot = self.client.snapshot()
-        generation = Generation(
-            requests=tuple(replace(each, priority=caller.lane.priority) for each in requests),
-            choices_per_prompt=delivery.choices_per_prompt,
-            shape=shape,
-            tells_parks=can_park(snapshot),
-            caller=caller,
-            note=note,
-        )
-        model = snapshot.model.name if snapshot.model is not None else ""
-        note.begin(generation.requests, model=model, keeps_prompt=self.keeps_prompts)
+        generation = self._ask(http, requests, delivery.choices_per_prompt).told_as(shape)
         if delivery.streams:
             timings = self.timings
             if delivery.ping_interval_s is not None:
@@ -109,8 +101,36 @@ class ServerContext:
                 self.client, generation, live=self.live, timings=timings, gate=self.gate
             )
         work = whole_reply(self.client, generation, self.gate)
+        return JSONResponse(await self._while_there(http, work))
+
+    async def gather(
+        self, http: HttpRequest, requests: tuple[Request, ...]
+    ) -> tuple[list[ReplyParts], ReplyEnd]:
+        """What becomes of all requests; the client leaving ends them."""
+        asking = self._ask(http, requests, 1)
+        return await self._while_there(http, gather(self.client, asking, self.gate))
+
+    def _ask(
+        self, http: HttpRequest, requests: tuple[Request, ...], choices_per_prompt: int
+    ) -> Asking:
+        """The requests in the caller's lane, and with a row of their own."""
+        caller, note = caller_of(http.scope), note_of(http.scope)
+        snapshot = self.client.snapshot()
+        asking = Asking(
+            requests=tuple(replace(each, priority=caller.lane.priority) for each in requests),
+            choices_per_prompt=choices_per_prompt,
+            tells_parks=can_park(snapshot),
+            caller=caller,
+            note=note,
+        )
+        model = snapshot.model.name if snapshot.model is not None else ""
+        note.begin(asking.requests, model=model, keeps_prompt=self.keeps_prompts)
+        return asking
+
+    async def _while_there(self, http: HttpRequest, work: Coroutine[Any, Any, T]) -> T:
+        note = note_of(http.scope)
         try:
-            return JSONResponse(await self.live.run(work, receive=http.receive))
+            return await self.live.run(work, receive=http.receive)
         except ClientLeft:
             note.leave()
             raise

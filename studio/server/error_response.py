@@ -12,6 +12,7 @@ from engine.errors import EngineError
 from studio.server.errors import ApiError, error_body, error_headers, kind_of
 from studio.server.framing import Json
 from studio.server.layers import clean_path, request_id_of
+from studio.server.messages import errors as messages_errors
 
 Error = ApiError | EngineError
 
@@ -34,7 +35,9 @@ def _openai_body(error: Error, request_id: str) -> Json:
 
 
 _OPENAI = Wording(status=_openai_status, body=_openai_body)
-_OTHERS: tuple[tuple[str, Wording], ...] = ()
+_OTHERS = (
+    ("/v1/messages", Wording(status=messages_errors.error_status, body=messages_errors.error_body)),
+)
 """Paths that begin like this, and their wording."""
 
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
-from engine.api import Failed, Finished, Request, RequestEvent, TokenDelta
+from engine.api import Embedded, Failed, Finished, PromptRead, Request, RequestEvent, TokenDelta
 from engine.client import EngineClient, RequestStream
 from engine.errors import WaitedTooLong
 from studio.models.server_keys import ANONYMOUS, Caller
@@ -24,13 +24,12 @@ ChoiceEvents = asyncio.Queue[tuple[int, RequestEvent]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Generation:
-    """What to generate and how to tell it."""
+class Asking:
+    """What the engine is asked for one wire request."""
 
     requests: tuple[Request, ...]
     """One per choice, in order of index."""
     choices_per_prompt: int
-    shape: ReplyShape
     tells_parks: bool = False
     """See ReplyEnd."""
     caller: Caller = ANONYMOUS
@@ -45,9 +44,26 @@ class Generation:
             tells_parks=self.tells_parks,
         )
 
+    def told_as(self, shape: ReplyShape) -> Generation:
+        return Generation(
+            requests=self.requests,
+            choices_per_prompt=self.choices_per_prompt,
+            tells_parks=self.tells_parks,
+            caller=self.caller,
+            note=self.note,
+            shape=shape,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generation(Asking):
+    """The same, and how it is told."""
+
+    shape: ReplyShape
+
 
 @asynccontextmanager
-async def open_choices(client: EngineClient, generation: Generation) -> AsyncIterator[ChoiceEvents]:
+async def open_choices(client: EngineClient, generation: Asking) -> AsyncIterator[ChoiceEvents]:
     """Submit all requests; leaving the block aborts those that have not ended."""
     events: ChoiceEvents = asyncio.Queue()
     async with AsyncExitStack() as stack:
@@ -61,11 +77,19 @@ async def open_choices(client: EngineClient, generation: Generation) -> AsyncIte
 async def _pump(index: int, stream: RequestStream, events: ChoiceEvents, note: RequestNote) -> None:
     async for event in stream:
         note.hear(event)
+        if isinstance(event, PromptRead):
+            event = _as_delta(event)
         events.put_nowait((index, event))
 
 
+def _as_delta(read: PromptRead) -> TokenDelta:
+    """The prompt's tokens as the first of the reply, with no text: replies tell them the same way."""
+    ids = tuple(token.token_id for token in read.tokens)
+    return TokenDelta(request_id=read.request_id, text="", token_ids=ids, logprobs=read.tokens)
+
+
 @contextmanager
-def at_the_gate(gate: ShareGate, generation: Generation) -> Iterator[Place]:
+def at_the_gate(gate: ShareGate, generation: Asking) -> Iterator[Place]:
     """A place at the gate; the request's row says when it is held back."""
     with gate.place(generation.caller, generation.requests) as place:
         if not place.is_in:
@@ -73,7 +97,7 @@ def at_the_gate(gate: ShareGate, generation: Generation) -> Iterator[Place]:
         yield place
 
 
-async def pass_gate(place: Place, generation: Generation) -> None:
+async def pass_gate(place: Place, generation: Asking) -> None:
     """Wait until the key's share has room. Raises WaitedTooLong after the request's `max_wait_s`."""
     if place.is_in:
         return
@@ -91,24 +115,35 @@ async def pass_gate(place: Place, generation: Generation) -> None:
 
 
 async def whole_reply(client: EngineClient, generation: Generation, gate: ShareGate) -> Json:
-    """The reply in one piece. Raises the EngineError of the first choice that fails; the others are aborted then."""
-    with at_the_gate(gate, generation) as place:
-        await pass_gate(place, generation)
-        return await _collect(client, generation)
+    """The reply in one piece. Raises as `gather`."""
+    return generation.shape.whole(*await gather(client, generation, gate))
 
 
-async def _collect(client: EngineClient, generation: Generation) -> Json:
-    choices = [ReplyParts() for _ in generation.requests]
+async def gather(
+    client: EngineClient, asking: Asking, gate: ShareGate
+) -> tuple[list[ReplyParts], ReplyEnd]:
+    """All choices, once they have ended, and what they took.
+
+    Raises the EngineError of the first choice that fails; the others are aborted then.
+    """
+    with at_the_gate(gate, asking) as place:
+        await pass_gate(place, asking)
+        return await _collect(client, asking)
+
+
+async def _collect(client: EngineClient, asking: Asking) -> tuple[list[ReplyParts], ReplyEnd]:
+    choices = [ReplyParts() for _ in asking.requests]
     ends: dict[int, Finished] = {}
-    async with open_choices(client, generation) as events:
+    async with open_choices(client, asking) as events:
         while len(ends) < len(choices):
             index, event = await events.get()
             match event:
                 case TokenDelta():
                     choices[index].add(event)
+                case Embedded():
+                    choices[index].embedding = event.values
                 case Finished():
                     choices[index].finished = ends[index] = event
                 case Failed():
                     raise event.error
-    end = generation.end([ends[index] for index in range(len(choices))])
-    return generation.shape.whole(choices, end)
+    return choices, asking.end([ends[index] for index in range(len(choices))])

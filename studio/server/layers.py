@@ -14,6 +14,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 REQUEST_ID_HEADER = "x-request-id"
+_SHORT_ID_HEADER = "request-id"
+"""Under which clients of Anthropic look for it."""
 _REQUEST_ID = "layby.request_id"
 _SAFE_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _MOST_PATH_CHARS = 200
@@ -39,7 +41,8 @@ class RequestIds:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                MutableHeaders(scope=message)[REQUEST_ID_HEADER] = request_id
+                headers = MutableHeaders(scope=message)
+                headers[REQUEST_ID_HEADER] = headers[_SHORT_ID_HEADER] = request_id
             await send(message)
 
         try:

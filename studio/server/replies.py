@@ -1,4 +1,4 @@
-"""Engine events -> OpenAI's completions, of chats and of text: the chunks of a stream and the whole reply.
+"""Engine events -> OpenAI's chat completions: the chunks of a stream and the whole reply.
 
 Server thread.
 """
@@ -37,11 +37,10 @@ class ReplyHead:
     model: str
 
 
-def new_reply_head(prefix: str, model: str) -> ReplyHead:
+def new_reply_head(prefix: str, model: str, *, joint: str = "-") -> ReplyHead:
     """A head with a fresh id, like `chatcmpl-...`."""
-    return ReplyHead(
-        reply_id=f"{prefix}-{uuid.uuid4().hex}", created_s=int(time.time()), model=model
-    )
+    reply_id = f"{prefix}{joint}{uuid.uuid4().hex}"
+    return ReplyHead(reply_id=reply_id, created_s=int(time.time()), model=model)
 
 
 class ChatReply:
@@ -107,88 +106,7 @@ class ChatReply:
     def _logprobs(self, tokens: Iterable[TokenLogprob]) -> Json | None:
         if not self._has_logprobs:
             return None
-        content = [
-            {**_chat_token(token), "top_logprobs": [_chat_token(each) for each in token.top]}
-            for token in tokens
-        ]
-        return {"content": content, "refusal": None}
-
-
-class CompletionReply:
-    """text_completion, whose chunks have the same shape as the whole."""
-
-    def __init__(
-        self, head: ReplyHead, *, has_logprobs: bool, includes_usage: bool = False
-    ) -> None:
-        self._head = head
-        self._has_logprobs = has_logprobs
-        self._includes_usage = includes_usage
-        self._offsets: dict[int, int] = {}
-
-    @property
-    def framing(self) -> Framing:
-        return EVENTS
-
-    def opening(self, index: int, started: Started | None) -> Sequence[Json]:
-        return ()
-
-    def delta(self, index: int, event: TokenDelta) -> Sequence[Json]:
-        return (self._of([self._choice(index, event.text, event.logprobs, None)]),)
-
-    def sign_of_life(self, index: int) -> Sequence[Json]:
-        return (self._of([self._choice(index, "", (), None)]),)
-
-    def closing(self, index: int, finished: Finished, end: ReplyEnd | None) -> Sequence[Json]:
-        chunk = self._of([self._choice(index, "", (), finish_reason(finished.reason))])
-        return closing_chunks(chunk, self._of([]), end, includes_usage=self._includes_usage)
-
-    def failure(self, error: ApiError | EngineError) -> Sequence[Json]:
-        return (error_body(error),)
-
-    def whole(self, choices: Sequence[ReplyParts], end: ReplyEnd) -> Json:
-        wire = [
-            self._choice(
-                index,
-                choice.text_of(PartKind.TEXT),
-                choice.logprobs,
-                finish_reason(choice.reason),
-            )
-            for index, choice in enumerate(choices)
-        ]
-        return {**self._of(wire), "usage": total_usage(end), **end.park_fields}
-
-    def _of(self, choices: list[Json]) -> Json:
-        head = self._head
-        return {
-            "id": head.reply_id,
-            "object": "text_completion",
-            "created": head.created_s,
-            "model": head.model,
-            "choices": choices,
-        }
-
-    def _choice(
-        self, index: int, text: str, tokens: Sequence[TokenLogprob], reason: str | None
-    ) -> Json:
-        logprobs = self._logprobs(index, tokens) if self._has_logprobs and tokens else None
-        return {"index": index, "text": text, "logprobs": logprobs, "finish_reason": reason}
-
-    def _logprobs(self, index: int, tokens: Sequence[TokenLogprob]) -> Json:
-        """Four parallel lists; offsets are in characters of the reply, counted on from chunk to chunk."""
-        offset = self._offsets.get(index, 0)
-        offsets = []
-        for token in tokens:
-            offsets.append(offset)
-            offset += len(token.text)
-        self._offsets[index] = offset
-        return {
-            "tokens": [token.text for token in tokens],
-            "token_logprobs": [_finite(token.logprob) for token in tokens],
-            "top_logprobs": [
-                {each.text: _finite(each.logprob) for each in token.top} for token in tokens
-            ],
-            "text_offset": offsets,
-        }
+        return {"content": chat_logprobs(tokens), "refusal": None}
 
 
 def finish_reason(reason: FinishReason) -> str:
@@ -196,6 +114,14 @@ def finish_reason(reason: FinishReason) -> str:
     if reason is FinishReason.ABORTED:
         raise request_cancelled()
     return _FINISH_WORDS[reason]
+
+
+def chat_logprobs(tokens: Iterable[TokenLogprob]) -> list[Json]:
+    """An object for each token, with its alternatives inside."""
+    return [
+        {**_chat_token(token), "top_logprobs": [_chat_token(each) for each in token.top]}
+        for token in tokens
+    ]
 
 
 def closing_chunks(
@@ -225,10 +151,11 @@ def total_usage(end: ReplyEnd) -> Json:
 def _chat_token(token: TokenLogprob) -> Json:
     return {
         "token": token.text,
-        "logprob": _finite(token.logprob),
+        "logprob": finite(token.logprob),
         "bytes": list(token.token_bytes),
     }
 
 
-def _finite(logprob: float) -> float:
+def finite(logprob: float) -> float:
+    """The log probability as JSON has it."""
     return logprob if math.isfinite(logprob) else MIN_LOGPROB

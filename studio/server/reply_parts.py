@@ -64,6 +64,9 @@ class ReplyParts:
         self.parts: list[Part] = []
         self.logprobs: list[TokenLogprob] = []
         """Of all tokens, whatever part they belong to."""
+        self.reasoning_tokens = 0
+        self.embedding: tuple[float, ...] = ()
+        """Of a request that wants one."""
         self.finished: Finished | None = None
         self._is_open = False
         self._undecided: tuple[TokenLogprob, ...] = ()
@@ -83,6 +86,8 @@ class ReplyParts:
             logprobs = ()
         is_told = delta.text or delta.reasoning or delta.tool_calls
         self._undecided = () if is_told else logprobs
+        if delta.reasoning or (not is_told and self._is_in(PartKind.REASONING)):
+            self.reasoning_tokens += len(delta.token_ids)
         for call in delta.tool_calls:
             self._add_call(call, steps)
         return steps

@@ -108,6 +108,16 @@ def read_name(field: str, value: object) -> str:
     return value
 
 
+def distinct(tools: list[Tool]) -> tuple[Tool, ...]:
+    """All of them, if no two have the same name."""
+    names: set[str] = set()
+    for tool in tools:
+        if tool.name in names:
+            raise wrong_value(f"has two tools of the name {tool.name!r}; give each its own")
+        names.add(tool.name)
+    return tuple(tools)
+
+
 # --- OpenAI's shapes
 
 
@@ -117,7 +127,7 @@ def read_tools(value: object) -> tuple[Tool, ...]:
         return ()
     if not isinstance(value, list):
         raise wrong_value("is no list of tools")
-    return _distinct([_read_tool(index, tool) for index, tool in enumerate(_few(value, MAX_TOOLS))])
+    return distinct([_read_tool(index, tool) for index, tool in enumerate(_few(value, MAX_TOOLS))])
 
 
 def read_functions(value: object) -> tuple[Tool, ...]:
@@ -126,7 +136,7 @@ def read_functions(value: object) -> tuple[Tool, ...]:
         return ()
     if not isinstance(value, list):
         raise wrong_value("is no list of functions")
-    return _distinct([_read_function(f"[{i}]", f) for i, f in enumerate(_few(value, MAX_TOOLS))])
+    return distinct([_read_function(f"[{i}]", f) for i, f in enumerate(_few(value, MAX_TOOLS))])
 
 
 def read_choice(value: object) -> Choice | None:
@@ -234,15 +244,6 @@ def _read_call(index: int, value: object) -> ToolCall:
         return make_call(call.get("id"), function.get("name"), function.get("arguments"))
     except ValueError as error:
         raise wrong_value(f"at [{index}] {error}") from None
-
-
-def _distinct(tools: list[Tool]) -> tuple[Tool, ...]:
-    names: set[str] = set()
-    for tool in tools:
-        if tool.name in names:
-            raise wrong_value(f"has two tools of the name {tool.name!r}; give each its own")
-        names.add(tool.name)
-    return tuple(tools)
 
 
 def _few(values: list[object], most: int) -> list[object]:

@@ -22,7 +22,15 @@ from engine.api import (
 )
 from engine.client import EngineClient
 from engine.errors import EngineError
-from studio.models.chat import THIS_PROMPT, ContextCut, Conversation, Message, MessageStatus, Role
+from studio.models.chat import (
+    THIS_PROMPT,
+    ContextCut,
+    Conversation,
+    Message,
+    MessageStatus,
+    Role,
+    summary_request_id,
+)
 from studio.models.thoughts import without_thoughts
 from studio.services.chat_prompt import content_of, messages_after, prompt_for
 
@@ -181,7 +189,7 @@ class ContextService:
     async def _answer(self, question: str) -> str:
         self._num_summaries += 1
         request = Request(
-            request_id=f"summary-{self._num_summaries}",
+            request_id=summary_request_id(self._num_summaries),
             origin=Origin.GUI,
             prompt=Chat(messages=(ChatMessage(role=Role.USER.value, content=question),)),
             sampling=SamplingParams(temperature=0.3),

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import assert_never
 
 from engine.api import (
+    Embedded,
     Failed,
     Finished,
     FinishReason,
     Parked,
     PromptProgress,
+    PromptRead,
     RequestEvent,
     Restored,
     Resumed,
@@ -91,6 +93,8 @@ class ReplyFold:
                 message.status = MessageStatus.INTERRUPTED if is_kept else MessageStatus.FAILED
                 message.park = None
                 message.note = _note_of(event.error, message)
+            case PromptRead() | Embedded():
+                pass  # nobody here asks for these
             case _:
                 assert_never(event)
 

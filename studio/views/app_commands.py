@@ -155,7 +155,7 @@ class AppCommands:
 
     def _export_chat(self) -> None:
         if chats := self._meant_chats():
-            self.exchange.export_chat(chats[0])
+            self.exchange.export_chats(chats)
 
     def _do(self, command: CommandId) -> None:
         assert self._actions is not None

@@ -96,6 +96,7 @@ class ChatWindowCommands:
             services.settings.changed.connect(self._on_settings),
         )
         context.watch.ticked.connect(self.update)
+        window.shown.connect(self.update)
         window.closing.connect(self._close)
         self._tell_keys()
         self.update()

@@ -27,8 +27,9 @@ _LEAST_PX = 360
 
 
 class ChatWindow(QMainWindow):
-    """One chat. `closing` comes once, when it closes."""
+    """One chat. `shown` comes once it is there to be read, `closing` once, when it closes."""
 
+    shown = Signal()
     closing = Signal(object)
 
     def __init__(self, context: Context, chat: Conversation, parent: QWidget) -> None:
@@ -48,7 +49,12 @@ class ChatWindow(QMainWindow):
         self._lay_out()
         self._is_closed = False
         self.tell_title()
-        context.tasks.start(self.pane.show_chat(chat))
+        context.tasks.start(self._show_chat())
+
+    async def _show_chat(self) -> None:
+        await self.pane.show_chat(self.chat)
+        if not self._is_closed:
+            self.shown.emit()
 
     def _lay_out(self) -> None:
         page = QWidget(self)

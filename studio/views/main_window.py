@@ -63,6 +63,7 @@ from studio.views.tasks import Tasks
 from studio.views.theme import Theme
 from studio.views.top_bar import TopBar
 from studio.views.window_size import fit_to_screen, toggle
+from studio.views.words import tr
 
 
 class MainWindow(QMainWindow):
@@ -75,6 +76,7 @@ class MainWindow(QMainWindow):
         self.setAttribute(Qt.WidgetAttribute.WA_QuitOnClose, False)  # the services end after it
         fit_to_screen(self)
         self._services = services
+        services.runs.program_word, services.runs.summary_word = tr("API request"), tr("Summary")
         self._application = cast(QApplication, QApplication.instance())
         self._theme = Theme(self._application)
         tasks = Tasks(services.notices)
@@ -122,6 +124,7 @@ class MainWindow(QMainWindow):
         handlers = self._handlers() | self.app.handlers() | self.chat_commands.handlers()
         self.commands = Actions(self.menuBar(), handlers, self)
         self.app.attach(self.commands)
+        self._sidebar.actions_of_rows.export_wanted.connect(self.app.exchange.export_chats)
         home = self._home()
         self._navigation.windows.equip = lambda window: ChatWindowCommands(
             window, self.context, home

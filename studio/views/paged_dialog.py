@@ -112,12 +112,6 @@ def page_column(page: QWidget) -> QVBoxLayout:
     return column
 
 
-def sentence(error: Exception) -> str:
-    """What an error says, as a sentence of its own."""
-    text = tr(str(error))
-    return f"{text[:1].upper()}{text[1:]}."
-
-
 def card(parent: QWidget) -> tuple[QFrame, QVBoxLayout]:
     """A frame with a hairline, for one thing in a list."""
     frame = QFrame(parent)

@@ -26,6 +26,8 @@ class Mark(Enum):
     """Queued."""
     BARS = "bars"
     """Waiting for room."""
+    HAND = "hand"
+    """Waiting for the user."""
     TURN = "turn"
     """Coming back: a ring with an arrow's head."""
     RING_DOT = "ring_dot"

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 
-from engine.api import Request, SamplingParams
+from engine.api import Grammar, GrammarKind, Request, SamplingParams
 from engine.core.parked import ParkedState
 from engine.core.types import Sequence
 from engine.errors import InvalidRequest
@@ -46,6 +46,8 @@ class SavedState:
     max_tokens: int | None
     stop: tuple[str, ...]
     ignore_eos: bool
+    grammar: Grammar | None
+    """The place in it is found anew, by the reply."""
     continues_text: bool
     """Whether the reply goes on a raw text instead of answering a chat."""
     num_parks: int
@@ -84,6 +86,7 @@ def state_of(request: Request, generation: Generation) -> SavedState:
         max_tokens=request.max_tokens,
         stop=request.stop,
         ignore_eos=request.ignore_eos,
+        grammar=request.grammar,
         continues_text=generation.continues_text,
         num_parks=seq.num_parks,
         num_recomputes=seq.num_recomputes,
@@ -111,6 +114,8 @@ Token = tuple[int, ...]
 def metadata_of(state: SavedState) -> str:
     """All but the tokens, which are numbers in the file; the same state always gives the same text."""
     plain = asdict(state)
+    if state.grammar is not None:
+        plain["grammar"]["kind"] = state.grammar.kind.value
     for name in _TOKEN_FIELDS:
         plain[name] = len(plain[name])
     return json.dumps(plain, sort_keys=True)
@@ -130,7 +135,8 @@ def read_metadata(text: str) -> Metadata:
             raise StateBroken(f"{name} is {str(plain[name])[:80]!r}, which is not allowed")
     sampling = _sampling(plain.pop("sampling"))
     lengths = [plain.pop(name) for name in _TOKEN_FIELDS]
-    values = {**plain, "sampling": sampling, "stop": tuple(plain["stop"])}
+    grammar = _grammar(plain["grammar"])
+    values = {**plain, "sampling": sampling, "stop": tuple(plain["stop"]), "grammar": grammar}
     return Metadata(values, num_tokens=lengths[0], num_reply=lengths[1])
 
 
@@ -164,6 +170,20 @@ def _sampling(plain: dict[str, object]) -> SamplingParams:
         return SamplingParams(**{**plain, **lists})  # type: ignore[arg-type]
     except (TypeError, ValueError, InvalidRequest) as error:
         raise StateBroken(f"sampling: {error}") from error
+
+
+def _grammar(plain: dict[str, str] | None) -> Grammar | None:
+    if plain is None:
+        return None
+    try:
+        return Grammar(**{**plain, "kind": GrammarKind(plain["kind"])})  # type: ignore[arg-type]
+    except (KeyError, TypeError, ValueError) as error:
+        raise StateBroken(f"grammar: {error}") from error
+
+
+def _is_texts(value: object) -> bool:
+    """No grammar, or texts by name."""
+    return value is None or (isinstance(value, dict) and all(map(_is_text, value.values())))
 
 
 def _is_text(value: object) -> bool:
@@ -204,6 +224,7 @@ _CHECKS: Mapping[str, Callable[[object], bool]] = {
     "max_tokens": lambda value: value is None or _is_count(value),
     "stop": _is_stops,
     "ignore_eos": lambda value: isinstance(value, bool),
+    "grammar": _is_texts,
     "continues_text": lambda value: isinstance(value, bool),
     "num_parks": _is_count,
     "num_recomputes": _is_count,

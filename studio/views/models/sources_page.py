@@ -28,10 +28,11 @@ from studio.models.settings import setting_field
 from studio.services.hub_search import HubModel, offer_of_address
 from studio.views.context import Context
 from studio.views.elided_label import ElidedLabel
+from studio.views.error_words import error_sentence
 from studio.views.inputs import CheckBox
 from studio.views.labels import line
 from studio.views.models.model_words import offer_words
-from studio.views.paged_dialog import card, page_column, scrolled, sentence
+from studio.views.paged_dialog import card, page_column, scrolled
 from studio.views.settings.setting_words import help_words
 from studio.views.words import count, size, tr
 
@@ -216,7 +217,7 @@ class _HubSource(_Source):
         try:
             answer = await asyncio.to_thread(ask)
         except StudioError as error:
-            words = sentence(error)
+            words = error_sentence(error)
         if not isValid(self):  # closed meanwhile
             return None
         self._tell(words)
@@ -259,7 +260,7 @@ class _AddressSource(_Source):
         try:
             offer = offer_of_address(self.field.text())
         except LibraryError as error:
-            self.problem.setText(sentence(error))
+            self.problem.setText(error_sentence(error))
             self.problem.show()
             return
         self.problem.hide()

@@ -12,8 +12,9 @@ from studio.models.server_settings import is_loopback_host
 from studio.models.settings import all_settings
 from studio.services.server_service import ServerState
 from studio.views.context import Context
+from studio.views.error_words import error_sentence
 from studio.views.labels import line
-from studio.views.paged_dialog import page_column, scrolled, sentence
+from studio.views.paged_dialog import page_column, scrolled
 from studio.views.settings.setting_row import SettingRow
 from studio.views.words import plural, tr
 
@@ -135,7 +136,7 @@ class ServerPage(QWidget):
     def _show_problem(self) -> None:
         problem = self._server.problem
         is_told = problem is not None and self._server.address is None
-        text = sentence(problem) if problem is not None and is_told else ""
+        text = error_sentence(problem) if problem is not None and is_told else ""
         self._problem.setText(text)
         self._problem.setVisible(bool(text))
         words = self._way_on_words() if text else ""

@@ -10,7 +10,8 @@ import pytest
 
 from fakes.fake_engine import FakeEngine
 from fakes.http_driver import BODIES, CHAT, HELLO, TEXT, assert_error, on_a_loop, open_client
-from studio.server.protocol import ChatCompletionRequest, CompletionRequest
+from studio.server.completion_requests import CompletionRequest
+from studio.server.protocol import ChatCompletionRequest
 
 BOTH: list[tuple[dict[str, Any], str]] = [
     ({"temperature": "hot"}, "temperature"),
@@ -93,9 +94,13 @@ TEXT_ONLY: list[tuple[dict[str, Any], str]] = [
     ({"prompt": ["a"] * 65, "n": 2}, "n"),
     ({"logprobs": True}, "logprobs"),
     ({"logprobs": 21}, "logprobs"),
-    ({"echo": True}, "echo"),
-    ({"suffix": "end"}, "suffix"),
-    ({"best_of": 3}, "best_of"),
+    ({"echo": 1}, "echo"),
+    ({"suffix": 5}, "suffix"),
+    ({"suffix": "end", "prompt": [1, 2]}, "suffix"),
+    ({"best_of": 9}, "best_of"),
+    ({"best_of": 1, "n": 2}, "best_of"),
+    ({"best_of": 3, "stream": True}, "best_of"),
+    ({"stop_token_ids": [-1]}, "stop_token_ids[0]"),
 ]
 CASES = (
     [(path, change, param) for path in BODIES for change, param in BOTH]

@@ -7,10 +7,10 @@ import math
 import pytest
 
 from engine.api import Finished, FinishReason, TokenDelta, TokenLogprob, Usage
+from studio.server.completion_reply import CompletionReply, CompletionTelling
 from studio.server.errors import ApiError
 from studio.server.replies import (
     ChatReply,
-    CompletionReply,
     ReplyHead,
     finish_reason,
     total_usage,
@@ -78,7 +78,7 @@ def test_chat_logprobs_without_alternatives_have_an_empty_list() -> None:
 def test_completion_logprobs_are_four_parallel_lists() -> None:
     tokens = [token("Hi", -0.1, (token("Hi", -0.1), token("Ho", -2))), token(" you", -0.2)]
     reply = whole_reply(delta("Hi you", *tokens))
-    whole = CompletionReply(HEAD, has_logprobs=True).whole(*reply)
+    whole = CompletionReply(HEAD, CompletionTelling(has_logprobs=True)).whole(*reply)
     assert whole["choices"][0]["logprobs"] == {
         "tokens": ["Hi", " you"],
         "token_logprobs": [-0.1, -0.2],
@@ -88,7 +88,7 @@ def test_completion_logprobs_are_four_parallel_lists() -> None:
 
 
 def test_text_offsets_count_on_from_chunk_to_chunk_per_choice() -> None:
-    shape = CompletionReply(HEAD, has_logprobs=True)
+    shape = CompletionReply(HEAD, CompletionTelling(has_logprobs=True))
 
     def offsets(index: int, text: str) -> list[int]:
         (chunk,) = shape.delta(index, delta(text, token(text, -1)))

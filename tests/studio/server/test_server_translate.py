@@ -15,8 +15,9 @@ from engine.api import (
     Text,
     TokenIds,
 )
-from studio.server.protocol import ChatCompletionRequest, CompletionRequest, SamplingFields
-from studio.server.translate import chat_requests, completion_requests
+from studio.server.completion_requests import CompletionRequest, completion_requests
+from studio.server.protocol import ChatCompletionRequest, SamplingFields
+from studio.server.translate import chat_requests
 
 HELLO = [{"role": "user", "content": "hi"}]
 

@@ -1,0 +1,145 @@
+"""How the model of one chat template writes its replies, and the parser of one reply.
+
+A format is made with the template; a parser with each request that tells its parts apart, on the engine thread. A
+parser never fails: what it cannot make sense of is text. No torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from engine.api import Tool
+from engine.text.replies.context import ReplyContext
+from engine.text.replies.families import family_of
+from engine.text.replies.family import Family
+from engine.text.replies.json_families import GENERIC
+from engine.text.replies.marks import Marks
+from engine.text.replies.parts import NOTHING, Parts, PartsSink
+from engine.text.replies.reader import Reader, Reading
+from engine.text.replies.schemas import Schemas
+from engine.text.replies.tagged import text_alone
+from engine.text.replies.thinking import Thinking, thinking_of
+from engine.text.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyStart:
+    """What of the reply stands at the prompt's end already."""
+
+    is_thinking: bool = False
+    """The template has opened the reasoning."""
+    begun: str = ""
+    """Text that the reply goes on with."""
+
+
+AT_START = ReplyStart()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyFormat:
+    """One template's. Immutable, any thread."""
+
+    family: Family
+    thinking: Thinking | None
+    marks: Marks
+    """Without tools."""
+    marks_with_tools: Marks
+
+    @classmethod
+    def of(cls, source: str, tokenizer: Tokenizer) -> ReplyFormat:
+        """By the source of a template, and by the vocabulary."""
+        family = family_of(source)
+        own = family.has_own_reasoning
+        thinking = None if own else thinking_of(source, tokenizer.added_contents.__contains__)
+        tags = (thinking.open, thinking.close, *thinking.dropped) if thinking is not None else ()
+        with_tools = Marks((*tags, *family.marks), tokenizer)
+        alone = with_tools if own else Marks(tags, tokenizer)
+        return cls(family=family, thinking=thinking, marks=alone, marks_with_tools=with_tools)
+
+    def generic(self) -> ReplyFormat:
+        """The same for a chat whose tools are described in plain words."""
+        return replace(self, family=GENERIC, marks_with_tools=self.marks)
+
+    def parts(self, tools: Sequence[Tool]) -> bool:
+        """Whether a reply may have more than text."""
+        return bool(tools) or self.thinking is not None or self.family.has_own_reasoning
+
+    def start_of(self, rendered: str, begun: str) -> ReplyStart:
+        """What a rendered prompt has of the reply, before the text it goes on with."""
+        opened = self.thinking is not None and rendered.rstrip().endswith(
+            self.thinking.open.strip()
+        )
+        return ReplyStart(is_thinking=opened, begun=begun)
+
+
+class ReplyParser:
+    """Reads one reply piece by piece. `seed` makes the ids of its calls: the same for the same reply."""
+
+    def __init__(
+        self,
+        reply: ReplyFormat,
+        tools: Sequence[Tool],
+        *,
+        seed: str,
+        start: ReplyStart = AT_START,
+        most_calls: int | None = None,
+    ) -> None:
+        self.marks = reply.marks_with_tools if tools else reply.marks
+        self._reader = Reader()
+        self._sink = PartsSink(self.marks, seed, most_calls=most_calls)
+        self._reading = self._read(reply, tools, is_open=start.is_thinking)
+        self._is_reading = True
+        self._go_on()
+        if start.begun:
+            self.push(start.begun)
+            self._sink.forget()
+
+    @property
+    def num_calls(self) -> int:
+        """Calls begun so far."""
+        return self._sink.num_calls
+
+    @property
+    def is_full(self) -> bool:
+        """Whether as many calls have been made as may be: nothing that follows would be told."""
+        return self._sink.is_full
+
+    def push(self, text: str) -> Parts:
+        """More of the reply, with marks for control tokens; what can be told now."""
+        if not text or self.is_full:
+            return NOTHING
+        if self._is_reading:
+            self._reader.feed(text)
+            self._go_on()
+            return self._sink.take()
+        return Parts(self._sink.pass_text(text), "", ())
+
+    def finish(self) -> Parts:
+        """The reply has ended; the rest."""
+        if self._is_reading:
+            self._reader.end()
+            self._go_on()
+        return self._sink.take()
+
+    def _go_on(self) -> None:
+        try:
+            next(self._reading)
+        except StopIteration:
+            self._is_reading = False
+            if not self.is_full:
+                self._sink.text(self._reader.rest())
+            self._sink.finish()
+
+    def _read(self, reply: ReplyFormat, tools: Sequence[Tool], *, is_open: bool) -> Reading[None]:
+        schemas = Schemas(tools)
+        context = ReplyContext(self.marks, schemas, self._reader, self._sink)
+        if reply.thinking is not None and (
+            yield from reply.thinking.read(context, is_open=is_open)
+        ):
+            dropped = reply.thinking.dropped
+            context = ReplyContext(self.marks, schemas, self._reader, self._sink, dropped)
+        if tools or reply.family.has_own_reasoning:
+            yield from reply.family.read(context)
+        elif context.dropped:
+            yield from text_alone(context)
