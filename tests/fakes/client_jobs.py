@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
 MODEL = "smollm2-135m"
-PROMPT = "Write three sentences about the sea."
-MAX_TOKENS = 60
+PROMPT = "What is the capital of France?"
+MAX_TOKENS = 100
+"""More than the reply has."""
+MESSAGES: list[Any] = [{"role": "user", "content": PROMPT}]
 
 TOOL_PROMPT = "What is the weather in Paris?"
 TOOL: dict[str, Any] = {
@@ -37,7 +39,7 @@ class Town(BaseModel):
     size: Literal["small", "large"]
 
 
-def side_by_side(address: str, *calls: Callable[[str], str]) -> list[str]:
+def side_by_side(address: str, calls: Sequence[Callable[[str], str]]) -> list[str]:
     """What each is answered, all asking at once."""
     with ThreadPoolExecutor(len(calls)) as threads:
         return list(threads.map(lambda call: call(address), calls))

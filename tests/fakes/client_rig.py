@@ -1,4 +1,4 @@
-"""A real server on the starter model in the test's own process, so that requests are parked at a moment a test knows."""
+"""A real server on the starter model in the test's own process, where requests are parked at a moment a test knows."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from engine.api import EngineEvent, EnginePort, LoadModel, LoadOptions, TokenDel
 from engine.factory import create_engine
 from fakes.listening import TIMEOUT_S, Ear
 from studio.models.server_settings import ServerSettings
+from studio.server.sse import StreamTimings
 from studio.server.thread import ServerThread
 
 MODEL = "smollm2-135m"
+LIVELY = StreamTimings(parked_keepalive_s=0.1)
+"""So that clients see in seconds every sign of life that a stream has."""
 
 
 class Rig:
@@ -43,6 +46,7 @@ class Parker:
     def __init__(self, address: str) -> None:
         self._runs = f"{address}/v1/runs"
         self._ids: list[str] = []
+        self._has_given_up = False
         self._news = threading.Condition()
 
     def hear(self, events: tuple[EngineEvent, ...]) -> None:
@@ -54,10 +58,18 @@ class Parker:
                     self._ids.append(event.request_id)
                     self._news.notify_all()
 
+    def give_up(self) -> None:
+        """Wait no longer: a client has ended without having been brought back."""
+        with self._news:
+            self._has_given_up = True
+            self._news.notify_all()
+
     def wait_for(self, count: int) -> None:
         """Until so many requests have been told to wait."""
         with self._news:
-            assert self._news.wait_for(lambda: len(self._ids) >= count, TIMEOUT_S), self._ids
+            assert self._news.wait_for(
+                lambda: self._has_given_up or len(self._ids) >= count, TIMEOUT_S
+            )
 
     def states(self) -> list[str]:
         """What became of them."""
@@ -73,7 +85,7 @@ class Parker:
 def open_rig(model: Path) -> Iterator[Rig]:
     """Load the model, serve it, and end both."""
     engine = create_engine()
-    server = ServerThread(engine, ServerSettings(port=0))
+    server = ServerThread(engine, ServerSettings(port=0), timings=LIVELY)
     ear = Ear(engine)
     try:
         server.start()

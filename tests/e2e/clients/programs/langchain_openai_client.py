@@ -40,7 +40,7 @@ def streamed(address: str) -> str:
 def answer(address: str, what: str) -> object:
     match what:
         case "chat":
-            return side_by_side(address, whole, streamed)
+            return side_by_side(address, (whole, streamed))
         case "tools":
             reply = chat_at(address).bind_tools([TOOL], tool_choice="required").invoke(TOOL_PROMPT)
             (call,) = reply.tool_calls

@@ -32,7 +32,7 @@ def streamed(address: str) -> str:
 
 def answer(address: str, what: str) -> object:
     if what == "chat":
-        return side_by_side(address, whole, streamed)
+        return side_by_side(address, (whole, streamed))
     assert what == "tools"
     reply = ask(
         address,

@@ -1,4 +1,4 @@
-// The openai package under Node against the server: openai_client.cjs ADDRESS chat|tools|responses.
+// The openai package under Node against the server: openai_client.cjs ADDRESS chat|tools.
 // Timeouts and retries are the package's own. Prints JSON.
 "use strict";
 
@@ -11,8 +11,8 @@ const OpenAI = createRequire(path.join(root, ".cache/node/package.json"))("opena
 const [address, what] = process.argv.slice(2);
 const client = new OpenAI({ baseURL: `${address}/v1`, apiKey: "none" });
 const model = "smollm2-135m";
-const messages = [{ role: "user", content: "Write three sentences about the sea." }];
-const ask = { model, messages, temperature: 0, max_tokens: 60 };
+const messages = [{ role: "user", content: "What is the capital of France?" }];
+const ask = { model, messages, temperature: 0, max_tokens: 100 };
 
 const tool = {
   type: "function",
@@ -44,9 +44,16 @@ async function helped() {
   return await client.chat.completions.stream(ask).finalContent();
 }
 
+async function responded() {
+  const stream = client.responses.stream({
+    model, input: messages[0].content, temperature: 0, max_output_tokens: 100,
+  });
+  return (await stream.finalResponse()).output_text;
+}
+
 const jobs = {
   async chat() {
-    return await Promise.all([whole(), streamed(), helped()]);
+    return await Promise.all([whole(), streamed(), helped(), responded()]);
   },
   async tools() {
     const question = [{ role: "user", content: "What is the weather in Paris?" }];
@@ -55,12 +62,6 @@ const jobs = {
     });
     const [call] = (await stream.finalMessage()).tool_calls;
     return { name: call.function.name, arguments: JSON.parse(call.function.arguments) };
-  },
-  async responses() {
-    const stream = client.responses.stream({
-      model, input: messages[0].content, temperature: 0, max_output_tokens: 60,
-    });
-    return (await stream.finalResponse()).output_text;
   },
 };
 
