@@ -37,7 +37,8 @@ from engine.errors import (
 from engine.runtime.grammar_compiler import GrammarCompiler
 from engine.runtime.grammar_matcher import GrammarMatcher
 from engine.runtime.text_questions import answer_question, check_ids
-from engine.text.chat_template import ChatTemplate, encode_chat
+from engine.text.chat_prompt import encode_chat
+from engine.text.chat_template import ChatTemplate
 from engine.text.tokenizer import Tokenizer
 
 
@@ -177,8 +178,8 @@ def tokenize(prompt: Prompt, tokenizer: Tokenizer, template: ChatTemplate) -> tu
 
 def _encode(prompt: Prompt, tokenizer: Tokenizer, template: ChatTemplate) -> tuple[int, ...]:
     match prompt:
-        case Chat(messages=messages, continues=continues):
-            return tuple(encode_chat(tokenizer, template, messages, continues=continues))
+        case Chat():
+            return encode_chat(tokenizer, template, prompt).token_ids
         case Text(text=text, reads_control=reads_control):
             return tuple(tokenizer.encode(text, parse_special=reads_control, add_special=True))
         case Infill():

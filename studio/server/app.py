@@ -32,9 +32,11 @@ from studio.server.routes.chat import chat_router
 from studio.server.routes.completions import completions_router
 from studio.server.routes.embeddings import embeddings_router
 from studio.server.routes.health import health_router
+from studio.server.routes.llamacpp import llamacpp_router
 from studio.server.routes.messages import messages_router
 from studio.server.routes.metrics import metrics_router
 from studio.server.routes.models import models_router
+from studio.server.routes.ollama import ollama_router
 from studio.server.routes.responses import responses_router
 from studio.server.routes.runs import runs_router
 from studio.server.routes.slots import slots_router
@@ -50,6 +52,8 @@ _ROUTERS = (
     completions_router,
     embeddings_router,
     texts_router,
+    llamacpp_router,
+    ollama_router,
     messages_router,
     responses_router,
 )

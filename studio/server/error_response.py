@@ -13,6 +13,7 @@ from studio.server.errors import ApiError, error_body, error_headers, kind_of
 from studio.server.framing import Json
 from studio.server.layers import clean_path, request_id_of
 from studio.server.messages import errors as messages_errors
+from studio.server.ollama import errors as ollama_errors
 
 Error = ApiError | EngineError
 
@@ -34,8 +35,13 @@ def _openai_body(error: Error, request_id: str) -> Json:
     return error_body(error)
 
 
+def _ollama_body(error: Error, request_id: str) -> Json:
+    return ollama_errors.error_body(error)
+
+
 _OPENAI = Wording(status=_openai_status, body=_openai_body)
 _OTHERS = (
+    ("/api", Wording(status=_openai_status, body=_ollama_body)),
     ("/v1/messages", Wording(status=messages_errors.error_status, body=messages_errors.error_body)),
 )
 """Paths that begin like this, and their wording."""

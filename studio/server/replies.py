@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from engine.api import Finished, FinishReason, Started, TokenDelta, TokenLogprob
 from engine.errors import EngineError
-from studio.server.errors import ApiError, error_body, request_cancelled
+from studio.server.errors import ApiError, error_body
 from studio.server.framing import EVENTS, Framing, Json
 from studio.server.reply_parts import PartKind, ReplyParts
 from studio.server.reply_shape import ReplyEnd
@@ -110,9 +110,7 @@ class ChatReply:
 
 
 def finish_reason(reason: FinishReason) -> str:
-    """The word for a normal end; raises ApiError for a request that was stopped from elsewhere."""
-    if reason is FinishReason.ABORTED:
-        raise request_cancelled()
+    """The word for an end that was no abort."""
     return _FINISH_WORDS[reason]
 
 

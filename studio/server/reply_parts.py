@@ -64,6 +64,7 @@ class ReplyParts:
         self.parts: list[Part] = []
         self.logprobs: list[TokenLogprob] = []
         """Of all tokens, whatever part they belong to."""
+        self.token_ids: list[int] = []
         self.reasoning_tokens = 0
         self.embedding: tuple[float, ...] = ()
         """Of a request that wants one."""
@@ -75,6 +76,7 @@ class ReplyParts:
     def add(self, delta: TokenDelta) -> list[PartStep]:
         """Take in what is new; what it does to the parts."""
         steps: list[PartStep] = []
+        self.token_ids.extend(delta.token_ids)
         self.logprobs.extend(delta.logprobs)
         logprobs = self._undecided + delta.logprobs
         if delta.reasoning:

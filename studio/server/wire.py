@@ -5,7 +5,7 @@ Any thread; no web framework, no route.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic_core import PydanticCustomError
@@ -32,6 +32,10 @@ def only(*off: object) -> AfterValidator:
 
     return AfterValidator(check)
 
+
+Object = dict[str, Any]
+Objects = list[Object]
+"""What fields look like in the document of the API that are read by functions of their own."""
 
 MaxWait = Annotated[float, Field(ge=0, le=1e9)] | None
 """Seconds in line and parked, taken together, after which the request ends instead of waiting longer."""

@@ -22,7 +22,10 @@ from fakes.http_driver import (
 from studio.models.server_settings import ServerSettings
 from studio.server.body import MAX_BODY_BYTES
 
-GETS = ("/health", "/v1/models", "/v1/models/tiny", "/v1/runs", "/slots", "/props", "/metrics")
+GETS = (
+    "/health", "/v1/models", "/v1/models/tiny", "/v1/runs", "/slots", "/props", "/metrics",
+    "/", "/api/version", "/api/tags", "/api/ps",
+)  # fmt: skip
 KEYED = ServerSettings(api_key="hunter2")
 
 

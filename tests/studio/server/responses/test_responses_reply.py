@@ -12,6 +12,7 @@ from engine.errors import DeviceFailure
 from engine.runs import ParkUsage
 from fakes.fake_engine import FakeEngine
 from fakes.http_driver import RESPONSES, AsgiCall, WatchedEngine, make_app, on_a_loop, open_client
+from studio.server.responses.items import Thought, read_items
 from studio.server.sse import StreamTimings
 
 LIVELY = StreamTimings(open_after_s=0.001, keepalive_s=0.001, parked_keepalive_s=0.001)
@@ -135,6 +136,24 @@ async def test_thoughts_text_and_calls_are_items_in_their_order(stream: bool) ->
     assert [item["id"].split("_")[0] for item in answer["output"]] == ["rs", "msg", "fc"]
     assert answer["status"] == "completed"
     assert answer["usage"]["output_tokens_details"] == {"reasoning_tokens": 2}
+
+
+@on_a_loop
+async def test_thoughts_can_be_handed_back_by_those_who_keep_none_that_they_can_read() -> None:
+    engine = WatchedEngine(auto=False)
+    asked = {"include": ["reasoning.encrypted_content"], "store": False}
+    call, request_id = await begin(engine, **asked)
+    engine.write(request_id, reasoning="Löök first.")
+    engine.say(request_id, "Hi")
+    engine.finish(request_id)
+    await call.finished()
+    thought = json.loads(call.text)["output"][0]
+    assert "content" in thought
+    back = {"type": "reasoning", "summary": [], "encrypted_content": thought["encrypted_content"]}
+    for seal, text in ((back, "Löök first."), ({**back, "encrypted_content": "layby.?"}, "")):
+        (item,) = read_items([seal])
+        assert isinstance(item, Thought)
+        assert item.text == text
 
 
 @on_a_loop
@@ -278,11 +297,16 @@ async def test_an_error_in_an_open_stream_is_a_failed_response_and_the_end(
     assert call.is_complete
 
 
+@pytest.mark.parametrize("has_spoken", [True, False])
 @on_a_loop
-async def test_a_response_stopped_from_elsewhere_has_failed() -> None:
+async def test_a_response_stopped_from_elsewhere_has_failed(has_spoken: bool) -> None:
     engine = WatchedEngine(auto=False)
-    call, request_id = await begin(engine, stream=True)
-    engine.say(request_id, "Hel")
+    call, request_id = await begin(engine, timings=LIVELY, stream=True)
+    if has_spoken:
+        engine.say(request_id, "Hel")
+    await call.until(lambda call: call.writes)
     engine.finish(request_id, FinishReason.ABORTED)
     await call.finished()
-    assert events(call)[-2]["response"]["error"]["code"] == "request_cancelled"
+    told = events(call)
+    assert told[0]["type"] == "response.created"
+    assert told[-2]["response"]["error"]["code"] == "request_cancelled"
