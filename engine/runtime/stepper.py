@@ -151,6 +151,7 @@ class Stepper:
             events += _prompt_progress(batch)
         for update in updates:
             events += self._report_update(update, choices.get(update.seq.request_id), now_s)
+        self._model.tally.add(batch, num_replies, self._clock() - began_s)
         return events
 
     # --- the plan
