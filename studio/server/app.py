@@ -30,6 +30,7 @@ from studio.server.layers import REQUEST_ID_HEADER, ForgivingPaths, RequestIds
 from studio.server.request_rows import RequestRows
 from studio.server.routes.chat import chat_router
 from studio.server.routes.completions import completions_router
+from studio.server.routes.docs import docs_router
 from studio.server.routes.embeddings import embeddings_router
 from studio.server.routes.health import health_router
 from studio.server.routes.llamacpp import llamacpp_router
@@ -56,13 +57,14 @@ _ROUTERS = (
     ollama_router,
     messages_router,
     responses_router,
+    docs_router,
 )
 
 
 def build_app(
     context: ServerContext, settings: ServerSettings, *, keys: KeyRing, log: RequestLog
 ) -> FastAPI:
-    """The application. Its own documentation pages are off: they would load scripts from the network."""
+    """The application. The framework's own description is off: it knows no bodies, its page loads foreign scripts."""
     app = FastAPI(openapi_url=None, redirect_slashes=False)
     for router in _ROUTERS:
         app.include_router(router(context))

@@ -153,7 +153,7 @@ class CompletionFields(SamplingFields):
     image_data: Annotated[Any, only([])] = None
 
 
-class CompletionRequest(CompletionFields):
+class LlamaCompletionRequest(CompletionFields):
     """POST /completion."""
 
     prompt: Annotated[

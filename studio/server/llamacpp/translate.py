@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from engine.api import Infill, Origin, Prompt, Request, Text
 from engine.errors import InvalidRequest
-from studio.server.llamacpp.fields import CompletionFields, CompletionRequest, InfillRequest
+from studio.server.llamacpp.fields import CompletionFields, InfillRequest, LlamaCompletionRequest
 from studio.server.translate import sampling_params
 
 
-def text_prompt(wire: CompletionRequest) -> Prompt | None:
+def text_prompt(wire: LlamaCompletionRequest) -> Prompt | None:
     """The prompt, where it is text alone; None: it has token ids, and is to be tokenised with them first.
 
     Clients of this path apply templates themselves, so control tokens spelled out are meant.

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from engine.api import ModelInfo, Prompt, TokenIds, Tokenize
 from studio.server.context import Delivery, ServerContext
-from studio.server.llamacpp.fields import CompletionFields, CompletionRequest, InfillRequest
+from studio.server.llamacpp.fields import CompletionFields, InfillRequest, LlamaCompletionRequest
 from studio.server.llamacpp.reply import LlamaReply
 from studio.server.llamacpp.translate import completion_request, infill_prompt, text_prompt
 from studio.server.replies import new_reply_head
@@ -30,7 +30,7 @@ def llamacpp_router(context: ServerContext) -> APIRouter:
 
     @router.post("/completion")
     async def completion(http: HttpRequest) -> Response:
-        wire = await context.read(http, CompletionRequest)
+        wire = await context.read(http, LlamaCompletionRequest)
         model = await context.model_for(http, wire.model)
         prompt = text_prompt(wire)
         if prompt is None:
