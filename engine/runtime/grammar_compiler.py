@@ -7,11 +7,12 @@ would take more is refused: nobody's grammar holds up the replies of others.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from engine.api import Grammar, GrammarKind, Request
 from engine.errors import InvalidRequest
 from engine.runtime.grammar_matcher import GrammarMatcher, readable
+from engine.text.json_schemas import SchemaRefused, prepared_schema
 from engine.runtime.grammar_vocabulary import GrammarVocabulary
 from engine.text.gbnf.lark import gbnf_to_lark
 from engine.text.gbnf.reader import GbnfError
@@ -24,8 +25,6 @@ MAX_CHARS = 1 << 17
 """So long a chain of rules, each naming the next, still fits the stack of the thread of grammars."""
 MAX_REGEX_CHARS = 1 << 13
 """The time for one may grow with the square of its length: half a second here."""
-_SPACE = r" |\n[ \t]{0,24}"
-"""Between the parts of JSON: as models write it, and never without end."""
 
 
 class GrammarCompiler:
@@ -78,8 +77,7 @@ def _library_source(grammar: Grammar) -> str:
 
     match grammar.kind:
         case GrammarKind.JSON_SCHEMA:
-            schema = json.dumps(_schema_object(grammar))
-            return LLMatcher.grammar_from_json_schema(schema, {"whitespace_pattern": _SPACE})
+            return LLMatcher.grammar_from_json_schema(_schema_source(grammar))
         case GrammarKind.REGEX:
             return LLMatcher.grammar_from_regex(grammar.source)
         case GrammarKind.LARK:
@@ -88,18 +86,11 @@ def _library_source(grammar: Grammar) -> str:
             return _lark_of(grammar)
 
 
-def _schema_object(grammar: Grammar) -> dict[str, Any]:
+def _schema_source(grammar: Grammar) -> str:
     try:
-        schema = json.loads(grammar.source)
-    except (ValueError, RecursionError) as error:
-        raise _wrong(grammar, f"is no JSON ({error})") from error
-    if schema is True:
-        return {}
-    if not isinstance(schema, dict):
-        raise _wrong(
-            grammar, f"is {json.dumps(schema):.40}, which no reply can match or is no schema"
-        )
-    return schema
+        return json.dumps(prepared_schema(grammar.source), ensure_ascii=False)
+    except SchemaRefused as error:
+        raise _wrong(grammar, str(error)) from error
 
 
 def _lark_of(grammar: Grammar) -> str:
