@@ -7,11 +7,13 @@ types are immutable messages and may cross threads; `EnginePort` methods may be 
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from enum import Enum
-from pathlib import Path
 from typing import Protocol
 
+from engine.bonds import RequestGroup as RequestGroup
+from engine.bonds import Stay as Stay
 from engine.checks import check_range
 from engine.errors import EngineError, InvalidRequest
 from engine.grammar import Grammar as Grammar
@@ -19,9 +21,12 @@ from engine.grammar import GrammarKind as GrammarKind
 from engine.model_info import ModelInfo as ModelInfo
 from engine.options import Device as Device
 from engine.options import KvType as KvType
+from engine.options import LoadModel as LoadModel
 from engine.options import LoadOptions as LoadOptions
+from engine.options import UnloadModel as UnloadModel
 from engine.prompts import Chat as Chat
 from engine.prompts import ChatMessage as ChatMessage
+from engine.prompts import Infill as Infill
 from engine.prompts import Prompt as Prompt
 from engine.prompts import Text as Text
 from engine.prompts import TokenIds as TokenIds
@@ -32,69 +37,20 @@ from engine.runs import ForgetSaved, Holding, ParkReason, ParkUsage, Run, Steeri
 from engine.runs import Origin as Origin
 from engine.runs import PoolUsage as PoolUsage
 from engine.runs import Priority as Priority
+from engine.sampling_params import SamplingParams as SamplingParams
+from engine.texts import Detokenize as Detokenize
+from engine.texts import Render as Render
+from engine.texts import TextAnswer as TextAnswer
+from engine.texts import TextQuestion as TextQuestion
+from engine.texts import Tokenize as Tokenize
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SamplingParams:
-    """How the next token is chosen. Temperature 0 is greedy; every other draw is a function of (seed, position).
+class Wanted(Enum):
+    """What a request is to give."""
 
-    Raises InvalidRequest, naming the field, when a value is out of bounds.
-    """
-
-    temperature: float = 0.8
-    """0 (always the likeliest token) to 100."""
-    top_k: int = 40
-    """Keep the k likeliest tokens; 0 keeps all."""
-    top_p: float = 0.95
-    """Keep the smallest set whose probability reaches p; 1 keeps all."""
-    min_p: float = 0.05
-    """Keep tokens at least this share of the likeliest one's probability; 0 keeps all."""
-    typical_p: float = 1.0
-    """Locally typical sampling (arXiv 2202.00666); 1 keeps all."""
-    repetition_penalty: float = 1.0
-    """Divides positive and multiplies negative logits of tokens seen in the last `penalty_last_n`; 1 is off."""
-    presence_penalty: float = 0.0
-    frequency_penalty: float = 0.0
-    penalty_last_n: int = 64
-    """How far the three penalties look back, prompt included; 0 is off, -1 the whole context."""
-    dry_multiplier: float = 0.0
-    """DRY: penalises a token that would extend a repeated sequence; 0 is off."""
-    dry_base: float = 1.75
-    dry_allowed_length: int = 2
-    dry_penalty_last_n: int = -1
-    dry_sequence_breakers: tuple[str, ...] = ("\n", ":", '"', "*")
-    logit_bias: tuple[tuple[int, float], ...] = ()
-    """(token id, added to its logit); -inf (or -100 and below) forbids the token."""
-    seed: int | None = None
-    """None draws a fresh seed for the request; it is reported in `Usage`."""
-    logprobs: int | None = None
-    """None: no logprobs. N: the chosen token's and the N likeliest tokens' log probabilities."""
-
-    def __post_init__(self) -> None:
-        for name, low, high in (
-            ("temperature", 0, 100), ("top_k", 0, 1 << 30), ("top_p", 0, 1), ("min_p", 0, 1),
-            ("typical_p", 0, 1), ("repetition_penalty", 0.01, 100), ("presence_penalty", -100, 100),
-            ("frequency_penalty", -100, 100), ("penalty_last_n", -1, 1 << 30), ("dry_multiplier", 0, 100),
-            ("dry_base", 1, 100), ("dry_allowed_length", 1, 1 << 20), ("dry_penalty_last_n", -1, 1 << 30),
-        ):  # fmt: skip
-            check_range(name, getattr(self, name), low, high)
-        if self.seed is not None:
-            check_range("seed", self.seed, -(1 << 63), (1 << 64) - 1)
-        if self.logprobs is not None:
-            check_range("logprobs", self.logprobs, 0, 20)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestGroup:
-    """Requests that are asked together, one after another with nothing between them.
-
-    None of them stands in line before all have been found sound; if one is not, each fails with its error. Those with
-    the same prompt are siblings: they share its pages, and are parked and brought back together.
-    """
-
-    group_id: str
-    size: int
-    """Members it has; all of them must be submitted."""
+    TEXT = "text"
+    EMBEDDING = "embedding"
+    """One vector for the prompt, told by `Embedded`; only of a model that is made for that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,11 +60,16 @@ class Request:
     request_id: str
     origin: Origin
     prompt: Prompt
+    wants: Wanted = Wanted.TEXT
     sampling: SamplingParams = field(default_factory=SamplingParams)
     max_tokens: int | None = None
     """Most tokens to generate; None: as many as the context has room for."""
     stop: tuple[str, ...] = ()
     """Generation ends where one of these appears; the text ends before it."""
+    stop_ids: tuple[int, ...] = ()
+    """Tokens that end the reply as the model's own do, also where those are ignored."""
+    tells_prompt: bool = False
+    """Log probabilities of the prompt's tokens are told too, as many as `sampling.logprobs` says; see `PromptRead`."""
     ignore_eos: bool = False
     """Generate on past the model's end-of-reply tokens (for measuring)."""
     priority: Priority = Priority.NORMAL
@@ -125,6 +86,11 @@ class Request:
     """While it is parked its state is also on disk, where the model was loaded with a folder for that."""
     resumes: bool = False
     """Go on with the state on disk of the request of this id, as that one was asked; see `Resumed`."""
+    stays: Stay | None = None
+    """Where the reply ends with TOOL_CALLS it is kept after its end for one that follows; an abort lets go of it."""
+    follows: str = ""
+    """A request that stays: this one goes on with its state, as far as their tokens agree, and before the whole line.
+    Where none of that id stays, it is a request like any other."""
 
     def __post_init__(self) -> None:
         if self.max_tokens is not None and self.max_tokens < 0:
@@ -134,8 +100,15 @@ class Request:
             )
         if self.max_wait_s is not None:
             check_range("max_wait_s", self.max_wait_s, 0, 1e9)
+        if self.tells_prompt and self.sampling.logprobs is None:
+            raise InvalidRequest(
+                "tells_prompt needs logprobs; give a number, 0 for the prompt's own tokens alone",
+                param="logprobs",
+            )
         if any(not text for text in self.stop):
             raise InvalidRequest("stop has an empty string; leave it out", param="stop")
+        if self.group is not None and (self.stays is not None or self.follows):
+            raise InvalidRequest("a request of a group can neither stay nor follow; ask it alone")
 
 
 class FinishReason(Enum):
@@ -150,7 +123,10 @@ class FinishReason(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenLogprob:
-    """One token and its natural-log probability under the model, before sampling filters."""
+    """One token and its natural-log probability under the model, before sampling filters.
+
+    NaN for the first token of a prompt: nothing stands before it.
+    """
 
     token_id: int
     text: str
@@ -192,6 +168,23 @@ class PromptProgress:
     request_id: str
     computed_tokens: int
     prompt_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptRead:
+    """The log probability of every token of the prompt, once, before the first of the reply."""
+
+    request_id: str
+    tokens: tuple[TokenLogprob, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Embedded:
+    """The prompt as one vector of length 1; the end follows."""
+
+    request_id: str
+    values: tuple[float, ...]
+    """Each is exact as float32."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,6 +245,8 @@ class Resumed:
     request_id: str
     text: str
     token_ids: tuple[int, ...]
+    reasoning: str = ""
+    tool_calls: tuple[ToolCallDelta, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,6 +256,8 @@ class Finished:
     request_id: str
     reason: FinishReason
     usage: Usage
+    stop_text: str = ""
+    """The one of `Request.stop` that has ended it, with `FinishReason.STOP`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -300,35 +297,18 @@ class DiskTrouble:
 
 
 RequestEvent = (
-    Started | PromptProgress | TokenDelta | Parked | Restored | Resumed | Finished | Failed
+    Started
+    | PromptProgress
+    | PromptRead
+    | Embedded
+    | TokenDelta
+    | Parked
+    | Restored
+    | Resumed
+    | Finished
+    | Failed
 )
 EngineEvent = RequestEvent | ModelChanged | DiskTrouble
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadModel:
-    """Replace the model. Requests alive end with ModelUnavailable, those that are kept on disk with Suspended,
-    those that should be and cannot with ParkDiskFailed.
-
-    The outcome arrives as ModelChanged: of the model that stays, where this was to be done `only_if_idle` and is not.
-    """
-
-    path: Path
-    name: str
-    options: LoadOptions = field(default_factory=LoadOptions)
-    carries_on: bool = False
-    """For the same model with other options: requests alive are parked and go on afterwards, from the same token, as
-    far as they fit. Groups of several end as without."""
-    only_if_idle: bool = False
-    """Leave the model that is there as it is while any request is alive."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnloadModel:
-    """Free the model, also while it is still loading. Requests alive end as with LoadModel."""
-
-    only_if_idle: bool = False
-    """Do nothing while any request is alive."""
 
 
 Command = LoadModel | UnloadModel | Suspend | ForgetSaved | SteeringCommand
@@ -387,6 +367,13 @@ class EnginePort(Protocol):
 
         The one method that takes its time, on the thread that calls it. Raises RequestError for a prompt that the
         model's template does not take.
+        """
+
+    def read_text(self, question: TextQuestion) -> Future[TextAnswer]:
+        """Have the loaded model's tokenizer or template answer, in turn with prompts that are being read.
+
+        The future fails with RequestError for what they do not take, ModelUnavailable without a model and
+        EngineStopped.
         """
 
     def shutdown(self) -> None:

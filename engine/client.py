@@ -26,6 +26,8 @@ from engine.api import (
     RequestEvent,
     Restored,
     Started,
+    TextAnswer,
+    TextQuestion,
 )
 from engine.errors import InvalidRequest
 
@@ -65,6 +67,10 @@ class EngineClient:
     async def count_tokens(self, prompt: Prompt) -> int | None:
         """How many tokens the loaded model makes of a prompt; None if no model is loaded. Raises RequestError."""
         return await asyncio.to_thread(self._port.count_tokens, prompt)
+
+    async def read_text(self, question: TextQuestion) -> TextAnswer:
+        """See `EnginePort.read_text`."""
+        return await asyncio.wrap_future(self._port.read_text(question))
 
     def on_model_changed(self, listener: Callable[[ModelChanged], object]) -> Callable[[], None]:
         """Call `listener` on this loop for every ModelChanged; the returned function ends it."""

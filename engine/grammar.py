@@ -20,8 +20,15 @@ class GrammarKind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grammar:
-    """A rule for the whole reply, up to its end."""
+    """A rule for the whole of what is generated, up to the end of the reply.
+
+    The model's end-of-reply tokens may come where the grammar is complete, and nothing else where nothing more can
+    follow. A reply that `max_tokens` or a stop string cuts short is the beginning of what matches. Control tokens
+    appear in Lark and GBNF as `<|name|>` or `<[id]>`, and no other text stands for one.
+    """
 
     kind: GrammarKind
     source: str
     """The grammar; of a JSON schema its JSON text, `{}` for any JSON value."""
+    param: str = "grammar"
+    """What errors call it: the field of the client's request that it came in."""

@@ -27,3 +27,5 @@ class ModelInfo:
     """Numbers that the pool keeps for each token, keys and values of all layers; 0 where the files do not say."""
     license: str = ""
     """As the files say it; empty where they do not."""
+    embedding_size: int = 0
+    """Numbers of an embedding; 0: the model writes text."""

@@ -1,11 +1,11 @@
-"""How a model is loaded: size of the pool, device, parking, and what tests may twist.
+"""How a model is loaded and freed: size of the pool, device, parking, and what tests may twist.
 
 Part of the engine's door beside `engine.api`, which re-exports it. Standard library only; immutable.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
@@ -103,3 +103,29 @@ class LoadOptions:
         check_name("cpu_variant", self.cpu_variant, CPU_VARIANTS)
         check_name("preempt_policy", self.preempt_policy, POLICY_NAMES)
         check_name("test_preempt_resume", self.test_preempt_resume, RESUME_NAMES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadModel:
+    """Replace the model. Requests alive end with ModelUnavailable, those that are kept on disk with Suspended,
+    those that should be and cannot with ParkDiskFailed.
+
+    The outcome arrives as ModelChanged: of the model that stays, where this was to be done `only_if_idle` and is not.
+    """
+
+    path: Path
+    name: str
+    options: LoadOptions = field(default_factory=LoadOptions)
+    carries_on: bool = False
+    """For the same model with other options: requests alive are parked and go on afterwards, from the same token, as
+    far as they fit. Groups of several end as without."""
+    only_if_idle: bool = False
+    """Leave the model that is there as it is while any request is alive."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnloadModel:
+    """Free the model, also while it is still loading. Requests alive end as with LoadModel."""
+
+    only_if_idle: bool = False
+    """Do nothing while any request is alive."""

@@ -1,4 +1,4 @@
-"""What a request may begin with: a conversation, text or tokens.
+"""What a request may begin with: a conversation, text, tokens, or text with a gap.
 
 Part of the engine's door beside `engine.api`, which re-exports it. Standard library only; immutable, any thread.
 """
@@ -78,6 +78,8 @@ class Text:
     """Raw text, tokenised with the model's BOS rule and no template."""
 
     text: str
+    reads_control: bool = False
+    """Control tokens spelled out in it are tokens: it has been through a template already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,4 +89,14 @@ class TokenIds:
     ids: tuple[int, ...]
 
 
-Prompt = Chat | Text | TokenIds
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Infill:
+    """Text with a gap, which the reply fills; only for models that have tokens for that."""
+
+    before: str
+    after: str
+    context: str = ""
+    """Text that stands before all of it, such as of other files."""
+
+
+Prompt = Chat | Text | TokenIds | Infill

@@ -50,6 +50,8 @@ class ParkCause(Enum):
     """It was parked when its model went away, and goes on from what was kept of it."""
     RELOAD = "reload"
     """Its model is being loaded anew."""
+    OWNER_AWAY = "owner_away"
+    """It has ended and its owner is awaited, who may be away: its room is lent out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +90,8 @@ class WaitKind(Enum):
     """Its state is being copied back."""
     RESTORE_FAILED = "restore_failed"
     """Its state could not be copied back; it is tried again shortly."""
+    OWNER = "owner"
+    """Its owner's answer: it has ended, its room is lent out, and who follows it comes back before the line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +144,8 @@ class RunState(Enum):
     BEING_PARKED = "being_parked"
     PARKED = "parked"
     BEING_RESTORED = "being_restored"
+    AWAITS_OWNER = "awaits_owner"
+    """It has ended and is kept for its owner's answer: in the pool, or with its room lent out, as `Run.wait` says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

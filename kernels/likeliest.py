@@ -12,7 +12,7 @@ from struct import Struct
 from kernels.cpu.declarations import FoundStruct
 from kernels.wishes import MOST_LIKELIEST, Found, Likeliest, Wish
 
-_WISH = Struct("@iiixxxxdddQQ")
+_WISH = Struct("@iiixxxxdddQQP")
 """LaybyWish."""
 
 

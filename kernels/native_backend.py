@@ -23,6 +23,7 @@ from kernels.cpu.library import NativeError, NativeLibrary, ThreadTeam
 from kernels.kv_layout import KvPool, KvType, PageLayout, page_layout
 from kernels.likeliest import FoundRows
 from kernels.native_build import NativeWeights, ProgramBuilder, operand_kinds
+from kernels.page_copy import NativeMover
 from kernels.weight_store import WeightStore
 from kernels.wishes import Found
 
@@ -168,6 +169,10 @@ class NativeBackend:
     def page_layout(self, program: Program, kv_type: KvType = KvType.F16) -> PageLayout:
         """What a page of this back end holds for that program."""
         return page_layout(program, kv_type)
+
+    def make_mover(self) -> NativeMover:
+        """What copies pages on the same team."""
+        return NativeMover(self._library, self.team)
 
     def compile(
         self, program: Program, weights: WeightStore, pool: KvPool, limits: StepLimits

@@ -25,6 +25,9 @@ class Wish(NamedTuple):
     seed: int = 0
     """64 bits, not negative, as the position: together they are the dice."""
     position: int = 0
+    allowed: int = 0
+    """Where, until the step has run, a bit for each id of the vocabulary lies, 32 a word, the lowest first: tokens
+    that may come. The row then has -inf in all other places. 0: all may come."""
 
 
 class Likeliest(NamedTuple):

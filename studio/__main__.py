@@ -11,8 +11,8 @@ import os
 import sys
 from collections.abc import Sequence
 
-from engine.errors import EngineError
-from studio.models.errors import SettingError, StudioError
+from engine.errors import EngineError, ModelNotFound
+from studio.models.errors import FetchUnavailable, SettingError, StudioError
 
 _WRONG_USAGE = 2
 _INTERRUPTED = 130
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (EngineError, StudioError) as error:
-        sys.stderr.write(f"layby: {error}\n")
+        sys.stderr.write(f"layby: {error}{command_for(error)}\n")
         return 1
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
@@ -50,6 +50,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("layby: stopped\n")
         return _INTERRUPTED
+
+
+def command_for(error: Exception) -> str:
+    """What somebody at a terminal can type about an error, whose own words serve the window too; "" for nothing."""
+    is_about_library = isinstance(error, ModelNotFound | FetchUnavailable)
+    return " (see: layby models --help)" if is_about_library else ""
 
 
 if __name__ == "__main__":

@@ -6,12 +6,14 @@ the memory given back.
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine.api import LoadOptions
+from engine.bench.memory_wall import MemoryWall
 from engine.bench.step_rig import StepRig, StepTime, open_rig
 from engine.bench.steps import settled_decodes
 from engine.core.config import PAGE_TOKENS
@@ -30,7 +32,15 @@ _MOST_STEPS = 1000
 _LEAST_S = 1e-7
 """What a move takes that cannot be told from noise."""
 
-Seconds = Callable[[StepTime], float]
+_WALL_TRIES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Measures:
+    seconds: Callable[[StepTime], float]
+    """Of a step, those in which a park shows."""
+    wall_bytes_s: Callable[[], float]
+    """How fast memory is copied at this moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +49,16 @@ class MoveTime:
 
     seconds: float
     num_bytes: int
+    wall_bytes_s: float
+    """How fast memory was copied just before or after, whichever was faster."""
 
     @property
     def bytes_s(self) -> float:
         return self.num_bytes / self.seconds
+
+    @property
+    def wall_share(self) -> float:
+        return self.bytes_s / self.wall_bytes_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +75,23 @@ def time_parks_in_place(path: Path, options: LoadOptions, *, rounds: int) -> Par
     """How much longer the plan of a step takes that parks or restores. Raises as loading does."""
     lengths = _lengths(path, rounds)
     with open_rig(path, _options(options, lengths)) as rig:
-        return _time(rig, lengths, rounds, lambda step: step.plan_s)
+        return _time(rig, lengths, rounds, _Measures(lambda step: step.plan_s, lambda: math.inf))
 
 
-def time_parks_by_copy(path: Path, options: LoadOptions, *, rounds: int) -> ParkTimes:
-    """How much longer a step takes whose copy must land before it. Raises as loading does."""
+def time_parks_by_copy(
+    path: Path, options: LoadOptions, wall: MemoryWall, *, rounds: int
+) -> ParkTimes:
+    """How much longer a step takes whose copy must land before it, beside its plan. Raises as loading does.
+
+    The plan is what a park in place takes, and the cost model counts both.
+    """
     lengths = _lengths(path, rounds)
     options = replace(_options(options, lengths), test_preempt_copy=True)
+    measures = _Measures(
+        lambda step: step.step_s - step.run_s - step.plan_s, lambda: wall.copy_bytes_s(_WALL_TRIES)
+    )
     with open_rig(path, options) as rig:
-        return _time(rig, lengths, rounds, lambda step: step.step_s - step.run_s)
+        return _time(rig, lengths, rounds, measures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +121,7 @@ def _options(options: LoadOptions, lengths: _Lengths) -> LoadOptions:
     )
 
 
-def _time(rig: StepRig, lengths: _Lengths, rounds: int, seconds: Seconds) -> ParkTimes:
+def _time(rig: StepRig, lengths: _Lengths, rounds: int, measures: _Measures) -> ParkTimes:
     length, reply = lengths.prompt, lengths.reply
     seq = rig.add(length, reply, seed=0)
     parks: list[MoveTime] = []
@@ -105,12 +129,12 @@ def _time(rig: StepRig, lengths: _Lengths, rounds: int, seconds: Seconds) -> Par
     for index in range(rounds):
         companion = _let_in_companion(rig)
         park = ParkNow(request_id=seq.request_id)
-        parks.append(_move(rig, park, _Way(seq, SeqStatus.PARKED), seconds))
+        parks.append(_move(rig, park, _Way(seq, SeqStatus.PARKED), measures))
         rig.end(companion)  # or the other prompt would be read in small steps beside it
         _overwrite(rig, length + reply - 1, seed=index + 2)
         companion = _let_in_companion(rig)
         resume = ResumeNext(request_id=seq.request_id)
-        restores.append(_move(rig, resume, _Way(seq, SeqStatus.RUNNING), seconds))
+        restores.append(_move(rig, resume, _Way(seq, SeqStatus.RUNNING), measures))
         rig.end(companion)
     return ParkTimes(length, rig.token_bytes, tuple(parks), tuple(restores))
 
@@ -143,8 +167,9 @@ class _Way:
     until: SeqStatus
 
 
-def _move(rig: StepRig, command: ParkNow | ResumeNext, way: _Way, seconds: Seconds) -> MoveTime:
+def _move(rig: StepRig, command: ParkNow | ResumeNext, way: _Way, measures: _Measures) -> MoveTime:
     """Give the command and step until the sequence has arrived."""
+    seconds, wall_bytes_s = measures.seconds, measures.wall_bytes_s()
     usual_s = statistics.median(seconds(one) for one in settled_decodes(rig, _USUAL_STEPS))
     rig.steer(command)
     total, num_copied = 0.0, 0
@@ -154,5 +179,6 @@ def _move(rig: StepRig, command: ParkNow | ResumeNext, way: _Way, seconds: Secon
         num_copied += step.num_copied
         if way.seq.status is way.until:
             num_bytes = num_copied * rig.page_bytes
-            return MoveTime(max(total, _LEAST_S), num_bytes)
+            wall_bytes_s = max(wall_bytes_s, measures.wall_bytes_s())
+            return MoveTime(max(total, _LEAST_S), num_bytes, wall_bytes_s)
     raise AssertionError(f"{way.seq.request_id} is {way.seq.status}, and never {way.until}")

@@ -23,6 +23,7 @@ from engine.core.scheduler import Scheduler
 from engine.core.types import Sequence, StepBatch
 from engine.runs import SteeringCommand
 from engine.runtime.compute import Compute
+from engine.runtime.intake import Prepared
 from engine.runtime.live_request import LiveRequest
 from engine.runtime.loaded_model import LoadedModel
 from engine.runtime.rate_meter import RateMeter
@@ -64,6 +65,7 @@ class _WatchedCompute:
         self.compute_id = inner.compute_id
         self.inexact_ops = inner.inexact_ops
         self.is_finite = inner.is_finite
+        self.mover = inner.mover
         self.run_s = 0.0
 
     def run(self, inputs: StepInputs) -> np.ndarray:
@@ -138,7 +140,7 @@ class StepRig:
             ignore_eos=True,
         )
         live = LiveRequest(request, self.num_added, time.perf_counter())
-        live.generation = self.model.generation(live, ids)
+        live.generation = self.model.generation(live, Prepared(request.request_id, ids))
         self._live[request.request_id] = live
         self._stepper.add(live)
         return live.generation.seq

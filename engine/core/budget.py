@@ -31,7 +31,7 @@ def share_step(running: Seq[Sequence], budget: StepBudget) -> tuple[StepRow, ...
     for seq in running:
         count = seq.num_uncomputed
         if count > 1:
-            count = room.take(seq, count)
+            count = room.take(seq, seq.num_wanted)
         if count:
             rows.append(StepRow(seq, seq.num_computed, count))
     return tuple(rows)

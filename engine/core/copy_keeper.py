@@ -112,9 +112,9 @@ class CopyKeeper:
         saved: set[SavedPage] = set()
         growth = 0
         for seq in party:
-            found, left = self._pool.find(seq.token_ids), len(seq.page_table)
+            found, left = self._pool.find(seq.findable_ids), len(seq.page_table)
             known.update(found[left:])
-            saved.update(seq.saved[len(found) - left :])
+            saved.update(seq.saved[max(len(found) - left, 0) :])
             held = max(len(found), left + len(seq.saved))
             growth += self._pool.pages_for(len(seq.token_ids)) - held
         return self._pool.cost(known) + len(saved) + growth
@@ -123,12 +123,14 @@ class CopyKeeper:
         page_of: dict[SavedPage, int] = {}
         before = tuple(_Kept(len(s.page_table), s.saved, s.num_computed) for s in party)
         for seq in party:
-            found, left = self._pool.find(seq.token_ids), len(seq.page_table)
-            assert found[:left] == seq.page_table, f"{seq.request_id}: {found}, {seq.page_table}"
-            self._pool.share(found)
+            found, left = self._pool.find(seq.findable_ids), len(seq.page_table)
+            full = min(seq.num_published, left)  # the last of one that follows another may not be
+            assert found[:full] == seq.page_table[:full], f"{found}, {seq.page_table}"
+            table = found if len(found) >= left else seq.page_table
+            self._pool.share(table)
             self._pool.forget(seq.page_table)
-            seq.saved = seq.saved[len(found) - left :]
-            seq.page_table = found + [self._filled_page(one, page_of) for one in seq.saved]
+            seq.saved = seq.saved[len(table) - left :]
+            seq.page_table = table + [self._filled_page(one, page_of) for one in seq.saved]
             seq.num_published = len(found)
             seq.num_computed = max(seq.num_computed, len(found) * self._pool.page_tokens)
         if not page_of:
@@ -151,6 +153,14 @@ class CopyKeeper:
             self._pool.forget(moved)
             seq.page_table, seq.saved = left, [places[page] for page in moved] + seq.saved
         return True
+
+    def hand_over(self, old: Sequence, new: Sequence, num_pages: int) -> None:
+        new.page_table, left = old.page_table[:num_pages], old.page_table[num_pages:]
+        new.saved = old.saved[: max(num_pages - len(new.page_table), 0)]
+        self._pool.forget(left)
+        old.page_table, old.saved = [], []
+        self._buffers.hand_over(old, new)
+        self._tidy(new)
 
     def drop(self, party: Party) -> None:
         for seq in party:

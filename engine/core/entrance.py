@@ -75,7 +75,7 @@ class Entrance:
                 self._parking.bring_back(party)
                 return True
             lacks_room = self.admission.waits_for in (WaitKind.NO_ROOM, WaitKind.WOULD_NOT_LAST)
-            if lacks_room and self._parking.reclaim(party):
+            if lacks_room and (self._parking.reclaim(party) or self._borrow(head)):
                 continue
             if lacks_room and self._yard.is_pool_empty:
                 family = party[0].family
@@ -84,6 +84,13 @@ class Entrance:
                 return True
             if not self._rotate(party):
                 return False
+
+    def _borrow(self, head: Sequence) -> bool:
+        """Let somebody who stays for its owner lend its room: to a head that is owed it, or where nobody runs."""
+        yard = self._yard
+        if yard.keeper.pages_coming or (yard.num_seated and not self._is_owed(head)):
+            return False
+        return self._parking.lend()
 
     def _let_pass(self) -> bool:
         """In the order that allows it, let in whoever of the parked fits."""

@@ -60,8 +60,12 @@ class Explainer:
 
     def state(self, seq: Sequence) -> RunState | None:
         """Where it is, in a client's terms; None if it has ended."""
+        if seq.is_staying:
+            return RunState.AWAITS_OWNER
         if seq.status is SeqStatus.RUNNING:
             return RunState.WRITING if seq.is_generating else RunState.READING
+        if seq.status is SeqStatus.PARKED and seq.started_s is None:
+            return RunState.QUEUED  # it follows another, and has not begun
         return _STATES.get(seq.status)
 
     def place(self, seq: Sequence) -> int:
@@ -79,7 +83,7 @@ class Explainer:
 
     def wait_reason(self, seq: Sequence) -> WaitReason | None:
         """Why it is outside the pool; None if it is not."""
-        if seq.status in (SeqStatus.RUNNING, SeqStatus.FINISHED):
+        if seq.status in (SeqStatus.RUNNING, SeqStatus.STAYING, SeqStatus.FINISHED):
             return None
         place = self.place(seq)
         ahead = self._outside[: min(max(place - 1, 0), _AHEAD_NAMED)]
@@ -166,6 +170,8 @@ class Explainer:
 
     def _kind(self, seq: Sequence, place: int) -> tuple[WaitKind, int, int]:
         """What it waits for, with pages needed and spare where that is about pages."""
+        if seq.is_staying:
+            return WaitKind.OWNER, 0, 0
         if seq.status in _IN_TRANSFER:
             return _IN_TRANSFER[seq.status], 0, 0
         if seq.is_held:

@@ -68,6 +68,9 @@ class Keeper(Protocol):
     def take_along(self, party: Party) -> bool:
         """Move out pages that were left behind because others in the pool used them. False: it cannot."""
 
+    def hand_over(self, old: Sequence, new: Sequence, num_pages: int) -> None:
+        """The first pages kept of one sequence are kept of another from now on; the others are forgotten."""
+
     def drop(self, party: Party) -> None:
         """Forget what is kept; afterwards the party holds nothing anywhere."""
 
@@ -147,6 +150,11 @@ class InPlaceKeeper:
 
     def take_along(self, party: Party) -> bool:
         return False  # KVPool does it by itself, as soon as the parked account has room
+
+    def hand_over(self, old: Sequence, new: Sequence, num_pages: int) -> None:
+        new.page_table, left = old.page_table[:num_pages], old.page_table[num_pages:]
+        self._pool.forget(left)
+        old.page_table = []
 
     def drop(self, party: Party) -> None:
         for seq in party:

@@ -47,6 +47,11 @@ class OwnedBuffers:
         if not self._of[owner]:
             del self._of[owner]
 
+    def hand_over(self, old: Owner, new: Owner) -> None:
+        """All that one owner has is another's from now on, who has none yet."""
+        if old in self._of:
+            self._of[new] = self._of.pop(old)
+
     def release_all(self, owner: Owner) -> None:
         """The owner needs none any more."""
         for buffer_id in self._of.pop(owner, ()):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from engine.runs import ParkReason
 
@@ -35,8 +36,7 @@ class ParkedState:
     """Not to be restored before this moment."""
 
 
-@dataclass(frozen=True, slots=True)
-class SavedPage:
+class SavedPage(NamedTuple):
     """Where a page lies that was copied out of the pool."""
 
     buffer_id: int

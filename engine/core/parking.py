@@ -13,7 +13,7 @@ from engine.core.parked import CopyWay, EndReason, Fate, ParkedState
 from engine.core.types import OWNS_PAGES, Party, SeqEnd, SeqStatus, Sequence
 from engine.core.victim_policies import Candidate
 from engine.core.yard import Yard
-from engine.runs import ParkReason
+from engine.runs import ParkCause, ParkReason
 
 
 class Parking:
@@ -45,7 +45,7 @@ class Parking:
             seq.num_parks += 1
             seq.num_lost = 0
             seq.wants_park = False
-        yard.moves.parked += party
+        yard.moves.parked += (seq for seq in party if not seq.is_staying)
         if fate is Fate.RECOMPUTE:
             for seq in party:
                 self.drop_pages(seq)
@@ -64,6 +64,23 @@ class Parking:
             seq.parked = replace(seq.parked, fate=Fate.RECOMPUTE)
             self._forget_computed(seq)
         self._count_recompute(party)
+
+    def lend(self, *, drop: bool = False) -> bool:
+        """Lend out the room of whoever stays longest for its owner; `drop`: its state is not kept in any case.
+
+        False if nobody in the pool stays.
+        """
+        staying = self._yard.lines[SeqStatus.STAYING]
+        if staying:
+            first = min(staying, key=lambda seq: (seq.stays_since_s, seq.arrival))
+            self.lend_room_of(first, drop=drop)
+            return True
+        return False
+
+    def lend_room_of(self, seq: Sequence, *, drop: bool = False) -> None:
+        """Take one that stays for its owner out of the pool, its state kept where that can be."""
+        fate = Fate.RECOMPUTE if drop else self.candidate((seq,), 0).fate
+        self.park((seq,), fate, ParkReason(cause=ParkCause.OWNER_AWAY))
 
     def reclaim(self, spared: Party = ()) -> bool:
         """Free pages that parked parties have left behind in the pool, of those first who return last.
@@ -113,7 +130,7 @@ class Parking:
             self._seat(seq)
 
     def _start_from_prefix(self, seq: Sequence) -> None:
-        found = self._yard.pool.find(seq.token_ids)
+        found = self._yard.pool.find(seq.findable_ids)
         self._yard.pool.share(found)
         seq.page_table = found
         seq.num_published = len(found)
@@ -123,7 +140,8 @@ class Parking:
         """It takes part in steps from now on."""
         yard = self._yard
         seq.call, seq.is_made_room_for = 0, False
-        if seq.parked is None:
+        if seq.started_s is None:
+            seq.parked = None
             seq.started_s = yard.now_s
             seq.num_cached = seq.num_computed
             yard.moves.started.append(seq)
@@ -223,7 +241,9 @@ class Parking:
 
     def _put_back(self, seq: Sequence, parked: ParkedState) -> None:
         """A restore has failed: the sequence is parked as before, and had never come back."""
-        if seq.status is SeqStatus.RUNNING:
+        if parked.reason.cause is ParkCause.OWNER_AWAY:
+            seq.started_s = None
+        elif seq.status is SeqStatus.RUNNING:
             seq.parked_s -= seq.last_park_s
             self._yard.counts.resumes -= 1
         seq.parked = replace(

@@ -44,7 +44,7 @@ class Patience:
         now_s, early = self._yard.now_s, []
         while self._limited and self._limited[0][0] <= now_s + _SLACK_S:
             _, number, seq = heappop(self._limited)
-            if seq.has_ended:
+            if seq.has_ended or seq.is_staying:
                 continue
             if seq.status in WAITS and self._deadline_s(seq) <= now_s:
                 self._parking.end_all((seq,), EndReason.WAITED_TOO_LONG)
@@ -55,7 +55,7 @@ class Patience:
 
     def wake_s(self) -> float | None:
         """The next moment at which somebody's patience ends or a restore is tried again."""
-        moments = [self._deadline_s(seq) for *_, seq in self._limited if seq.status in WAITS]
+        moments = [self._deadline_s(seq) for *_, seq in self._limited if _waits(seq)]
         for seq in self._yard.lines[SeqStatus.PARKED]:
             if seq.parked is not None and seq.parked.num_fails:
                 moments.append(seq.parked.retry_s)
@@ -71,3 +71,7 @@ class Patience:
         now_s = self._yard.now_s
         assert seq.max_wait_s is not None
         return now_s + seq.max_wait_s - seq.waited_s(now_s)
+
+
+def _waits(seq: Sequence) -> bool:
+    return seq.status in WAITS and not seq.is_staying

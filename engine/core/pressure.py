@@ -78,6 +78,8 @@ class Pressure:
 
     def _give_way(self, *, drop: bool) -> bool:
         """Park the next victim, `drop` its state or keep it; somebody alone ends. False if nobody can leave."""
+        if self._parking.lend(drop=drop):
+            return True
         if not self._yard.can_park:
             return self._end_newest(EndReason.POOL_FULL)
         victim = self._choose({}, 1)
@@ -125,6 +127,7 @@ class Pressure:
             *yard.running,
             *yard.lines[SeqStatus.RESTORING],
             *yard.lines[SeqStatus.PARKING],
+            *yard.lines[SeqStatus.STAYING],
         )
         planned = sum(plan_pages(yard, len(seq.token_ids)) for seq in residents)
         return max(short, planned - yard.pool.num_pages)
@@ -145,6 +148,8 @@ class Pressure:
             return True
         if short + left_free - yard.keeper.pages_coming <= 0:
             return False
+        if self._parking.lend():
+            return True
         is_lost = sum(needs.values()) > yard.pool.num_usable
         if not yard.can_park:
             return is_lost and self._end_newest(EndReason.OUTGREW_POOL)

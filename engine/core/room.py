@@ -34,9 +34,9 @@ def spare(yard: Yard) -> int:
     """Usable pages that nobody in the pool is promised."""
     residents = yard.running + yard.lines[SeqStatus.RESTORING]
     if yard.config.knobs.granularity_tokens:
-        leaving = yard.lines[SeqStatus.PARKING]
+        others = (*yard.lines[SeqStatus.PARKING], *yard.lines[SeqStatus.STAYING])
         return yard.pool.num_pages - sum(
-            plan_pages(yard, len(seq.token_ids)) for seq in (*residents, *leaving)
+            plan_pages(yard, len(seq.token_ids)) for seq in (*residents, *others)
         )
     return yard.pool.num_usable - sum(promised(yard, seq) for seq in residents)
 
@@ -65,7 +65,7 @@ def pages_to_enter(yard: Yard, party: Party) -> int:
     known: set[int] = set()
     pages = 0
     for seq in party:
-        found = yard.pool.find(seq.token_ids)
+        found = yard.pool.find(seq.findable_ids)
         known.update(found)
         covered = len(found)
         if _has_elder(seq, party):

@@ -20,6 +20,7 @@ from engine.core.parked import Fate, ParkedState, Released
 from engine.core.parking import Parking
 from engine.core.patience import Patience
 from engine.core.pressure import Needs, Pressure
+from engine.core.stays import Stays
 from engine.core.steady import steady_rows
 from engine.core.steering import Steering
 from engine.core.stop import finish_reason, shift_context
@@ -51,6 +52,7 @@ class Scheduler:
         self._pressure = Pressure(self._yard, self._parking)
         self._steering = Steering(self._yard, self._parking)
         self._patience = Patience(self._yard, self._parking)
+        self._stays = Stays(self._yard, self._parking)
         self._has_knobs = config.knobs != Knobs()
 
     # --- what is there
@@ -61,7 +63,7 @@ class Scheduler:
 
     @property
     def is_idle(self) -> bool:
-        """Nobody is alive, and no end is left to be reported by a step.
+        """Nobody is alive, nobody stays for its owner, and no end is left to be reported by a step.
 
         Copies may still be under way for sequences that have ended.
         """
@@ -87,8 +89,9 @@ class Scheduler:
 
     @property
     def num_parked(self) -> int:
-        """Out because of a park: parked, on the way out or on the way back."""
-        return sum(len(self._yard.lines[status]) for status in IS_OUT)
+        """Out because of a park: parked, on the way out or on the way back. Whoever stays for its owner is not."""
+        lines = self._yard.lines
+        return sum(not seq.is_staying for status in IS_OUT for seq in lines[status])
 
     @property
     def has_outside(self) -> bool:
@@ -130,13 +133,22 @@ class Scheduler:
         Raises ValueError if its id is alive, or its prompt is empty or longer than a sequence may
         be.
         """
-        limit = self.config.sequence_tokens
-        if not 1 <= seq.num_prompt <= limit:
-            raise ValueError(
-                f"{seq.request_id}: the prompt has {seq.num_prompt} tokens, allowed is 1 to {limit}"
-            )
+        self._check_prompt(seq)
         self._yard.lines.add(seq)
         self._patience.watch(seq)
+
+    def follow(self, seq: Sequence, earlier_id: str, now_s: float) -> None:
+        """Put a new sequence at the head of the line, to go on with what is kept of one that stays for its owner.
+
+        As far as their tokens agree nothing is computed again; the one that stayed has ended then. The same as `add`
+        where nobody of that id stays. Raises ValueError as `add` does.
+        """
+        self._check_prompt(seq)
+        self._settle(now_s)
+        if self._stays.follow(seq, earlier_id):
+            self._patience.watch(seq)
+        else:
+            self.add(seq)
 
     def adopt(self, seq: Sequence, now_s: float) -> None:
         """Put a new sequence in line as one that is parked, with the tokens it has: the model it had was unloaded.
@@ -174,8 +186,8 @@ class Scheduler:
 
         Does nothing if it has ended already. What it computed stays reusable.
         """
-        if not seq.has_ended:
-            self._parking.end(seq)
+        if seq.status is SeqStatus.RUNNING:
+            self._stays.end(seq)
 
     def steer(self, command: SteeringCommand, now_s: float) -> bool:
         """Carry out a command by hand, in effect from the next step; False if it concerns nobody alive."""
@@ -202,6 +214,7 @@ class Scheduler:
         self._settle(now_s)
         self._parking.honour_budget()
         self._patience.end_impatient()
+        self._stays.keep_time()
         if yard.lines.has_outside:
             self._entrance.let_in()
         self._park_on_demand()
@@ -283,6 +296,13 @@ class Scheduler:
 
     # --- how
 
+    def _check_prompt(self, seq: Sequence) -> None:
+        limit = self.config.sequence_tokens
+        if not 1 <= seq.num_prompt <= limit:
+            raise ValueError(
+                f"{seq.request_id}: the prompt has {seq.num_prompt} tokens, allowed is 1 to {limit}"
+            )
+
     def _settle(self, now_s: float) -> None:
         """It is `now_s`, and the copies of the last batch that had to land have been made."""
         self._yard.now_s = now_s
@@ -338,13 +358,16 @@ class Scheduler:
         """When to plan again after a step without rows: at once if it made room, else when time changes something."""
         if moves.ended or moves.parked:
             return self._yard.now_s
-        return self._patience.wake_s()
+        moments = (self._patience.wake_s(), self._stays.wake_s())
+        return min((one for one in moments if one is not None), default=None)
 
     def _advance(self, row: StepRow, token_id: int | None, now_s: float) -> SeqUpdate:
         """Enter one row's result: publish the pages it filled, append its token, end it if that was all."""
         seq, pool = row.seq, self._yard.pool
         size = pool.page_tokens
         seq.num_computed = row.start + row.count
+        if seq.num_read < seq.read_until:
+            seq.num_read = max(seq.num_read, seq.num_computed)
         while seq.num_published < seq.num_computed // size:
             first = seq.num_published * size
             pool.publish(
@@ -358,7 +381,7 @@ class Scheduler:
         limit = self.config.sequence_tokens
         finish = finish_reason(seq, token_id, limit)
         if finish is not None:
-            self._parking.end(seq)
+            self._stays.end(seq)
         elif token_id is not None and len(seq.token_ids) >= limit:
             self._parking.drop_pages(seq)
             shift_context(seq)

@@ -36,7 +36,7 @@ def catch_up(seq: Sequence, pool: KVPool) -> None:
     """Take over pages of the prompt that a sibling has computed in the meantime."""
     if seq.num_computed >= shared_pages(seq, pool.page_tokens) * pool.page_tokens:
         return
-    found = pool.find(seq.token_ids)
+    found = pool.find(seq.findable_ids)
     if len(found) > len(seq.page_table):
         pool.share(found)
         pool.release(seq.page_table)

@@ -29,6 +29,8 @@ def steady_rows(yard: Yard) -> tuple[StepRow, ...] | None:
         is_there = start < len(seq.page_table) * config.page_tokens
         if not is_there or len(seq.token_ids) != start + 1 or seq.family is not None:
             return None
+        if seq.num_read < seq.read_until:
+            return None
         row = StepRow(seq, start, 1)
         if not row.samples:
             return None

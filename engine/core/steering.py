@@ -52,9 +52,10 @@ class Steering:
                 return self._set_budget(budget_bytes)
 
     def _party(self, request_id: str) -> Party:
-        """The request and all its siblings alive, whatever their status; nobody if it is not alive."""
+        """The request and all its siblings alive, whatever their status; nobody if it is not alive, or has ended and
+        only stays."""
         seq = self._yard.lines.find(request_id)
-        if seq is None:
+        if seq is None or seq.is_staying:
             return ()
         return (seq,) if seq.family is None else seq.family.alive
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import NamedTuple
 
-from engine.api import FinishReason
+from engine.api import FinishReason, Stay
 from engine.core.parked import EndReason, PageCopy, ParkedState, SavedPage
 
 
@@ -27,19 +27,26 @@ class SeqStatus(Enum):
     PARKED = "parked"
     RESTORING = "restoring"
     """Its pages are being filled again: it owns them and takes no part in steps yet."""
+    STAYING = "staying"
+    """It has ended and its owner is awaited: it owns its pages, has no seat and takes no part in steps."""
     FINISHED = "finished"
 
 
 LEGAL_MOVES: dict[SeqStatus, frozenset[SeqStatus]] = {
     SeqStatus.WAITING: frozenset({SeqStatus.RUNNING, SeqStatus.FINISHED}),
-    SeqStatus.RUNNING: frozenset({SeqStatus.PARKING, SeqStatus.PARKED, SeqStatus.FINISHED}),
+    SeqStatus.RUNNING: frozenset(
+        {SeqStatus.PARKING, SeqStatus.PARKED, SeqStatus.STAYING, SeqStatus.FINISHED}
+    ),
     SeqStatus.PARKING: frozenset({SeqStatus.PARKED, SeqStatus.FINISHED}),
     SeqStatus.PARKED: frozenset({SeqStatus.RESTORING, SeqStatus.RUNNING, SeqStatus.FINISHED}),
     SeqStatus.RESTORING: frozenset({SeqStatus.RUNNING, SeqStatus.PARKED, SeqStatus.FINISHED}),
+    SeqStatus.STAYING: frozenset({SeqStatus.PARKING, SeqStatus.PARKED, SeqStatus.FINISHED}),
     SeqStatus.FINISHED: frozenset(),
 }
 
-OWNS_PAGES = frozenset({SeqStatus.RUNNING, SeqStatus.PARKING, SeqStatus.RESTORING})
+OWNS_PAGES = frozenset(
+    {SeqStatus.RUNNING, SeqStatus.PARKING, SeqStatus.RESTORING, SeqStatus.STAYING}
+)
 """Statuses in which the pages of the table are the sequence's own and in the pool's account."""
 
 WAITS = frozenset({SeqStatus.WAITING, SeqStatus.PARKED})
@@ -69,6 +76,8 @@ class Sequence:
     """Tokens at the beginning that a context shift keeps when the window is full; None: the reply ends there."""
     max_wait_s: float | None = None
     """Most seconds it waits outside the pool, all stretches together."""
+    stay: Stay | None = None
+    """Whether, and how long, it is kept after its end for its owner; only of one without a family."""
     family: Family | None = None
     status: SeqStatus = SeqStatus.WAITING
     num_computed: int = 0
@@ -79,6 +88,12 @@ class Sequence:
     """Prompt tokens found in the prefix index when the sequence first started."""
     num_discarded: int = 0
     """Tokens that context shifts have taken out of `token_ids`."""
+    read_until: int = 0
+    """The model's output is wanted of every token before this position, each once; 0: only where a token is sampled."""
+    num_read: int = 0
+    """Positions before this one whose output has been taken, or is not wanted after all."""
+    read_tokens: int | None = None
+    """Most of these in one step; None: as many as the step has room for."""
     page_table: list[int] = field(default_factory=list)
     saved: list[SavedPage] = field(default_factory=list)
     """Pages copied out of the pool: those that follow `page_table`."""
@@ -108,6 +123,8 @@ class Sequence:
     """Of these the ones that had to be computed again after the latest park that has ended."""
     resumed_s: float | None = None
     """When it last came back from a park."""
+    stays_since_s: float | None = None
+    """When it ended, if it is kept for its owner."""
     num_generated_at_resume: int = 0
 
     @property
@@ -122,6 +139,23 @@ class Sequence:
     @property
     def num_uncomputed(self) -> int:
         return len(self.token_ids) - self.num_computed
+
+    @property
+    def is_being_read(self) -> bool:
+        """Whether outputs of its prompt are still wanted."""
+        return self.num_read < self.read_until
+
+    @property
+    def num_wanted(self) -> int:
+        """Tokens it would compute in one step."""
+        if self.read_tokens is None or not self.is_being_read:
+            return self.num_uncomputed
+        return min(self.num_uncomputed, self.read_tokens)
+
+    @property
+    def findable_ids(self) -> list[int]:
+        """The tokens whose pages may be taken from others: one whose output is wanted must be computed here."""
+        return self.token_ids[: self.num_read + 1] if self.is_being_read else self.token_ids
 
     @property
     def is_generating(self) -> bool:
@@ -139,6 +173,11 @@ class Sequence:
     @property
     def has_ended(self) -> bool:
         return self.status is SeqStatus.FINISHED
+
+    @property
+    def is_staying(self) -> bool:
+        """Whether it has said all, and is kept for its owner: in the pool, or as anybody parked is."""
+        return self.stays_since_s is not None and not self.has_ended
 
     def waited_s(self, now_s: float) -> float:
         """Seconds spent outside the pool so far, in line and parked."""
@@ -210,11 +249,15 @@ class StepRow:
 
     Settled when the row is made, so that it still holds after the step has grown the sequence.
     """
+    num_outputs: int = field(init=False)
+    """Of how many of its tokens, the last ones, the model's output is wanted."""
 
     def __post_init__(self) -> None:
-        seq = self.seq
-        is_last = self.start + self.count == len(seq.token_ids)
-        object.__setattr__(self, "samples", is_last and seq.num_generated < seq.max_new_tokens)
+        seq, stop = self.seq, self.start + self.count
+        samples = stop == len(seq.token_ids) and seq.num_generated < seq.max_new_tokens
+        object.__setattr__(self, "samples", samples)
+        is_read = seq.num_read < min(seq.read_until, stop)
+        object.__setattr__(self, "num_outputs", self.count if is_read else int(samples))
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,11 +315,13 @@ class StepBatch:
 
     def of_running(self) -> StepBatch:
         """The batch without what concerns sequences that could not be restored for it after all."""
-        if all(row.seq.status is SeqStatus.RUNNING for row in self.rows) and not self.restored:
+        is_whole = all(row.seq.status is SeqStatus.RUNNING for row in self.rows)
+        if is_whole and not self.restored and not self.started:
             return self
         rows = tuple(row for row in self.rows if row.seq.status is SeqStatus.RUNNING)
         restored = tuple(seq for seq in self.restored if seq.status is SeqStatus.RUNNING)
-        return replace(self, rows=rows, restored=restored)
+        started = tuple(seq for seq in self.started if seq.status is SeqStatus.RUNNING)
+        return replace(self, rows=rows, restored=restored, started=started)
 
     @property
     def sampling_rows(self) -> tuple[StepRow, ...]:

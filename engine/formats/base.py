@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
@@ -54,6 +54,8 @@ class FolderText:
     """special_tokens_map.json"""
     generation_config: Mapping[str, object]
     """generation_config.json; `eos_token_id` is an int or a list of them."""
+    pooling: Mapping[str, object] = field(default_factory=dict)
+    """1_Pooling/config.json, of a folder that sentence-transformers wrote."""
 
 
 @dataclass(frozen=True, slots=True)

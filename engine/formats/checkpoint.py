@@ -16,6 +16,7 @@ from engine.errors import CorruptModel, ModelNotFound, UnsupportedModel
 from engine.formats.base import Checkpoint, FileFormat, FolderText, TensorInfo
 from engine.formats.gguf_checkpoint import first_shard_name, open_gguf
 from engine.formats.mapped_file import shorten
+from engine.formats.pooling import Pooling, read_pooling
 from engine.formats.safetensors import INDEX_FILE, SINGLE_FILE, open_folder, refuse_pickled
 
 __all__ = [
@@ -98,6 +99,7 @@ def inspect_model(path: Path, name: str) -> ModelInfo:
             created_s=checkpoint.files[0].modified_s,
             kv_values_per_token=_kv_values_per_token(checkpoint),
             license=_license(checkpoint),
+            embedding_size=_embedding_size(checkpoint),
         )
 
 
@@ -119,6 +121,16 @@ def _kv_values_per_token(checkpoint: Checkpoint) -> int:
         return 0
     kv_heads, head_dim = read(names[3], heads), read(names[4], hidden // heads)
     return 2 * layers * kv_heads * head_dim
+
+
+def _embedding_size(checkpoint: Checkpoint) -> int:
+    """Numbers of an embedding; 0 for a model that writes text, or whose files do not say."""
+    if read_pooling(checkpoint) is Pooling.NONE:
+        return 0
+    is_gguf = checkpoint.format is FileFormat.GGUF
+    key = f"{checkpoint.architecture}.embedding_length" if is_gguf else "hidden_size"
+    value = checkpoint.metadata.get(key, 0)
+    return value if type(value) is int and 0 < value <= _MAX_SIZE else 0
 
 
 def _license(checkpoint: Checkpoint) -> str:

@@ -194,6 +194,7 @@ def _read_folder_text(folder: Path) -> FolderText:
         ),
         special_tokens=_optional_json(folder / "special_tokens_map.json", MAX_CONFIG_BYTES),
         generation_config=_optional_json(folder / "generation_config.json", MAX_CONFIG_BYTES),
+        pooling=_optional_json(folder / "1_Pooling" / "config.json", MAX_CONFIG_BYTES),
     )
 
 

@@ -85,10 +85,12 @@ def embedding(recorder: Recorder, spec: ModelSpec) -> Buffer:
 
 
 def head(recorder: Recorder, spec: ModelSpec, x: Buffer) -> Buffer:
-    """The last norm and the vocabulary's logits, for the rows where they are wanted."""
+    """The last norm and the vocabulary's logits, for the rows where they are wanted; for embeddings the norm alone."""
     x = recorder.take_outputs(x)
     norm = WeightRef("final_norm.weight", (spec.hidden,))
     x = recorder.rms_norm(x, norm, epsilon=spec.norm_epsilon)
+    if spec.gives_embeddings:
+        return x
     name = "embed.weight" if spec.tied_embeddings else "head.weight"
     return recorder.linear(x, WeightRef(name, (spec.vocab_size, spec.hidden)))
 

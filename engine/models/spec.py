@@ -6,10 +6,11 @@ tensors have these sizes is checked when they are mapped (`engine.models.weight_
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.errors import CorruptModel, UnsupportedModel
 from engine.formats.base import Checkpoint, FileFormat
+from engine.formats.pooling import Pooling, read_pooling
 from engine.models.fields import Fields, is_finite_positive
 from engine.models.rope import Rope, config_rope, divided_rope, gguf_rope
 from kernels.api import Activation
@@ -54,6 +55,17 @@ class ModelSpec:
     mlp_bias: bool
     windows: tuple[int, ...]
     """By layer: the sliding window in tokens, 0 for none."""
+    pooling: Pooling = Pooling.NONE
+    """Of a model that gives embeddings: its step ends with the last norm, and there is no head."""
+
+    @property
+    def gives_embeddings(self) -> bool:
+        return self.pooling is not Pooling.NONE
+
+    @property
+    def output_width(self) -> int:
+        """Numbers that a step gives for a token: the vocabulary's logits, or the last state."""
+        return self.hidden if self.gives_embeddings else self.vocab_size
 
 
 def parse_spec(checkpoint: Checkpoint) -> ModelSpec:
@@ -65,6 +77,13 @@ def parse_spec(checkpoint: Checkpoint) -> ModelSpec:
         spec = _parse_gguf(checkpoint)
     else:
         spec = _parse_config(checkpoint)
+    pooling = read_pooling(checkpoint)
+    if pooling is Pooling.OTHER:
+        raise UnsupportedModel(
+            "this way of making one vector of a text (a reranker's score, say) is not supported; mean, first and last "
+            "token are"
+        )
+    spec = replace(spec, pooling=pooling)
     if spec.heads % spec.kv_heads:
         raise CorruptModel(
             f"{spec.heads} attention heads cannot share {spec.kv_heads} key heads evenly; the file is damaged"

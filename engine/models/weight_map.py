@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.errors import CorruptModel, UnsupportedModel
 from engine.formats.base import Checkpoint, FileFormat
@@ -14,6 +14,10 @@ from kernels.api import Program, WeightRef
 _LAYER_NAME = re.compile(r"layers\.(\d+)\.(.+)\.(weight|bias)")
 _IGNORED = re.compile(r"rope_freqs\.weight|lm_head\.weight|.*rotary_emb\.inv_freq")
 """Tensors that say nothing new: read elsewhere, tied to the embedding, or computed from the metadata."""
+_IGNORED_HEAD = re.compile(rf"{_IGNORED.pattern}|output\.weight")
+"""The same for a model that gives embeddings: a head that its file still has is not used."""
+_MODEL = "model."
+"""What a folder's names begin with, where it was not saved without the head, as those for embeddings often are."""
 _MOST_NAMED = 8
 """So many wrong tensors are named in an error; the rest are counted."""
 
@@ -36,8 +40,13 @@ def map_weights(
     has tensors that the architecture does not know: leaving them out would give another model.
     """
     sources, faults = {}, []
+    is_bare = checkpoint.format is not FileFormat.GGUF and not any(
+        name.startswith(_MODEL) for name in checkpoint.tensors
+    )
     for weight in program.weights:
         source = _source(weight, architecture, spec, checkpoint.format)
+        if is_bare:
+            source = replace(source, tensor=source.tensor.removeprefix(_MODEL))
         sources[weight.name] = source
         info = checkpoint.tensors.get(source.tensor)
         if info is None:
@@ -52,8 +61,9 @@ def map_weights(
             f"{_named(faults)}; the file is damaged or incomplete"
         )
     known = {source.tensor for source in sources.values()}
+    ignored = _IGNORED_HEAD if spec.gives_embeddings else _IGNORED
     extra = [
-        name for name in checkpoint.tensors if name not in known and not _IGNORED.fullmatch(name)
+        name for name in checkpoint.tensors if name not in known and not ignored.fullmatch(name)
     ]
     if extra:
         raise UnsupportedModel(

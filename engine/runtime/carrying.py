@@ -109,7 +109,7 @@ def _carried(live: LiveRequest, now_s: float) -> Carried:
         live.wishes.append(Pin(request_id=request_id))
     if seq.priority != live.request.priority:
         live.wishes.append(SetPriority(request_id=request_id, priority=Priority(seq.priority)))
-    if seq.status is SeqStatus.WAITING:
+    if seq.started_s is None:
         return Carried(live, now_s)
     since_s = seq.parked.since_s if seq.parked is not None else now_s
     return Carried(live, since_s, generation, state_of(live.request, generation))
@@ -121,7 +121,7 @@ def _adopt(one: Carried, model: LoadedModel, stepper: Stepper, now_s: float) -> 
     assert before is not None
     assert one.state is not None
     generation, _ = model.recall(live, Recalled(one.state, np.empty((0, 0), np.uint8)))
-    live.generation = generation
+    live.generation, generation.matcher = generation, before.matcher
     generation.parked_before_first_s = before.parked_before_first_s
     stepper.adopt(live)
     seq, old = generation.seq, before.seq
@@ -131,6 +131,13 @@ def _adopt(one: Carried, model: LoadedModel, stepper: Stepper, now_s: float) -> 
         old.num_cached,
     )
     seq.parked_s += now_s - one.since_s
+    if before.reader is not None:
+        generation.reader = before.reader
+        seq.num_read, seq.read_until, seq.read_tokens = (
+            old.num_read,
+            old.read_until,
+            old.read_tokens,
+        )
 
 
 def _parked(seq: Sequence) -> Parked:

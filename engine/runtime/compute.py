@@ -18,6 +18,7 @@ from engine.formats.base import Checkpoint
 from engine.models.spec import ModelSpec
 from engine.models.weight_map import WeightSource
 from kernels.api import Program, StepInputs
+from kernels.page_copy import PageMover
 from kernels.wishes import Found
 
 if TYPE_CHECKING:
@@ -67,6 +68,10 @@ class Compute(Protocol):
 
         For any thread, and holds no memory of the model.
         """
+
+    @property
+    def mover(self) -> PageMover:
+        """Copies pages within host memory, on the threads of steps where these wait for it."""
 
     def run(self, inputs: StepInputs) -> np.ndarray:
         """Logits [outputs, vocabulary], float32 on the host, valid until the next call. RuntimeError on failure."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
 
 from engine.core.parked import CopyWay, SavedPage
+from kernels.host_memory import reserve
 
 Finish = Callable[[], None]
 """Does or awaits the rest of a copy; raises MemoryError or RuntimeError where it could not be made."""
@@ -57,25 +57,38 @@ class Copies(Protocol):
     def free_buffer(self, buffer: HostBuffer) -> None:
         """Give its memory back; no copy uses it."""
 
-    def start(self, way: CopyWay, stretches: list[Stretch]) -> Finish:
-        """Start one copy, after the work of all steps so far; what is returned ends it, on any thread.
+    def start(self, way: CopyWay, stretches: list[Stretch], *, is_beside: bool) -> Finish:
+        """Start one copy, after the work of all steps so far; what is returned ends it.
 
-        Raises MemoryError, with nothing under way. It has all happened when `Finish` has returned.
+        `is_beside`: it is ended on any thread, while steps may run; else at once by who starts it. Raises MemoryError,
+        with nothing under way. It has all happened when `Finish` has returned.
         """
 
     def close(self) -> None:
         """Let go of the pool; no copy is under way."""
 
 
+def make_page_memory(slots: int, page_bytes: int) -> np.ndarray:
+    """Bytes [slots, page_bytes] in pages of the system's own, which are there once they are written. MemoryError."""
+    try:
+        return np.frombuffer(reserve(slots * page_bytes), np.uint8).reshape(slots, page_bytes)
+    except (OSError, OverflowError) as error:
+        raise MemoryError(str(error)) from error
+
+
 def stretches_of(
     buffers: dict[int, HostBuffer], pages: Iterable[int], saved: Iterable[SavedPage]
 ) -> list[Stretch]:
     """An order as few stretches: mostly one, as a park fills a buffer from its beginning."""
-    ends = sorted((one.buffer_id, one.slot, page) for one, page in zip(saved, pages, strict=True))
-    buffer_ids, slots, places = np.array(ends, dtype=np.int64).T
-    breaks = (np.diff(buffer_ids) != 0) | (np.diff(slots) != 1)
-    cuts = [0, *(np.flatnonzero(breaks) + 1).tolist(), len(ends)]
+    found: list[tuple[int, int, list[int]]] = []
+    last = None
+    for (buffer_id, slot), page in sorted(zip(saved, pages, strict=True)):
+        if last == (buffer_id, slot - 1):
+            found[-1][2].append(page)
+        else:
+            found.append((buffer_id, slot, [page]))
+        last = (buffer_id, slot)
     return [
-        Stretch(buffers[ends[start][0]], ends[start][1], places[start:stop].copy())
-        for start, stop in pairwise(cuts)
+        Stretch(buffers[buffer_id], first, np.array(places, np.int64))
+        for buffer_id, first, places in found
     ]

@@ -17,8 +17,7 @@ import torch
 from torch import Tensor
 
 from engine.core.parked import CopyWay
-from engine.runtime.copies import Finish, HostBuffer, Stretch
-from kernels.host_memory import reserve
+from engine.runtime.copies import Finish, HostBuffer, Stretch, make_page_memory
 
 _STAGING_BYTES = 32 << 20
 """Of the device's memory. A step's own small transfers may have to wait for one of this size: 0.6 ms at 50 GB/s."""
@@ -62,11 +61,7 @@ class DeviceCopies:
 
     def make_buffer(self, slots: int) -> HostBuffer:
         """See `copies.Copies`. Pages of the system's own, which share none with anything else, so that they pin."""
-        try:
-            mapping = reserve(slots * self.page_bytes)
-        except (OSError, OverflowError) as error:
-            raise MemoryError(str(error)) from error
-        memory = np.frombuffer(mapping, np.uint8).reshape(slots, self.page_bytes)
+        memory = make_page_memory(slots, self.page_bytes)
         return HostBuffer(memory, goes_beside=self._lane.pin(memory))
 
     def free_buffer(self, buffer: HostBuffer) -> None:
@@ -74,8 +69,8 @@ class DeviceCopies:
         if buffer.goes_beside:
             self._lane.unpin(buffer.memory)
 
-    def start(self, way: CopyWay, stretches: list[Stretch]) -> Finish:
-        """See `copies.Copies`."""
+    def start(self, way: CopyWay, stretches: list[Stretch], *, is_beside: bool) -> Finish:
+        """See `copies.Copies`. Whether something runs beside is the lane's affair."""
 
         def work() -> None:
             index = self._lane.upload(np.concatenate([stretch.pages for stretch in stretches]))

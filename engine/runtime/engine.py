@@ -234,6 +234,7 @@ class Engine(TokenCounter):
 
     def _accept(self, request: Request) -> list[EngineEvent]:
         self._arrivals += 1
+        self._let_go(request.request_id)
         live = LiveRequest(request, self._arrivals, self._clock())
         self._live[request.request_id] = live
         if (refusal := self._groups.join(live)) is not None:
@@ -250,6 +251,7 @@ class Engine(TokenCounter):
     def _abort(self, request_id: str) -> list[EngineEvent]:
         live = self._live.get(request_id)
         if live is None:
+            self._let_go(request_id)
             return []
         if live.generation is not None and self._model is not None:
             self._model.scheduler.abort(request_id, self._clock())
@@ -258,6 +260,11 @@ class Engine(TokenCounter):
         ended = self._requests.finish(live, FinishReason.ABORTED)
         ready = self._groups.leave(live)
         return [ended, *(self._reception.enter(ready) if self._reception is not None else [])]
+
+    def _let_go(self, request_id: str) -> None:
+        """A request that has ended and stays for its owner is kept no longer."""
+        if self._stepper is not None:
+            self._stepper.let_go(request_id)
 
     # The disk.
 
@@ -338,7 +345,8 @@ class Engine(TokenCounter):
         return events
 
     def _publish(self, events: list[EngineEvent]) -> None:
+        stays = [] if self._stepper is None else self._stepper.stays()
         self._snapshot = self._snapshots.make(
-            self._state, self._model, self._live.values(), events=events
+            self._state, self._model, [*self._live.values(), *stays], events=events
         )
         self._bus.publish(tuple(events))

@@ -109,10 +109,10 @@ class Groups:
 
 
 def _unite(members: Seq[LiveRequest]) -> None:
-    """Make siblings of those with the same prompt."""
+    """Make siblings of those with the same prompt; whose prompt is read for itself has all of it computed alone."""
     alike: dict[tuple[int, ...], list[Sequence]] = {}
     for member in members:
-        if member.generation is not None:
+        if member.generation is not None and member.generation.reader is None:
             seq = member.generation.seq
             alike.setdefault(tuple(seq.token_ids), []).append(seq)
     for siblings in alike.values():

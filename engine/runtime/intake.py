@@ -1,4 +1,7 @@
-"""Turns prompts into tokens, off the engine thread: one worker applies templates and tokenises, in order of arrival.
+"""Turns prompts into tokens, off the engine thread: one worker applies templates, tokenises and compiles grammars, in
+order of arrival.
+
+It also answers questions about text, in turn (`engine.texts`).
 
 The tokenizer releases the interpreter lock, so a long prompt does not hold up the running chats.
 """
@@ -8,29 +11,59 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 
-from engine.api import Chat, Prompt, Request, Text, TokenIds
+from engine.api import (
+    Chat,
+    Grammar,
+    Infill,
+    Prompt,
+    Request,
+    Text,
+    TextAnswer,
+    TextQuestion,
+    TokenIds,
+    Wanted,
+)
 from engine.errors import (
     ContextLengthExceeded,
     EngineError,
+    EngineStopped,
     InvalidRequest,
     ModelError,
     RequestError,
 )
-from engine.text.chat_prompt import encode_chat
+from engine.runtime.grammar_compiler import GrammarCompiler
+from engine.runtime.grammar_matcher import GrammarMatcher
+from engine.runtime.reply_wishes import ReplyWishes
+from engine.runtime.text_questions import answer_question, check_ids
+from engine.text.chat_prompt import encode_rendered, render_chat
 from engine.text.chat_template import ChatTemplate
+from engine.text.replies.reply_format import ReplyPlan
 from engine.text.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True, slots=True)
 class PrepareTask:
-    """A request and what its prompt is tokenised with."""
+    """A request and what its prompt is tokenised with, and its grammar compiled."""
 
     request: Request
     tokenizer: Tokenizer
     template: ChatTemplate
+    grammars: GrammarCompiler
     window_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class TextTask:
+    """A question, what answers it, and where the answer goes."""
+
+    question: TextQuestion
+    tokenizer: Tokenizer
+    template: ChatTemplate
+    answer: Future[TextAnswer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +72,12 @@ class Prepared:
 
     request_id: str
     token_ids: tuple[int, ...]
+    matcher: GrammarMatcher | None = None
+    """Of the request's grammar, if it has one."""
+    grammar: Grammar | None = None
+    """The request's own, or the one of the calls that it must make."""
+    plan: ReplyPlan | None = None
+    """How its reply is told apart; None: all of it is text."""
     error: EngineError | None = None
 
 
@@ -47,7 +86,7 @@ class Intake:
 
     def __init__(self, deliver: Callable[[Prepared], object]) -> None:
         self._deliver = deliver
-        self._tasks: queue.SimpleQueue[PrepareTask | None] = queue.SimpleQueue()
+        self._tasks: queue.SimpleQueue[PrepareTask | TextTask | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="layby-intake", daemon=True)
         self._thread.start()
 
@@ -55,37 +94,82 @@ class Intake:
         """Queue a prompt; the answer comes to `deliver`."""
         self._tasks.put(task)
 
+    def ask(self, task: TextTask) -> None:
+        """Queue a question; the answer, or an EngineError, comes to its future."""
+        self._tasks.put(task)
+        if not self._thread.is_alive():
+            self._end_questions()
+
     def close(self) -> None:
-        """Stop after the prompt at hand; queued ones get no answer."""
+        """Stop after what is at hand; queued prompts get no answer, and questions are told that the engine stopped."""
         self._tasks.put(None)
         self._thread.join()
+        self._end_questions()
 
     def _run(self) -> None:
         while (task := self._tasks.get()) is not None:
-            self._deliver(answer(task))
+            if isinstance(task, TextTask):
+                _answer_text(task)
+            else:
+                self._deliver(answer(task))
+
+    def _end_questions(self) -> None:
+        """Any thread, once the worker has ended."""
+        with suppress(queue.Empty):
+            while True:
+                task = self._tasks.get_nowait()
+                if isinstance(task, TextTask) and task.answer.set_running_or_notify_cancel():
+                    task.answer.set_exception(EngineStopped("the engine has shut down"))
 
 
 def answer(task: PrepareTask) -> Prepared:
     """Read a prompt; what is wrong with it is part of the answer."""
     request_id = task.request.request_id
     try:
-        return Prepared(request_id, _tokenize(task))
+        return _prepared(task)
     except EngineError as error:
-        return Prepared(request_id, (), error)
+        return Prepared(request_id, (), error=error)
     except Exception as error:  # noqa: BLE001 - a prompt must never end the worker
         reason = f"the prompt could not be read: {type(error).__name__}: {error}"
-        return Prepared(request_id, (), RequestError(reason))
+        return Prepared(request_id, (), error=RequestError(reason))
 
 
-def _tokenize(task: PrepareTask) -> tuple[int, ...]:
-    token_ids = tokenize(task.request.prompt, task.tokenizer, task.template)
-    check_fits(len(token_ids), task.window_tokens)
-    return token_ids
+def _answer_text(task: TextTask) -> None:
+    """Answer a question, unless nobody waits for it any more; what is wrong with it is the answer."""
+    if not task.answer.set_running_or_notify_cancel():
+        return
+    try:
+        task.answer.set_result(answer_question(task.question, task.tokenizer, task.template))
+    except ModelError as error:
+        task.answer.set_exception(RequestError(f"the model's own rules do not take this: {error}"))
+    except EngineError as error:
+        task.answer.set_exception(error)
+    except Exception as error:  # noqa: BLE001 - a question must never end the worker
+        reason = f"the text could not be read: {type(error).__name__}: {error}"
+        task.answer.set_exception(RequestError(reason))
 
 
-def check_fits(prompt_tokens: int, window_tokens: int) -> None:
-    """Raises ContextLengthExceeded for a prompt that leaves no room for a reply."""
-    if prompt_tokens >= window_tokens:
+def _prepared(task: PrepareTask) -> Prepared:
+    request = task.request
+    read = _read(request.prompt, task.tokenizer, task.template)
+    check_fits(len(read.token_ids), task.window_tokens, request.wants)
+    wishes = ReplyWishes(task.template.reply, task.tokenizer, task.grammars)
+    plan = wishes.plan_for(request, read.plan)
+    grammar = wishes.grammar_for(request, plan or read.plan)
+    matcher = wishes.matcher_for(request, grammar)
+    return Prepared(request.request_id, read.token_ids, matcher, grammar, plan)
+
+
+def check_fits(prompt_tokens: int, window_tokens: int, wanted: Wanted) -> None:
+    """Raises ContextLengthExceeded for a prompt that leaves no room for a reply; an embedding needs none."""
+    if wanted is Wanted.EMBEDDING and prompt_tokens > window_tokens:
+        raise ContextLengthExceeded(
+            f"the text has {prompt_tokens} tokens, but a request can hold {window_tokens}; cut it into parts, or load "
+            "the model with a larger context",
+            needed_tokens=prompt_tokens,
+            limit_tokens=window_tokens,
+        )
+    if wanted is Wanted.TEXT and prompt_tokens >= window_tokens:
         raise ContextLengthExceeded(
             f"the prompt has {prompt_tokens} tokens and a reply needs at least one more, but a request can hold "
             f"{window_tokens}; shorten the prompt, or load the model with a larger context",
@@ -94,8 +178,20 @@ def check_fits(prompt_tokens: int, window_tokens: int) -> None:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A prompt's tokens, and of a chat's how the reply to it is to be read."""
+
+    token_ids: tuple[int, ...]
+    plan: ReplyPlan | None = None
+
+
 def tokenize(prompt: Prompt, tokenizer: Tokenizer, template: ChatTemplate) -> tuple[int, ...]:
     """A prompt's tokens; any thread. Raises RequestError for one that the model's template does not take."""
+    return _read(prompt, tokenizer, template).token_ids
+
+
+def _read(prompt: Prompt, tokenizer: Tokenizer, template: ChatTemplate) -> _Read:
     try:
         return _encode(prompt, tokenizer, template)
     except (
@@ -104,18 +200,36 @@ def tokenize(prompt: Prompt, tokenizer: Tokenizer, template: ChatTemplate) -> tu
         raise RequestError(f"the model's own rules do not take this prompt: {error}") from error
 
 
-def _encode(prompt: Prompt, tokenizer: Tokenizer, template: ChatTemplate) -> tuple[int, ...]:
+def _encode(prompt: Prompt, tokenizer: Tokenizer, template: ChatTemplate) -> _Read:
     match prompt:
         case Chat():
-            return encode_chat(tokenizer, template, prompt).token_ids
-        case Text(text=text):
-            return tuple(tokenizer.encode(text, add_special=True))
+            rendered = render_chat(template, prompt)
+            return _Read(encode_rendered(tokenizer, rendered), rendered.plan)
+        case Text(text=text, reads_control=reads_control):
+            ids = tokenizer.encode(text, parse_special=reads_control, add_special=True)
+            return _Read(tuple(ids))
+        case Infill():
+            return _Read(_encode_gap(prompt, tokenizer))
         case TokenIds(ids=ids):
-            wrong = next((i for i in ids if not 0 <= i < tokenizer.vocab_size), None)
-            if wrong is not None:
-                raise InvalidRequest(
-                    f"Prompt contains invalid tokens: token id {wrong} is outside the vocabulary, "
-                    f"0 to {tokenizer.vocab_size - 1}",
-                    param="prompt",
-                )
-            return ids
+            check_ids(ids, tokenizer, "prompt")
+            return _Read(ids)
+
+
+def _encode_gap(prompt: Infill, tokenizer: Tokenizer) -> tuple[int, ...]:
+    """BEFORE text AFTER text GAP. Raises InvalidRequest for a model that has no such tokens."""
+    marks = tokenizer.fill_in
+    if marks is None:
+        raise InvalidRequest(
+            "suffix needs a model with fill-in-the-middle tokens, as code models have, and the one loaded has none; "
+            "leave it out or load such a model",
+            param="suffix",
+        )
+    ids = [
+        *(tokenizer.encode(prompt.context) if prompt.context else ()),
+        marks.before_id,
+        *tokenizer.encode(prompt.before),
+        marks.after_id,
+        *tokenizer.encode(prompt.after),
+        marks.gap_id,
+    ]
+    return tuple(tokenizer.begun(ids))

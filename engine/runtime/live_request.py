@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from engine.api import Request, TokenLogprob, Usage
 from engine.core.types import Sequence
 from engine.runs import SteeringCommand
+from engine.runtime.grammar_matcher import GrammarMatcher
 from engine.runtime.sampler import SampledToken, Sampler
+from engine.text.replies.reply_format import ReplyPlan
 from engine.text.text_stream import TextStream
 from engine.text.tokenizer import Tokenizer
+from kernels.wishes import Wish
+
+if TYPE_CHECKING:
+    from engine.runtime.output_reader import OutputReader
 
 
 @dataclass(slots=True)
@@ -22,12 +30,29 @@ class Generation:
     stream: TextStream
     continues_text: bool
     """Whether the reply goes on a raw text instead of answering a chat."""
+    plan: ReplyPlan | None = None
+    """How the reply is told apart; None: all of it is text."""
+    matcher: GrammarMatcher | None = None
+    """Its place in the grammar of its request; None: it may say anything."""
     parked_before_first_s: float = 0.0
     """Share of the parked time that fell before the first token."""
     reply_ids: list[int] = field(default_factory=list)
     """Every token generated so far, those that a context shift has forgotten too."""
     num_recomputes_told: int = 0
     """Recomputes that its listeners have heard of."""
+    reader: OutputReader | None = None
+    """What takes the outputs of its prompt, if they are wanted."""
+
+    def read_with(self, reader: OutputReader, *, in_one_step: int | None) -> None:
+        """Have the outputs of its prompt taken, so many tokens a step at most (None: as many as there is room for)."""
+        self.reader = reader
+        self.seq.num_read, self.seq.read_until = reader.num_unwanted, reader.until
+        self.seq.read_tokens = in_one_step
+
+    def wish(self) -> Wish:
+        """What is wanted of the row in which its next token is chosen."""
+        mask = None if self.matcher is None else self.matcher.follow(self.reply_ids)
+        return self.sampler.wish(len(self.seq.token_ids) + self.seq.num_discarded, mask)
 
 
 @dataclass(slots=True)
@@ -78,6 +103,11 @@ def token_logprobs(sampled: SampledToken, tokenizer: Tokenizer) -> tuple[TokenLo
         return ()
     top = tuple(_logprob(token_id, value, tokenizer) for token_id, value in sampled.top)
     return (_logprob(sampled.token_id, sampled.logprob, tokenizer, top),)
+
+
+def prompt_token(token_id: int, tokenizer: Tokenizer) -> TokenLogprob:
+    """The first token of a prompt, which has no probability."""
+    return _logprob(token_id, math.nan, tokenizer)
 
 
 def _logprob(

@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from engine.api import (
@@ -18,6 +18,8 @@ from engine.api import (
     LoadOptions,
     ModelChanged,
     ModelInfo,
+    Request,
+    Wanted,
 )
 from engine.core.config import PAGE_TOKENS, ParkMemory, SchedulerConfig
 from engine.core.planting import plant_prefix
@@ -31,15 +33,19 @@ from engine.runtime.disk.disk_worker import DiskWorker, ModelFiles
 from engine.runtime.disk.recalling import adopt_state, check_recalled
 from engine.runtime.disk.state_file import Recalled
 from engine.runtime.disk.state_folder import StateFolder
-from engine.runtime.intake import PrepareTask, check_fits
+from engine.runtime.grammar_compiler import GrammarCompiler
+from engine.runtime.intake import Prepared, PrepareTask, check_fits
 from engine.runtime.live_request import Generation, LiveRequest
 from engine.runtime.messages import CopyDone, StateRead, StateWritten
 from engine.runtime.model_runner import ModelRunner
+from engine.runtime.output_reader import Pooler, PromptScorer
 from engine.runtime.page_copier import PageCopier, choose_copies
 from engine.runtime.park_plan import lowered_budget, make_knobs, mib_of
 from engine.runtime.sampler import Sampler
+from engine.runtime.wanted import check_wanted
 from engine.text.chat_template import ChatTemplate, load_chat_template
-from engine.text.text_stream import TextStream
+from engine.text.replies.reply_format import ReplyParser, ReplyPlan
+from engine.text.text_stream import TextStream, Told
 from engine.text.tokenizer import Tokenizer, load_tokenizer
 
 _LOG = logging.getLogger(__name__)
@@ -59,12 +65,16 @@ class LoadedModel:
     runner: ModelRunner
     copier: PageCopier
     scheduler: Scheduler
+    grammars: GrammarCompiler = field(init=False)
     disk: DiskKeeper | None = None
     """Keeps durable requests on disk while they are parked, where that is asked for and works."""
     disk_trouble: ParkDiskFailed | None = None
     """Why it does not work."""
     files: tuple[tuple[Path, int, int], ...] = ()
     """Path, size and time of change of each file with weights: the same for a model that is loaded again."""
+
+    def __post_init__(self) -> None:
+        self.grammars = GrammarCompiler(self.tokenizer)
 
     @classmethod
     def load(
@@ -102,8 +112,8 @@ class LoadedModel:
         park, options = runner.plan.park, command.options
         if park.memory is ParkMemory.COPIED:
             options = replace(options, preempt_async=park.is_async)
-        copier = PageCopier(choose_copies(runner.pool, is_async=park.is_async), on_done)
-        scheduler = Scheduler(config)
+        copies = choose_copies(runner.pool, runner.mover, is_async=park.is_async)
+        copier, scheduler = PageCopier(copies, on_done), Scheduler(config)
         model = cls(options, info, tokenizer, template, runner, copier, scheduler)
         model.files = tuple((path, *_size_and_time(path)) for path in paths)
         if (folder := options.preempt_disk) is not None:
@@ -127,16 +137,25 @@ class LoadedModel:
 
     def prepare_task(self, live: LiveRequest) -> PrepareTask:
         """What the intake worker needs for this request's prompt."""
-        return PrepareTask(live.request, self.tokenizer, self.template, self.runner.window_tokens)
+        return PrepareTask(
+            live.request,
+            self.tokenizer,
+            self.template,
+            self.grammars,
+            self.runner.window_tokens,
+        )
 
-    def generation(self, live: LiveRequest, token_ids: tuple[int, ...]) -> Generation:
+    def generation(self, live: LiveRequest, prepared: Prepared) -> Generation:
         """Everything a tokenised request needs to run.
 
         Raises InvalidRequest on sampling this vocabulary cannot do, ContextLengthExceeded on a prompt that was read for
         a larger window.
         """
-        check_fits(len(token_ids), self.runner.window_tokens)
-        request = live.request
+        request, token_ids = live.request, prepared.token_ids
+        check_wanted(request, self.info, self.runner.spec)
+        check_fits(len(token_ids), self.runner.window_tokens, request.wants)
+        if request.wants is Wanted.EMBEDDING:
+            return self._embedding(live, token_ids)
         seed = request.sampling.seed
         if seed is None:
             seed = self.options.seed
@@ -144,12 +163,35 @@ class LoadedModel:
             seed = int.from_bytes(os.urandom(8), "little")
         # a raw completion goes on in mid-text, and so does a reply that had begun
         continues = not isinstance(request.prompt, Chat) or request.prompt.continues
-        return self._generation(live, token_ids, len(token_ids), seed, continues=continues)
+        # and what a grammar was followed with is the text, with the space it may begin with
+        continues = continues or prepared.matcher is not None
+        live.request = replace(request, grammar=prepared.grammar)
+        generation = self._generation(
+            live, token_ids, len(token_ids), seed, continues=continues, plan=prepared.plan
+        )
+        generation.matcher = prepared.matcher
+        if request.tells_prompt and token_ids:
+            scorer = PromptScorer(request.request_id, token_ids, generation.sampler, self.tokenizer)
+            generation.read_with(scorer, in_one_step=1)
+        return generation
 
-    def recall(self, live: LiveRequest, recalled: Recalled) -> tuple[Generation, str]:
-        """The same for a request whose state was on disk, and its text so far. Puts its pages into the pool.
+    def _embedding(self, live: LiveRequest, token_ids: tuple[int, ...]) -> Generation:
+        """A request that ends with its prompt's embedding; a whole window may be prompt."""
+        spec = self.runner.spec
+        live.request = replace(live.request, max_tokens=0)
+        generation = self._generation(live, token_ids, len(token_ids), 0, continues=True)
+        if token_ids:
+            pooler = Pooler(
+                live.request.request_id, spec.pooling, len(token_ids), spec.output_width
+            )
+            generation.read_with(pooler, in_one_step=None)
+        return generation
 
-        From now on `live.request` asks for what the one that was parked asked for. Raises ContextLengthExceeded when
+    def recall(self, live: LiveRequest, recalled: Recalled) -> tuple[Generation, Told]:
+        """The same for a request whose state was on disk, and its reply so far. Puts its pages into the pool.
+
+        From now on `live.request` asks for what the one that was parked asked for; of its grammar the matcher is yet
+        to be put in. Raises ContextLengthExceeded when
         it has more tokens than a request can have here, InvalidRequest when they are none of this vocabulary.
         """
         state, window = recalled.state, self.runner.window_tokens
@@ -160,12 +202,18 @@ class LoadedModel:
             max_tokens=state.max_tokens,
             stop=state.stop,
             ignore_eos=state.ignore_eos,
+            grammar=state.grammar,
         )
         generation = self._generation(
-            live, state.token_ids, state.num_prompt, state.seed, continues=state.continues_text
+            live,
+            state.token_ids,
+            state.num_prompt,
+            state.seed,
+            continues=state.continues_text,
+            plan=state.plan,
         )
         generation.reply_ids += state.reply_ids
-        text = "".join(generation.stream.push(token_id).text for token_id in state.reply_ids)
+        told = Told.joined(map(generation.stream.push, state.reply_ids))
         adopt_state(generation.seq, state)
         generation.num_recomputes_told = state.num_recomputes
         with suppress(MemoryError):  # then it is computed again
@@ -177,7 +225,7 @@ class LoadedModel:
                     pages, recalled.pages[first : first + len(pages)]
                 ),
             )
-        return generation, text
+        return generation, told
 
     def _generation(
         self,
@@ -187,6 +235,7 @@ class LoadedModel:
         seed: int,
         *,
         continues: bool,
+        plan: ReplyPlan | None = None,
     ) -> Generation:
         request = live.request
         window, shifts = self.runner.window_tokens, self.options.context_shift
@@ -197,12 +246,13 @@ class LoadedModel:
             token_ids=list(token_ids),
             num_prompt=num_prompt,
             max_new_tokens=wanted if shifts else min(wanted, room),
-            eos_ids=frozenset() if request.ignore_eos else self.tokenizer.eos_ids,
+            eos_ids=self._end_ids(request),
             priority=request.priority,
             arrival=live.arrival,
             arrival_s=live.arrival_s,
             keep_tokens=min(num_prompt, window // _KEPT_SHARE) if shifts else None,
             max_wait_s=request.max_wait_s,
+            stay=request.stays,
         )
         sampler = Sampler(
             request.sampling,
@@ -210,8 +260,15 @@ class LoadedModel:
             vocab_size=min(self.runner.spec.vocab_size, self.tokenizer.vocab_size),
             token_bytes=self.tokenizer.token_bytes,
         )
-        stream = TextStream(self.tokenizer, request.stop, continues=continues)
-        return Generation(seq, sampler, seed, stream, continues)
+        parser = None
+        if plan is not None:
+            parser = ReplyParser(self.template.reply, plan, seed=request.request_id)
+        stream = TextStream(self.tokenizer, request.stop, continues=continues, parser=parser)
+        return Generation(seq, sampler, seed, stream, continues, plan)
+
+    def _end_ids(self, request: Request) -> frozenset[int]:
+        own = frozenset[int]() if request.ignore_eos else self.tokenizer.eos_ids
+        return own.union(request.stop_ids) if request.stop_ids else own
 
     def steer(self, command: SteeringCommand, now_s: float) -> None:
         """Carry out a command by hand; what it asks for of a request that is not alive is passed over."""

@@ -80,6 +80,8 @@ class ModelRunner:
         """Whether a page's bytes hold only finite numbers; any thread."""
         self.kernels = compute.kernels
         """What computes: torch and its device, or an instruction set of the native kernels."""
+        self.mover = compute.mover
+        """Copies pages where the pool is host memory."""
         self._compute: Compute | None = compute
         self._arena: Arena | None = arena
 
@@ -103,9 +105,10 @@ class ModelRunner:
         model = RecordedModel(spec, program, sources, checkpoint)
         backend = choose_backend(model, options, device)
         plan = plan_memory(spec, options, backend)
+        most_rows = max(options.batch_tokens, options.parallel)
         limits = Limits(
-            rows=max(options.batch_tokens, options.parallel),
-            outputs=options.parallel,
+            rows=most_rows,
+            outputs=most_rows if spec.gives_embeddings else options.parallel,
             positions=min(spec.context_tokens, plan.num_pages * PAGE_TOKENS),
         )
         try:

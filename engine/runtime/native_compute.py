@@ -86,6 +86,7 @@ class NativeCompute:
         self._kernels = kernels
         self._program = program
         self.kernels = f"native {kernels.variant}"
+        self.mover = kernels.make_mover()
 
     def run(self, inputs: StepInputs) -> np.ndarray:
         """See `compute.Compute`."""

@@ -18,6 +18,7 @@ from engine.runtime.copies import Copies, HostBuffer, stretches_of
 from engine.runtime.copy_worker import COPY_FAILED, CopyWorker
 from engine.runtime.host_copies import HostCopies
 from engine.runtime.messages import CopyDone
+from kernels.page_copy import PageMover
 
 if TYPE_CHECKING:
     from engine.runtime.kv_arena import Pages
@@ -46,10 +47,11 @@ class PageCopier:
             if order.way is CopyWay.OUT:
                 self._provide(order)
             stretches = stretches_of(self._buffers, order.pages, order.saved)
-            finish = self._copies.start(order.way, stretches)
+            is_beside = not order.must_land and all(s.buffer.goes_beside for s in stretches)
+            finish = self._copies.start(order.way, stretches, is_beside=is_beside)
             if order.must_land:
                 finish()
-            elif all(stretch.buffer.goes_beside for stretch in stretches):
+            elif is_beside:
                 self._worker.give(finish, partial(self._tell, order.copy_id))
             else:
                 finish()
@@ -96,10 +98,10 @@ class PageCopier:
         self._deliver(CopyDone(self, copy_id, is_made=is_made))
 
 
-def choose_copies(pool: Pages, *, is_async: bool) -> Copies:
-    """The way of copying that the pool's device has; `is_async`: copies are to run beside the steps."""
+def choose_copies(pool: Pages, mover: PageMover, *, is_async: bool) -> Copies:
+    """The way of copying that the pool's device has: `mover`'s on the host. `is_async`: beside the steps, if it can."""
     if isinstance(pool, np.ndarray):
-        return HostCopies(pool)
+        return HostCopies(pool, mover)
     # Here and not above: they import torch.
     from engine.runtime.cuda_lane import CudaLane
     from engine.runtime.device_copies import DeviceCopies, StepLane

@@ -6,14 +6,16 @@ Engine thread; made with the model, and of no use after it. Imports no tensor li
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from engine.api import EngineEvent, Failed, Finished, FinishReason
+from engine.api import EngineEvent, Failed, Finished, FinishReason, TokenIds
 from engine.errors import EngineError, RequestError
 from engine.runs import SteeringCommand
 from engine.runtime.carrying import Carrier
 from engine.runtime.disk.recalling import come_back, no_folder
+from engine.runtime.disk.state_file import Recalled
+from engine.runtime.grammar_matcher import GrammarMatcher
 from engine.runtime.groups import Groups
 from engine.runtime.intake import Intake, Prepared
 from engine.runtime.live_request import LiveRequest
@@ -56,6 +58,8 @@ class Reception:
     intake: Intake
     model: LoadedModel
     stepper: Stepper
+    recalled: dict[str, Recalled] = field(default_factory=dict)
+    """States that have been read, whose grammars are being compiled."""
 
     def read_prompt(self, live: LiveRequest) -> list[EngineEvent]:
         """Have the prompt read, or the state on disk that stands for it."""
@@ -68,14 +72,17 @@ class Reception:
         return []
 
     def admit(self, prepared: Prepared) -> list[EngineEvent]:
-        """A prompt has been read."""
+        """A prompt has been read, or the grammar of a state compiled."""
         live = self.live.by_id.get(prepared.request_id)
+        state = self.recalled.pop(prepared.request_id, None)
         if live is None or live.generation is not None:
             return []  # aborted, or its model was unloaded, while the prompt was being read
         if prepared.error is not None:
             return self.live.refuse(live, prepared.error)
+        if live.request.resumes:  # without a state: asked of the model before this one
+            return self._bring_back(live, state, prepared.matcher) if state is not None else []
         try:
-            live.generation = self.model.generation(live, prepared.token_ids)
+            live.generation = self.model.generation(live, prepared)
         except EngineError as error:
             return self.live.refuse(live, error)
         except Exception as error:  # noqa: BLE001 - one request's trouble is its own
@@ -87,12 +94,31 @@ class Reception:
         live, disk = self.live.by_id.get(read.request_id), self.model.disk
         if live is None or disk is None or not disk.is_mine(read):
             return []  # aborted, or its model was unloaded, while the state was being read
+        state = read.outcome
+        if isinstance(state, EngineError) or state.state.grammar is None:
+            return self._bring_back(live, state, None)
+        self.recalled[read.request_id] = state
+        request = replace(
+            live.request,
+            prompt=TokenIds(ids=()),
+            grammar=state.state.grammar,
+            ignore_eos=state.state.ignore_eos,
+        )
+        self.intake.prepare(replace(self.model.prepare_task(live), request=request))
+        return []
+
+    def _bring_back(
+        self, live: LiveRequest, state: Recalled | EngineError, matcher: GrammarMatcher | None
+    ) -> list[EngineEvent]:
         try:
-            resumed = come_back(live, self.model, read.outcome)
+            resumed = come_back(live, self.model, state)
         except EngineError as error:
             return self.live.fail(live, error)
+        assert live.generation is not None
+        live.generation.matcher = matcher
         events = self.enter((live,))
-        disk.take_over(live)
+        if self.model.disk is not None:
+            self.model.disk.take_over(live)
         return [resumed, *events]
 
     def bring(self, carrier: Carrier) -> list[EngineEvent]:
@@ -115,6 +141,8 @@ class Reception:
                 continue
             if live.request.resumes:
                 self.stepper.adopt(live)
+            elif live.request.follows:
+                self.stepper.follow(live)
             else:
                 self.stepper.add(live)
             self._grant(live)

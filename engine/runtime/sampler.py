@@ -3,7 +3,7 @@
 Runs on the engine thread, once per sampling row and step. Imports no torch: it takes the row as a numpy array.
 
 The stages, in the order of llama.cpp's default chain:
-  logit bias -> repetition, presence and frequency penalties -> DRY
+  what the grammar allows -> logit bias -> repetition, presence and frequency penalties -> DRY
   -> top-k -> typical -> top-p -> min-p -> temperature -> draw
 Temperature 0 takes the likeliest token after DRY, the lowest id among equals.
 
@@ -30,6 +30,7 @@ from engine.runtime.sampling_dry import DryPenalty
 from engine.runtime.sampling_filters import likeliest, surviving_tokens
 from engine.runtime.sampling_penalties import LogitBias, SeenPenalty
 from engine.runtime.sampling_shortlist import draw_among, first_of, likeliest_after
+from engine.runtime.token_mask import TokenMask
 from kernels.wishes import MOST_LIKELIEST, Found, Likeliest, Wish
 
 _SEED_BITS = 0xFFFF_FFFF_FFFF_FFFF
@@ -81,9 +82,9 @@ class Sampler:
         if params.logprobs is not None or not 0 < self._num_wanted <= MOST_LIKELIEST:
             return Wish()
         if not self._changes.are_none:
-            return Wish(MOST_LIKELIEST)
+            return Wish(MOST_LIKELIEST, vocabulary=self._vocab_size)
         if params.typical_p < 1.0 and params.temperature > 0.0:
-            return Wish(self._num_wanted)
+            return Wish(self._num_wanted, vocabulary=self._vocab_size)
         return Wish(
             num_likeliest=self._num_wanted,
             is_drawn=True,
@@ -94,13 +95,15 @@ class Sampler:
             seed=self._seed & _SEED_BITS,
         )
 
-    def wish(self, position: int) -> Wish:
+    def wish(self, position: int, mask: TokenMask | None = None) -> Wish:
         """What it would like to be told of the row in which it chooses the token at this position.
 
-        position: the number of tokens so far, forgotten ones included.
+        position: the number of tokens so far, forgotten ones included. mask: which tokens may come; None: all.
         """
         wish = self._wish
-        return Wish(*wish[:-1], position) if wish.is_drawn else wish
+        if mask is not None and wish.num_likeliest:
+            return Wish(*wish[:-2], position, mask.address)
+        return Wish(*wish[:-2], position) if wish.is_drawn else wish
 
     def sample(
         self,
@@ -109,13 +112,14 @@ class Sampler:
         *,
         forgotten: int = 0,
         found: Found = None,
+        mask: TokenMask | None = None,
     ) -> SampledToken:
         """The token that follows `token_ids`: prompt, then reply, without `forgotten` tokens of a context shift.
 
         The number of all of them is the position of the draw, so that no draw comes twice.
         logits: [at least vocab_size], unchanged. NaN counts as -inf, +inf beats all that is finite.
-        found: what came of the wish for this row and position.
-        Raises InvalidRequest when logit_bias forbids every token the model offers, DeviceFailure
+        found: what came of the wish for this row and position; mask: the one that the wish was made with.
+        Raises InvalidRequest when logit_bias or the mask forbid every token the model offers, DeviceFailure
         when the model offers none; either concerns this request only.
         """
         if isinstance(found, int):
@@ -123,16 +127,23 @@ class Sampler:
         assert logits.ndim == 1, f"one row, not an array of shape {logits.shape}"
         assert logits.size >= self._vocab_size, f"{logits.size} logits, {self._vocab_size} tokens"
         position = len(token_ids) + forgotten
-        row = logits[: self._vocab_size]
+        whole = row = logits[: self._vocab_size]
+        if mask is not None and found is None:
+            row = mask.masked(whole)
         # tiny temperatures overflow to -inf and infinite biases may cancel, both on purpose
         with np.errstate(over="ignore", invalid="ignore"):
             changed = self._changes.after(token_ids, row)
             token_id = None if found is None else self._choose_among(found, changed, position)
             if token_id is None:
-                token_id = self._choose(row, changed, position)
+                token_id = self._choose(row, changed, position, is_masked=mask is not None)
             if self._params.logprobs is None:
                 return SampledToken(token_id)
-            return self._with_logprobs(token_id, row)
+            return self._with_logprobs(token_id, whole)
+
+    def scored(self, token_id: int, logits: NDArray[np.floating]) -> SampledToken:
+        """A token that was chosen otherwise, with what `SamplingParams.logprobs` asks for."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._with_logprobs(token_id, logits[: self._vocab_size])
 
     def _choose_among(self, found: Likeliest, changed: Changed | None, position: int) -> int | None:
         """The token, from the likeliest of the row; None if they do not tell."""
@@ -149,7 +160,14 @@ class Sampler:
             return among.ids[among.ranking[0]]
         return draw_among(among, self._params, seed=self._seed, position=position)
 
-    def _choose(self, row: NDArray[np.floating], changed: Changed | None, position: int) -> int:
+    def _choose(
+        self,
+        row: NDArray[np.floating],
+        changed: Changed | None,
+        position: int,
+        *,
+        is_masked: bool,
+    ) -> int:
         """The token, from the whole row."""
         best = int(row.argmax())  # the first of equals, or of NaN
         if changed is not None or not math.isfinite(row[best]):
@@ -159,7 +177,7 @@ class Sampler:
             floats = _settle(floats)
             best = int(floats.argmax())
             if floats[best] == -np.inf:
-                raise self._nothing_left(row, position)
+                raise self._nothing_left(row, position, is_masked=is_masked)
             row = floats
         return best if self._params.temperature == 0.0 else self._draw(row, position)
 
@@ -183,11 +201,18 @@ class Sampler:
         top = sorted(pairs, key=lambda pair: pair[1], reverse=True)
         return SampledToken(token_id, float(row[token_id]), tuple(top))
 
-    def _nothing_left(self, logits: NDArray[np.floating], position: int) -> EngineError:
+    def _nothing_left(
+        self, logits: NDArray[np.floating], position: int, *, is_masked: bool
+    ) -> EngineError:
         if np.any(logits > -np.inf):
             return InvalidRequest(
                 f"logit_bias forbids every token that could come at position {position}; allow at least one",
                 param="logit_bias",
+            )
+        if is_masked:
+            return InvalidRequest(
+                f"the grammar leaves no token that the model could choose at position {position}; allow more there",
+                param="grammar",
             )
         return DeviceFailure(
             f"the model gave no usable number for any of its {self._vocab_size} tokens at position {position}; "

@@ -10,7 +10,7 @@ from kernels.wishes import Wish
 
 
 def make_step_inputs(rows: Sequence[StepRow], wishes: Sequence[Wish] = ()) -> StepInputs:
-    """The tokens of all rows in order; logits are wanted for the last token of each row that samples.
+    """The tokens of all rows in order; outputs are wanted of the last `num_outputs` of each row.
 
     `wishes` as in `StepInputs`.
     """
@@ -23,7 +23,6 @@ def make_step_inputs(rows: Sequence[StepRow], wishes: Sequence[Wish] = ()) -> St
         token_ids += row.seq.token_ids[row.start : stop]
         positions += range(row.start, stop)
         sequences += [index] * row.count
-        if row.samples:
-            outputs.append(len(token_ids) - 1)
+        outputs += range(len(token_ids) - row.num_outputs, len(token_ids))
     tables = [row.seq.page_table for row in rows]
     return StepInputs(token_ids, positions, sequences, tables, outputs, wishes)

@@ -24,6 +24,8 @@ from engine.runtime.messages import CopyDone
 from engine.runtime.moves import error_of, report_moves
 from engine.runtime.rate_meter import RateMeter
 from engine.runtime.sampler import SampledToken
+from engine.runtime.step_outputs import OutputRow, last_outputs, rows_to_read
+from engine.text.text_stream import Told
 from kernels.wishes import Found
 
 _NO_TOKEN = 0
@@ -46,6 +48,7 @@ class Stepper:
         self._rate = rate
         self._clock = clock
         self._pace = StepPace()
+        self._stays: dict[str, LiveRequest] = {}
         self._wakes_s = math.inf
         """When the next step may do something, if nothing else happens before."""
 
@@ -64,6 +67,25 @@ class Stepper:
         assert live.generation is not None
         self._scheduler.add(live.generation.seq)
         live.is_in_line = True
+
+    def follow(self, live: LiveRequest) -> None:
+        """Put a request at the head of the line that goes on where another has ended, if that one stays still."""
+        assert live.generation is not None
+        self._stays.pop(live.request.follows, None)
+        self._scheduler.follow(live.generation.seq, live.request.follows, self._clock())
+        live.is_in_line = True
+
+    def let_go(self, request_id: str) -> None:
+        """Keep nothing more of a request that has ended; does nothing if nothing is kept."""
+        if self._stays.pop(request_id, None) is not None:
+            self._scheduler.abort(request_id, self._clock())
+
+    def stays(self) -> list[LiveRequest]:
+        """Requests that have ended and are kept for their owner."""
+        for live in tuple(self._stays.values()):
+            if live.generation is None or live.generation.seq.has_ended:
+                del self._stays[live.request.request_id]
+        return list(self._stays.values())
 
     def adopt(self, live: LiveRequest) -> None:
         """Put a request in line that goes on with a state of before: it is parked."""
@@ -96,19 +118,21 @@ class Stepper:
             return events
         began_s = self._clock()
         generations = [self._generation(row.seq) for row in batch.sampling_rows]
-        wishes = [
-            one.sampler.wish(len(one.seq.token_ids) + one.seq.num_discarded) for one in generations
-        ]
+        read = () if batch.is_steady else rows_to_read(batch.rows)
+        wishes = [one.wish() for one in generations]  # which moves grammars on, too
         try:
-            logits = self._model.runner.execute(batch.rows, wishes)
-            found = self._model.runner.found() or [None] * len(wishes)
+            logits = self._model.runner.execute(batch.rows, [] if read else wishes)
+            found = self._model.runner.found() or [None] * len(generations)
         except Exception as error:  # noqa: BLE001 - the loop must outlive any kernel
             return events + self._fail_batch(batch, error)
-        choices, token_ids = {}, []
-        for place, one in enumerate(generations):
-            choice = _choose(one, found[place], logits, place)
+        choices: dict[str, SampledToken | EngineError] = {}
+        token_ids = []
+        places = last_outputs(batch.rows) if read else range(len(generations))
+        for one, place, what in zip(generations, places, found, strict=True):
+            choice = _choose(one, what, logits, place)
             choices[one.seq.request_id] = choice
             token_ids.append(_NO_TOKEN if isinstance(choice, EngineError) else choice.token_id)
+        events += self._read(read, logits, choices)
         now_s = self._clock()
         num_replies = batch.num_replies
         self._pace.observe(
@@ -167,6 +191,24 @@ class Stepper:
 
     # --- the result
 
+    def _read(
+        self,
+        read: tuple[OutputRow, ...],
+        logits: np.ndarray,
+        choices: dict[str, SampledToken | EngineError],
+    ) -> list[EngineEvent]:
+        """Hand outputs of prompts to those who want them; one's trouble becomes the choice for its row."""
+        events: list[EngineEvent] = []
+        for one in read:
+            reader = self._generation(one.seq).reader
+            assert reader is not None, f"{one.seq.request_id} is read by nobody"
+            try:
+                reader.take(one.start, logits[one.first : one.first + one.num])
+                events += reader.told()
+            except EngineError as error:
+                choices[one.seq.request_id] = error
+        return events
+
     def _report_update(
         self, update: SeqUpdate, choice: SampledToken | EngineError | None, now_s: float
     ) -> list[EngineEvent]:
@@ -174,36 +216,58 @@ class Stepper:
         if isinstance(choice, EngineError):
             self._scheduler.abort(seq.request_id, now_s)
             return [self._failed(seq, choice)]
-        generation, finish, text = self._generation(seq), update.finish, ""
+        generation, finish, told = self._generation(seq), update.finish, Told()
         if update.token_id is not None:
             if seq.num_generated == 1:
                 generation.parked_before_first_s = seq.parked_s
             generation.reply_ids.append(update.token_id)
             if update.token_id not in seq.eos_ids:
-                step = generation.stream.push(update.token_id)
-                text = step.text
-                if step.stopped and finish is not FinishReason.STOP:
+                told = generation.stream.push(update.token_id)
+                if told.has_ended and finish is not FinishReason.STOP:
                     if finish is None:
                         self._scheduler.finish(seq)
                     finish = FinishReason.STOP
         if finish is not None:
-            text += generation.stream.finish()
+            told = Told.joined((told, generation.stream.finish()))
+            if finish is FinishReason.STOP and generation.stream.has_called:
+                finish = FinishReason.TOOL_CALLS
         events: list[EngineEvent] = []
-        if update.token_id is not None or text:
-            events.append(self._delta(generation, update.token_id, text, choice))
+        if update.token_id is not None or any(told):
+            events.append(self._delta(generation, update.token_id, told, choice))
         if finish is not None:
-            usage = self._live.pop(seq.request_id).usage(now_s)
-            events.append(Finished(request_id=seq.request_id, reason=finish, usage=usage))
+            live = self._live.pop(seq.request_id)
+            self._stay_or_go(live, finish)
+            usage = live.usage(now_s)
+            stop_text = generation.stream.stop_text if finish is FinishReason.STOP else ""
+            events.append(
+                Finished(request_id=seq.request_id, reason=finish, usage=usage, stop_text=stop_text)
+            )
         return events
 
+    def _stay_or_go(self, live: LiveRequest, finish: FinishReason) -> None:
+        """One that has ended is kept for its owner where it asked for that, and this is such an end."""
+        request_id, stay = live.request.request_id, live.request.stays
+        if stay is None:
+            return
+        self._stays[request_id] = live
+        if finish is not FinishReason.TOOL_CALLS and not stay.after_any_end:
+            self.let_go(request_id)
+
     def _delta(
-        self, generation: Generation, token_id: int | None, text: str, choice: SampledToken | None
+        self, generation: Generation, token_id: int | None, told: Told, choice: SampledToken | None
     ) -> TokenDelta:
         request_id = generation.seq.request_id
-        self._live[request_id].has_sent_text |= bool(text)
+        self._live[request_id].has_sent_text |= bool(told.text or told.reasoning or told.calls)
         logprobs = token_logprobs(choice, self._model.tokenizer) if choice is not None else ()
         token_ids = () if token_id is None else (token_id,)
-        return TokenDelta(request_id=request_id, text=text, token_ids=token_ids, logprobs=logprobs)
+        return TokenDelta(
+            request_id=request_id,
+            text=told.text,
+            token_ids=token_ids,
+            logprobs=logprobs,
+            reasoning=told.reasoning,
+            tool_calls=told.calls,
+        )
 
     def _fail_batch(self, batch: StepBatch, error: Exception) -> list[EngineEvent]:
         failure = DeviceFailure(f"the step failed: {type(error).__name__}: {error}")
@@ -236,10 +300,13 @@ def _choose(
     generation: Generation, found: Found, logits: np.ndarray, place: int
 ) -> SampledToken | EngineError:
     """The next token of one row, or why there is none; a bad request must not end its neighbours."""
-    seq, sampler = generation.seq, generation.sampler
+    seq, sampler, matcher = generation.seq, generation.sampler, generation.matcher
+    if matcher is not None and matcher.error is not None:
+        return matcher.error
+    mask = None if matcher is None else matcher.mask
     try:
         return sampler.sample(
-            logits[place], seq.token_ids, forgotten=seq.num_discarded, found=found
+            logits[place], seq.token_ids, forgotten=seq.num_discarded, found=found, mask=mask
         )
     except EngineError as error:
         return error

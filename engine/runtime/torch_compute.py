@@ -17,6 +17,7 @@ from engine.runtime.compute import Limits, OnProgress, RecordedModel
 from engine.runtime.weight_reader import WeightReader
 from kernels.api import StepInputs
 from kernels.kv_layout import KvType as PageNumbers
+from kernels.page_copy import NumpyMover
 from kernels.torch_backend import TorchExecutable, compile_program, packing_bytes, weight_bytes
 from kernels.torch_kv import KvStorage
 from kernels.torch_self_test import find_inexact_ops
@@ -76,6 +77,7 @@ class TorchCompute:
         self._executable: TorchExecutable | None = executable
         self.is_finite = executable.pool.storage.is_finite
         self.inexact_ops = find_inexact_ops(executable)
+        self.mover = NumpyMover()
 
     def run(self, inputs: StepInputs) -> np.ndarray:
         """See `compute.Compute`."""

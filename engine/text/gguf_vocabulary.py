@@ -32,6 +32,12 @@ MAX_TOKENS = 1 << 20
 _LOG = logging.getLogger(__name__)
 
 _END_KEYS = ("eos_token_id", "eot_token_id", "eom_token_id")
+_FILL_IN_KEYS = (
+    ("fim_pre_token_id", "prefix_token_id"),
+    ("fim_suf_token_id", "suffix_token_id"),
+    ("fim_mid_token_id", "middle_token_id"),
+)
+"""Each with its older spelling."""
 _NAMED_KEYS = {
     "bos_token": "bos_token_id",
     "eos_token": "eos_token_id",
@@ -153,6 +159,7 @@ def _special_tokens(fields: GgufFields, tokens: GgufTokens, defaults: _Defaults)
     add_separator = fields.flag("add_sep_token", default=defaults.separator_id is not None)
     suffix = separator_id if add_separator else eos_id if add_eos else None
     listed = (eos_id, *map(token_id, _END_KEYS))
+    before, after, gap = (token_id(key, token_id(older)) for key, older in _FILL_IN_KEYS)
     named = {name: token_id(key) for name, key in _NAMED_KEYS.items()}
     named |= {"bos_token": bos_id, "eos_token": eos_id}
     return SpecialTokens(
@@ -161,6 +168,7 @@ def _special_tokens(fields: GgufFields, tokens: GgufTokens, defaults: _Defaults)
         unknown_id=token_id("unknown_token_id", defaults.unknown_id),
         prefix=() if bos_id is None or not add_bos else (bos_id,),
         suffix=() if suffix is None else (suffix,),
+        fill_in=(before, after, gap),
         names={name: tokens.pieces[i] for name, i in named.items() if i is not None},
     )
 

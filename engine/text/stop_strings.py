@@ -28,6 +28,8 @@ class StopMatcher:
         self._stops = [_Progress(stop) for stop in stops]
         self._held = ""
         self._stopped = False
+        self.found = ""
+        """The stop string that has ended the text."""
 
     def push(self, text: str) -> StopResult:
         """Take more text; after a stop there is nothing more to show."""
@@ -35,11 +37,12 @@ class StopMatcher:
             return StopResult("" if self._stopped else text, self._stopped)
         seen = self._held + text
         for place, char in enumerate(text, start=len(self._held) + 1):
-            complete = [stop.length for stop in self._stops if stop.advance(char)]
+            complete = [stop.text for stop in self._stops if stop.advance(char)]
             if complete:
                 self._stopped = True
                 self._held = ""
-                return StopResult(seen[: place - max(complete)], stopped=True)
+                self.found = max(complete, key=len)
+                return StopResult(seen[: place - len(self.found)], stopped=True)
         shown = len(seen) - max(stop.matched for stop in self._stops)
         self._held = seen[shown:]
         return StopResult(seen[:shown], stopped=False)
@@ -54,20 +57,19 @@ class _Progress:
     """How much of one stop string the text now ends with."""
 
     def __init__(self, stop: str) -> None:
-        self.length = len(stop)
+        self.text = stop
         self.matched = 0
-        self._stop = stop
-        self._shorter = [0] * (self.length + 1)
+        self._shorter = [0] * (len(stop) + 1)
         """For each length matched, the next shorter beginning that the match ends with."""
-        for place in range(1, self.length):
+        for place in range(1, len(stop)):
             self._shorter[place + 1] = self._next(self._shorter[place], stop[place])
 
     def advance(self, char: str) -> bool:
         """Take one character; whether the stop string is complete."""
         self.matched = self._next(self.matched, char)
-        return self.matched == self.length
+        return self.matched == len(self.text)
 
     def _next(self, matched: int, char: str) -> int:
-        while matched and (matched == self.length or self._stop[matched] != char):
+        while matched and (matched == len(self.text) or self.text[matched] != char):
             matched = self._shorter[matched]
-        return matched + 1 if self._stop[matched] == char else 0
+        return matched + 1 if self.text[matched] == char else 0

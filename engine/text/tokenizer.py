@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from engine.errors import CorruptModel, UnsupportedModel
 from engine.formats.base import Checkpoint, FileFormat
 from engine.text.added_tokens import AddedToken, Splitter
+from engine.text.fill_in import find_fill_in
 from engine.text.folder_vocabulary import read_folder_vocabulary
 from engine.text.gguf_vocabulary import read_gguf_vocabulary
 from engine.text.pieces import PieceStyle, piece_bytes
@@ -42,8 +43,12 @@ class Tokenizer:
         self.special_names: Mapping[str, str] = special.names
         """Texts of special tokens for chat templates: "bos_token" -> "<s>"."""
         self.control_tokens = tuple(token for token in vocabulary.added if token.control)
+        self.plain_added_tokens = tuple(token for token in vocabulary.added if not token.control)
+        """Matched as a whole like control tokens, and text all the same."""
         self.added_contents = frozenset(token.content for token in vocabulary.added)
         """Of the control tokens and a model's own additions."""
+        self.fill_in = find_fill_in(vocabulary.added, special.fill_in)
+        """The tokens around a gap to be filled; None for a model that does not know any."""
         self.space_before_text = vocabulary.space_before_text
         """Whether tokenising puts a space before a text, which decoding takes away again."""
         self._vocabulary = vocabulary
@@ -54,7 +59,7 @@ class Tokenizer:
         self._control_ids = frozenset(token.token_id for token in self.control_tokens)
         self._forbidden_ids = self._control_ids - {special.unknown_id}
         self._control_splitter = Splitter(self.control_tokens)
-        self._splitter = Splitter(token for token in vocabulary.added if not token.control)
+        self._splitter = Splitter(self.plain_added_tokens)
 
     def encode(
         self, text: str, *, parse_special: bool = False, add_special: bool = False
@@ -66,7 +71,15 @@ class Tokenizer:
         """
         text = _whole_characters(text)
         ids = self._encode_marked(text, {}) if parse_special else self._encode_text(text)
-        return self._framed(ids, self._special.suffix) if add_special else ids
+        return self.framed(ids) if add_special else ids
+
+    def begun(self, ids: list[int]) -> list[int]:
+        """The ids with the model's BOS before them, unless it is there."""
+        return self._framed(ids, ())
+
+    def framed(self, ids: list[int]) -> list[int]:
+        """The ids with the model's BOS and EOS around them, unless they are there."""
+        return self._framed(ids, self._special.suffix)
 
     def encode_rendered(self, text: str, veil: Mapping[str, str]) -> list[int]:
         """The ids of a rendered template: its control tokens as such, the text between them as text.
@@ -75,7 +88,7 @@ class Tokenizer:
         is veiled is never part of one (see `engine.text.veil`). Begins with BOS where the model's rule
         says so, whether or not the template wrote it.
         """
-        return self._framed(self._encode_marked(_whole_characters(text), veil), ())
+        return self.begun(self._encode_marked(_whole_characters(text), veil))
 
     def token_bytes(self, token_id: int, *, show_control: bool = False) -> bytes:
         """The bytes a token stands for; nothing for ids out of range and, unless asked for, control tokens."""
@@ -90,9 +103,9 @@ class Tokenizer:
         """Whether the token steers the model and shows as nothing."""
         return token_id in self._control_ids
 
-    def decode(self, ids: Sequence[int]) -> str:
-        """The text of a whole sequence, control tokens left out; invalid UTF-8 becomes U+FFFD."""
-        data = b"".join(map(self.token_bytes, ids))
+    def decode(self, ids: Sequence[int], *, show_control: bool = False) -> str:
+        """The text of a whole sequence, control tokens left out unless asked for; invalid UTF-8 becomes U+FFFD."""
+        data = b"".join(self.token_bytes(i, show_control=show_control) for i in ids)
         if self.space_before_text:
             data = data.removeprefix(b" ")
         return data.decode("utf-8", "replace")

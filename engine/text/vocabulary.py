@@ -22,6 +22,8 @@ class SpecialTokens:
     """What a prompt begins with (BOS, or nothing)."""
     suffix: tuple[int, ...] = ()
     """What a prompt ends with; nothing for models that write."""
+    fill_in: tuple[int | None, int | None, int | None] = (None, None, None)
+    """What a file lists as the tokens before a gap, after it, and where the filling begins."""
     names: Mapping[str, str] = field(default_factory=dict)
     """Texts for chat templates: "bos_token" -> "<s>"."""
 

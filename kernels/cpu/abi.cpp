@@ -5,6 +5,7 @@
 
 #include "layby_cpu.h"
 #include "pack.h"
+#include "page_copy.h"
 #include "program.h"
 #include "team.h"
 #include "variants.h"
@@ -166,6 +167,11 @@ float* layby_program_rows(LaybyProgram* program, int32_t buffer, int64_t* stride
 
 int32_t layby_program_run(LaybyProgram* program, LaybyTeam* team, const LaybyStep* step) {
   return done([&] { of(program).run(of(team), *step); });
+}
+
+void layby_copy_pages(LaybyTeam* team, const uint8_t* from, const int64_t* from_places, uint8_t* to,
+                      const int64_t* to_places, int64_t count, int64_t page_bytes) {
+  copy_pages(reinterpret_cast<Team*>(team), {from, from_places}, {to, to_places}, {count, page_bytes});
 }
 
 int32_t layby_program_phases(const LaybyProgram* program) {

@@ -11,7 +11,7 @@ from ctypes import POINTER, Structure, c_char_p, c_float, c_int32, c_int64, c_vo
 from enum import IntEnum
 from types import MappingProxyType
 
-ABI = 6
+ABI = 7
 NONE = -1
 
 
@@ -183,6 +183,10 @@ FUNCTIONS: Mapping[str, tuple[_Type, tuple[_Type, ...]]] = MappingProxyType(
         "layby_program_add_likeliest": (c_int32, (_PROGRAM, c_int32, POINTER(FoundStruct))),
         "layby_program_rows": (c_void_p, (_PROGRAM, c_int32, POINTER(c_int64))),
         "layby_program_run": (c_int32, (_PROGRAM, c_void_p, POINTER(StepStruct))),
+        "layby_copy_pages": (
+            None,
+            (c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_int64, c_int64),
+        ),
         "layby_program_phases": (c_int32, (_PROGRAM,)),
         "layby_program_profile": (c_int32, (_PROGRAM, c_int32, c_void_p)),
     }

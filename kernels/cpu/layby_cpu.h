@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-enum { LAYBY_ABI = 6 };
+enum { LAYBY_ABI = 7 };
 // Kinds of buffers, what their number of rows follows, and no such buffer.
 enum {
   LAYBY_ROWS = 0,
@@ -85,6 +85,7 @@ typedef struct {
   double temperature;  // 0: the likeliest of all is taken
   double top_p, min_p;
   uint64_t seed, position;
+  const uint32_t* allowed;  // a bit for each id of the vocabulary, from the lowest on: tokens that may come; null: all
 } LaybyWish;
 
 typedef struct {
@@ -152,6 +153,12 @@ LAYBY_API int32_t layby_program_add_likeliest(LaybyProgram* program, int32_t x, 
 LAYBY_API float* layby_program_rows(LaybyProgram* program, int32_t buffer, int64_t* stride);
 
 LAYBY_API int32_t layby_program_run(LaybyProgram* program, LaybyTeam* team, const LaybyStep* step);
+
+// Copies `count` pages of `page_bytes` from one place to another: the i-th of `from` lies at from_places[i] pages from
+// its beginning, or where the list is null at i; `to` likewise. The places are not checked. The team may be null: then
+// the caller copies alone.
+LAYBY_API void layby_copy_pages(LaybyTeam* team, const uint8_t* from, const int64_t* from_places, uint8_t* to,
+                                const int64_t* to_places, int64_t count, int64_t page_bytes);
 
 // Nanoseconds of each phase in the latest run; returns how many phases there are. For measuring.
 LAYBY_API int32_t layby_program_phases(const LaybyProgram* program);

@@ -85,4 +85,19 @@ int32_t find_likeliest(const float* row, int64_t width, int32_t wanted, const Li
   return count;
 }
 
+void keep_allowed(float* row, int64_t width, const uint32_t* allowed, int64_t count) {
+  constexpr int64_t BITS = 32;
+  count = std::clamp<int64_t>(count, 0, width);
+  for (int64_t begin = 0; begin < count; begin += BITS) {
+    const uint32_t word = allowed[begin / BITS];
+    const int64_t end = std::min(begin + BITS, count);
+    if (word == 0) {  // most of them are
+      std::fill(row + begin, row + end, -INFINITE);
+    } else {
+      for (int64_t i = begin; i < end; ++i) row[i] = word >> (i - begin) & 1 ? row[i] : -INFINITE;
+    }
+  }
+  std::fill(row + count, row + width, -INFINITE);
+}
+
 }  // namespace layby

@@ -16,4 +16,7 @@ struct LikeliestPlaces {
 // there are. 0 where some value is NaN or +inf, or all are -inf.
 int32_t find_likeliest(const float* row, int64_t width, int32_t wanted, const LikeliestPlaces& to);
 
+// Makes -inf of every value of a row but those of allowed ids: a bit for each of the first `count`, the lowest first.
+void keep_allowed(float* row, int64_t width, const uint32_t* allowed, int64_t count);
+
 }  // namespace layby

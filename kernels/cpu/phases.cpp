@@ -216,6 +216,7 @@ void LikeliestPhase::run(const Step& step, int64_t chunk, int) const {
   const int64_t at = chunk * LAYBY_MOST_LIKELIEST;
   const LikeliestPlaces places = {out_.ids + at, out_.values + at, out_.ranking + at};
   const LaybyWish& wish = step.wishes[chunk];
+  if (wish.allowed) keep_allowed(x_.row(chunk), width_, wish.allowed, wish.vocabulary);
   out_.counts[chunk] = wish.count ? find_likeliest(x_.row(chunk), width_, wish.count, places) : 0;
   out_.drawn[chunk] = wish.is_drawn ? draw(wish, places, out_.counts[chunk]) : -1;
 }

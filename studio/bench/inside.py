@@ -13,7 +13,7 @@ import psutil
 
 from engine.bench.calibrate import ParkCosts, fit_steps, make_calibration
 from engine.bench.figures import Figure, Goal
-from engine.bench.memory_wall import MemoryWall, measure_memory_wall
+from engine.bench.memory_wall import MemoryWall
 from engine.bench.parks import MoveTime, ParkTimes, time_parks_by_copy, time_parks_in_place
 from engine.bench.perplexity import measure_perplexity
 from engine.bench.planner import time_planner
@@ -26,6 +26,7 @@ from engine.bench.steps import (
     survey_options,
     survey_steps,
 )
+from engine.bench.wall_rounds import WallRound, decode_by_wall
 from engine.sim.calibration import Calibration
 from studio.bench.plan import BenchPlan, Part
 from studio.bench.report import Section
@@ -48,16 +49,17 @@ class InsideBench:
         self._plan = plan
         thorough = _OF_A_LARGE_MODEL if plan.model_bytes >= _LARGE_BYTES else _THOROUGH
         self._steps = plan_for_window(_QUICK if plan.is_quick else thorough, plan.window_tokens)
-        self._wall: MemoryWall | None = None
         self._survey: StepSurvey | None = None
+        self._wall_rounds: tuple[WallRound, ...] = ()
         self._parks: tuple[ParkTimes, ParkTimes] | None = None
 
     def machine(self) -> Section:
-        wall = self._measure_wall()
-        figures = (
-            Figure("memory, read", "GB/s", (wall.read_bytes_s / _GIGA,)),
-            Figure("memory, copied", "GB/s", (wall.copy_bytes_s / _GIGA,)),
-        )
+        tries = 3 if self._plan.is_quick else 9
+        with self._open_wall() as wall:
+            figures = (
+                Figure("memory, read", "GB/s", (wall.read_bytes_s(tries) / _GIGA,)),
+                Figure("memory, copied", "GB/s", (wall.copy_bytes_s(tries) / _GIGA,)),
+            )
         return Section(Part.MACHINE, f"memory, {self._threads} threads, best of some", figures)
 
     def steps(self) -> Section:
@@ -91,10 +93,9 @@ class InsideBench:
                 Figure("restore in place", "us", tuple(m.seconds * 1e6 for m in in_place.restores)),
             ]
         for name, moves in (("park", by_copy.parks), ("restore", by_copy.restores)):
-            speeds = _speeds(moves)
-            wall = self._measure_wall().copy_bytes_s
-            figures.append(Figure(f"{name} by copy", "GB/s", tuple(s / _GIGA for s in speeds)))
-            shares = tuple(100 * speed / wall for speed in speeds)
+            speeds = tuple(speed / _GIGA for speed in _speeds(moves))
+            figures.append(Figure(f"{name} by copy", "GB/s", speeds))
+            shares = tuple(100 * move.wall_share for move in _settled(moves))
             figures.append(Figure(f"{name} by copy", "% of memory's best", shares, Goal(bound=70)))
         title = f"parks of {by_copy.num_tokens} tokens of {by_copy.token_bytes:,} bytes"
         return Section(Part.PARKS, title, tuple(figures))
@@ -135,40 +136,40 @@ class InsideBench:
     def _threads(self) -> int:
         return self._plan.options.threads or psutil.cpu_count(logical=False) or 1
 
-    def _measure_wall(self) -> MemoryWall:
-        if self._wall is None and self._plan.is_quick:
-            self._wall = measure_memory_wall(self._threads, tries=3, size=_QUICK_WALL_BYTES)
-        elif self._wall is None:
-            self._wall = measure_memory_wall(self._threads, tries=9)
-        return self._wall
+    def _open_wall(self) -> MemoryWall:
+        if self._plan.is_quick:
+            return MemoryWall(self._threads, size=_QUICK_WALL_BYTES)
+        return MemoryWall(self._threads)
 
     def _measure_steps(self) -> StepSurvey:
         if self._survey is None:
             options = survey_options(self._plan.options, self._steps)
             with open_rig(self._plan.model, options) as rig:
                 self._survey = survey_steps(rig, self._steps)
+                with self._open_wall() as wall:
+                    rounds = 2 if self._plan.is_quick else 12
+                    self._wall_rounds = decode_by_wall(rig, self._steps, wall, rounds=rounds)
         return self._survey
 
     def _measure_parks(self) -> tuple[ParkTimes, ParkTimes]:
         if self._parks is None:
             rounds = 2 if self._plan.is_quick else 7
             model, options = self._plan.model, self._plan.options
-            self._parks = (
-                time_parks_in_place(model, options, rounds=rounds),
-                time_parks_by_copy(model, options, rounds=rounds),
-            )
+            in_place = time_parks_in_place(model, options, rounds=rounds)
+            with self._open_wall() as wall:
+                by_copy = time_parks_by_copy(model, options, wall, rounds=rounds)
+            self._parks = in_place, by_copy
         return self._parks
 
     def _wall_shares(self, survey: StepSurvey) -> Figure:
-        """Weights, keys and values that each step of one row read in a second, by the machine's best."""
-        weights, wall = weight_bytes_a_step(self._plan.model), self._measure_wall().read_bytes_s
-        steps = survey.decodes[1]
-        sizes = [weights + step.rows[0][0] * survey.token_bytes for step in steps]
-        shares = tuple(
-            100 * size / step.step_s / wall for size, step in zip(sizes, steps, strict=True)
-        )
+        """Weights, keys and values that steps of one row read in a second, by what memory gave around them."""
+        weights, rounds = weight_bytes_a_step(self._plan.model), self._wall_rounds
+        sizes = (weights, survey.token_bytes)
+        shares = tuple(100 * one.wall_share(*sizes) for one in rounds)
         goal = Goal(bound=80 if weights >= _LARGE_BYTES else 65)
-        note = f"{statistics.median(sizes) / _GIGA:.3g} GB a step, memory reads {wall / _GIGA:.3g} GB/s"
+        step_bytes = statistics.median(one.step_bytes(*sizes) for one in rounds)
+        wall = statistics.median(one.wall_bytes_s for one in rounds)
+        note = f"{step_bytes / _GIGA:.3g} GB a step, memory reads {wall / _GIGA:.3g} GB/s"
         return Figure(
             "weights and context read, decode, 1", "% of memory's best", shares, goal, note=note
         )
@@ -185,6 +186,11 @@ def _has_copied(times: ParkTimes) -> bool:
     return any(move.num_bytes for move in times.parks)
 
 
+def _settled(moves: tuple[MoveTime, ...]) -> tuple[MoveTime, ...]:
+    """All but the first, which finds memory that was never touched."""
+    return moves[1:]
+
+
 def _speeds(moves: tuple[MoveTime, ...]) -> tuple[float, ...]:
-    """Bytes a second, without the first: it finds memory that was never touched."""
-    return tuple(move.bytes_s for move in moves[1:])
+    """Bytes a second."""
+    return tuple(move.bytes_s for move in _settled(moves))

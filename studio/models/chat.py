@@ -14,6 +14,7 @@ from studio.models.attachment import Attachment
 from studio.models.chat_settings import ChatSettings
 from studio.models.message_tree import MessageTree
 
+_SUMMARY = "summary-"
 _REPLY_ID = re.compile(r"chat-(\d{1,18})-(\d{1,18})(-\d{1,9})?", re.ASCII)
 NEW_CHAT_TITLE = "New chat"
 """What a chat is called until its first prompt."""
@@ -124,12 +125,24 @@ class QueuedPrompt:
 
     text: str
     attachments: tuple[Attachment, ...] = ()
+    is_too_long: bool = False
+    """It did not fit the model's window when its turn came, and waits for what the user makes of it."""
 
 
 def reply_request_id(reply: Message) -> str:
     """What the engine calls the request whose answer is `reply`; another one each time it is gone on with."""
     first = f"chat-{reply.chat_id}-{reply.message_id}"
     return f"{first}-{reply.stats.num_continues}" if reply.stats.num_continues else first
+
+
+def summary_request_id(number: int) -> str:
+    """What the engine calls a request that sums up the beginning of a chat."""
+    return f"{_SUMMARY}{number}"
+
+
+def is_summary(request_id: str) -> bool:
+    """Whether a request is one of these."""
+    return request_id.startswith(_SUMMARY)
 
 
 def ids_of_request(request_id: str) -> tuple[int, int] | None:

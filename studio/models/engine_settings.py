@@ -37,6 +37,7 @@ class EngineSettings:
                 least=LEAST_POOL_TOKENS,
                 high=1 << 31,
                 unit="tokens",
+                lowest="as memory allows",
                 applies=AppliesAt.NEXT_LOAD,
             )
         ),
@@ -94,6 +95,7 @@ class EngineSettings:
                 flags=("--threads",),
                 low=0,
                 high=1024,
+                lowest="one per core",
                 applies=AppliesAt.NEXT_LOAD,
             )
         ),
@@ -162,6 +164,7 @@ class EngineSettings:
                 low=0,
                 high=1440,
                 unit="min",
+                lowest="never",
             )
         ),
     )

@@ -45,6 +45,7 @@ class LocalServerSettings:
                 flags=("--port",),
                 low=0,
                 high=65535,
+                lowest="a free one",
                 applies=AppliesAt.SERVER_START,
             )
         ),
@@ -73,6 +74,7 @@ class LocalServerSettings:
                 low=-1,
                 high=3600,
                 unit="s",
+                lowest="none",
                 applies=AppliesAt.SERVER_START,
             )
         ),

@@ -50,6 +50,7 @@ class ParkSettings:
                 low=-1,
                 high=1 << 30,
                 unit="MiB",
+                lowest="no limit",
             )
         ),
     )

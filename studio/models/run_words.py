@@ -17,6 +17,7 @@ _STATES = {
     RunState.BEING_PARKED: "Being parked",
     RunState.PARKED: "Parked",
     RunState.BEING_RESTORED: "Coming back",
+    RunState.AWAITS_OWNER: "Waiting for your answer",
 }
 
 
@@ -66,6 +67,8 @@ def _park_words(reason: ParkReason) -> str:
             return "Going on from where it was parked before the model was loaded"
         case ParkCause.RELOAD:
             return "Waiting for the model to be loaded anew; it goes on by itself"
+        case ParkCause.OWNER_AWAY:
+            return "Its room is lent out until you answer"
     assert_never(reason.cause)
 
 
@@ -94,6 +97,8 @@ def _wait_words(reason: WaitReason) -> str:
             return "What it has read and written is being brought back"
         case WaitKind.RESTORE_FAILED:
             return "Waiting for another try to bring back what it has read and written"
+        case WaitKind.OWNER:
+            return "Its room is lent out; when you answer it comes back before the others"
     assert_never(reason.kind)
 
 

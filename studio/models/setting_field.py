@@ -63,6 +63,8 @@ class SettingInfo:
     """The texts that are allowed; empty: any."""
     unit: str = ""
     """What a number counts, where it is shown with it."""
+    lowest: str = ""
+    """What the lowest number is called where it stands for something else, as 0 does for never."""
     applies: AppliesAt = AppliesAt.NOW
     is_secret: bool = False
     """Never shown or logged in full."""

@@ -45,7 +45,7 @@ class Span:
 
 @dataclass(slots=True)
 class Lane:
-    """A chat, over all its replies, or one request of a program."""
+    """A chat, over all its replies; or a program, over its requests one after another."""
 
     key: str
     name: str
@@ -108,7 +108,7 @@ def saving_of(shortages: list[Shortage], extra_pages: int) -> Saving:
     return Saving(waited_s, saved_s)
 
 
-def lane_key(request_id: str) -> str:
-    """A chat's replies share a lane and a hue; a program's request has its own."""
+def owner_key(request_id: str) -> str:
+    """Whose a request is: a chat's replies are the same one's, a program's request is alone. Hues go by this."""
     ids = ids_of_request(request_id)
     return f"chat-{ids[0]}" if ids else request_id

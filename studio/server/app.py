@@ -18,23 +18,27 @@ from studio.models.server_keys import KeyRing
 from studio.models.server_settings import ServerSettings
 from studio.server.auth import LOCAL_ORIGIN, HostGuard, KeyGuard, RequestCaps
 from studio.server.context import ServerContext
+from studio.server.error_response import error_response
 from studio.server.errors import (
     INVALID_REQUEST,
     SERVER_ERROR,
     ApiError,
     ClientLeft,
     ErrorKind,
-    error_response,
 )
 from studio.server.layers import REQUEST_ID_HEADER, ForgivingPaths, RequestIds
 from studio.server.request_rows import RequestRows
 from studio.server.routes.chat import chat_router
 from studio.server.routes.completions import completions_router
+from studio.server.routes.embeddings import embeddings_router
 from studio.server.routes.health import health_router
+from studio.server.routes.messages import messages_router
 from studio.server.routes.metrics import metrics_router
 from studio.server.routes.models import models_router
+from studio.server.routes.responses import responses_router
 from studio.server.routes.runs import runs_router
 from studio.server.routes.slots import slots_router
+from studio.server.routes.texts import texts_router
 
 _ROUTERS = (
     health_router,
@@ -44,6 +48,10 @@ _ROUTERS = (
     runs_router,
     chat_router,
     completions_router,
+    embeddings_router,
+    texts_router,
+    messages_router,
+    responses_router,
 )
 
 
@@ -65,7 +73,7 @@ def build_app(
         CORSMiddleware,
         allow_origins=list(settings.cors_origins),
         allow_origin_regex=LOCAL_ORIGIN,
-        allow_methods=["GET", "HEAD", "POST"],
+        allow_methods=["GET", "HEAD", "POST", "DELETE"],
         allow_headers=["*"],
         expose_headers=[REQUEST_ID_HEADER],
     )

@@ -14,7 +14,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from studio.models.server_keys import ANONYMOUS, Caller, KeyRing
 from studio.models.server_settings import ServerSettings, is_loopback_host
-from studio.server.errors import INVALID_REQUEST, ApiError, ErrorKind, error_response, retry_after
+from studio.server.error_response import error_response
+from studio.server.errors import INVALID_REQUEST, ApiError, ErrorKind, retry_after
 from studio.server.request_rows import note_of
 
 LOCAL_ORIGIN = r"https?://(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?"

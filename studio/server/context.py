@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, Response
@@ -13,19 +14,42 @@ from engine.client import EngineClient
 from engine.errors import EngineError, ModelNotFound, ModelUnavailable
 from studio.server.auth import caller_of
 from studio.server.body import read_body
+from studio.server.connection import ConnectionLimits
 from studio.server.errors import ApiError, ClientLeft
-from studio.server.generation import Generation, whole_reply
+from studio.server.generation import Asking, gather, whole_reply
 from studio.server.live_requests import LiveRequests
 from studio.server.park_state import can_park
-from studio.server.protocol import GenerationFields, WireModel
-from studio.server.replies import ReplyShape
+from studio.server.protocol import GenerationFields
+from studio.server.reply_parts import ReplyParts
+from studio.server.reply_shape import ReplyEnd, ReplyShape
 from studio.server.request_rows import note_of
 from studio.server.share_gate import ShareGate
 from studio.server.sse import EventStream, StreamTimings
 from studio.server.translate import served_model
+from studio.server.wire import WireModel
 from studio.services.model_demand import ModelDemand
 
 Wire = TypeVar("Wire", bound=WireModel)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """How the client wants to be answered."""
+
+    streams: bool
+    choices_per_prompt: int = 1
+    ping_interval_s: int | None = None
+    """Seconds of silence in a stream until a ping; None: as the server has it, see StreamTimings."""
+
+
+def delivery_of(wire: GenerationFields) -> Delivery:
+    """As the fields say that completions have in common."""
+    return Delivery(
+        streams=bool(wire.stream),
+        choices_per_prompt=wire.n or 1,
+        ping_interval_s=wire.sse_ping_interval,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,13 +60,14 @@ class ServerContext:
     gate: ShareGate
     live: LiveRequests = field(default_factory=LiveRequests)
     timings: StreamTimings = field(default_factory=StreamTimings)
+    limits: ConnectionLimits = field(default_factory=ConnectionLimits)
     demand: ModelDemand | None = None
     """Loads the model that a request names; None: only what is loaded is served."""
     keeps_prompts: bool = False
 
     async def read(self, http: HttpRequest, wire: type[Wire]) -> Wire:
         """The request's body; a slow sender does not hold up the end of the server."""
-        return await self.live.run(read_body(http, wire), receive=None)
+        return await self.live.run(read_body(http, wire, self.limits), receive=None)
 
     async def model_for(self, http: HttpRequest, name: str | None) -> ModelInfo:
         """The model that `name` means, loaded on demand where that is allowed and disturbs nobody.
@@ -62,34 +87,50 @@ class ServerContext:
     async def answer(
         self,
         http: HttpRequest,
-        wire: GenerationFields,
         requests: tuple[Request, ...],
         shape: ReplyShape,
+        delivery: Delivery,
     ) -> Response:
         """The reply, streamed or whole; the client leaving ends the generation either way."""
+        generation = self._ask(http, requests, delivery.choices_per_prompt).told_as(shape)
+        if delivery.streams:
+            timings = self.timings
+            if delivery.ping_interval_s is not None:
+                timings = StreamTimings.of_ping_interval(delivery.ping_interval_s)
+            return EventStream(
+                self.client, generation, live=self.live, timings=timings, gate=self.gate
+            )
+        work = whole_reply(self.client, generation, self.gate)
+        return JSONResponse(await self._while_there(http, work))
+
+    async def gather(
+        self, http: HttpRequest, requests: tuple[Request, ...]
+    ) -> tuple[list[ReplyParts], ReplyEnd]:
+        """What becomes of all requests; the client leaving ends them."""
+        asking = self._ask(http, requests, 1)
+        return await self._while_there(http, gather(self.client, asking, self.gate))
+
+    def _ask(
+        self, http: HttpRequest, requests: tuple[Request, ...], choices_per_prompt: int
+    ) -> Asking:
+        """The requests in the caller's lane, and with a row of their own."""
         caller, note = caller_of(http.scope), note_of(http.scope)
         snapshot = self.client.snapshot()
-        generation = Generation(
+        asking = Asking(
             requests=tuple(replace(each, priority=caller.lane.priority) for each in requests),
-            choices_per_prompt=wire.n or 1,
-            shape=shape,
-            include_usage=wire.wants_usage_chunk,
+            choices_per_prompt=choices_per_prompt,
             tells_parks=can_park(snapshot),
             caller=caller,
             note=note,
         )
         model = snapshot.model.name if snapshot.model is not None else ""
-        note.begin(generation.requests, model=model, keeps_prompt=self.keeps_prompts)
-        if wire.stream:
-            timings = self.timings
-            if wire.sse_ping_interval is not None:
-                timings = StreamTimings.of_ping_interval(wire.sse_ping_interval)
-            return EventStream(
-                self.client, generation, live=self.live, timings=timings, gate=self.gate
-            )
-        work = whole_reply(self.client, generation, self.gate)
+        note.begin(asking.requests, model=model, keeps_prompt=self.keeps_prompts)
+        return asking
+
+    async def _while_there(self, http: HttpRequest, work: Coroutine[Any, Any, T]) -> T:
+        note = note_of(http.scope)
         try:
-            return JSONResponse(await self.live.run(work, receive=http.receive))
+            return await self.live.run(work, receive=http.receive)
         except ClientLeft:
             note.leave()
             raise

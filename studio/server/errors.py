@@ -1,6 +1,6 @@
 """Every error the server answers with, in OpenAI's shape, and the one table from engine errors to HTTP.
 
-Runs on the server thread. Knows no route.
+Pure; knows no route. How other families of routes word them is told in `error_response`.
 """
 
 from __future__ import annotations
@@ -8,8 +8,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from typing import Any
-
-from starlette.responses import JSONResponse
 
 from engine.errors import (
     ContextLengthExceeded,
@@ -88,6 +86,14 @@ def server_stopping() -> ApiError:
     )
 
 
+def reader_too_slow(num_unread: int) -> ApiError:
+    """For a stream whose client takes text so slowly that too much of it would have to be kept."""
+    return ApiError(
+        f"{num_unread} tokens of this stream wait to be read; read faster, or set max_tokens",
+        ErrorKind(503, SERVER_ERROR, "reader_too_slow"),
+    )
+
+
 def request_cancelled() -> ApiError:
     """For a request that something other than its own client ended."""
     return ApiError(
@@ -118,11 +124,7 @@ def error_body(error: ApiError | EngineError) -> dict[str, Any]:
     return {"error": body}
 
 
-def error_response(error: ApiError | EngineError) -> JSONResponse:
-    return JSONResponse(error_body(error), kind_of(error).status, _headers_of(error))
-
-
-def _headers_of(error: ApiError | EngineError) -> dict[str, str] | None:
+def error_headers(error: ApiError | EngineError) -> dict[str, str] | None:
     if isinstance(error, ApiError):
         return error.headers
     if isinstance(error, WaitedTooLong | ModelUnavailable) and error.retry_after_s is not None:

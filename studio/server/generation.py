@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
-from engine.api import Failed, Finished, Request, RequestEvent, TokenDelta
+from engine.api import Embedded, Failed, Finished, PromptRead, Request, RequestEvent, TokenDelta
 from engine.client import EngineClient, RequestStream
 from engine.errors import WaitedTooLong
 from studio.models.server_keys import ANONYMOUS, Caller
-from studio.server.replies import ChoiceText, Json, ReplyShape, park_record, total_usage
+from studio.server.framing import Json
+from studio.server.reply_parts import ReplyParts
+from studio.server.reply_shape import ReplyEnd, ReplyShape
 from studio.server.request_rows import RequestNote
 from studio.server.share_gate import Place, ShareGate
 
@@ -22,23 +24,46 @@ ChoiceEvents = asyncio.Queue[tuple[int, RequestEvent]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Generation:
-    """What to generate and how to tell it."""
+class Asking:
+    """What the engine is asked for one wire request."""
 
     requests: tuple[Request, ...]
     """One per choice, in order of index."""
     choices_per_prompt: int
-    shape: ReplyShape
-    include_usage: bool = False
     tells_parks: bool = False
-    """Whether the end of the reply has a record of its parks: only where the server can park."""
+    """See ReplyEnd."""
     caller: Caller = ANONYMOUS
     note: RequestNote
     """Hears every event, for the request's row."""
 
+    def end(self, choices: Sequence[Finished]) -> ReplyEnd:
+        """What the reply took, whose choices have all ended; they are in order of index."""
+        return ReplyEnd(
+            usages=tuple(choice.usage for choice in choices),
+            choices_per_prompt=self.choices_per_prompt,
+            tells_parks=self.tells_parks,
+        )
+
+    def told_as(self, shape: ReplyShape) -> Generation:
+        return Generation(
+            requests=self.requests,
+            choices_per_prompt=self.choices_per_prompt,
+            tells_parks=self.tells_parks,
+            caller=self.caller,
+            note=self.note,
+            shape=shape,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generation(Asking):
+    """The same, and how it is told."""
+
+    shape: ReplyShape
+
 
 @asynccontextmanager
-async def open_choices(client: EngineClient, generation: Generation) -> AsyncIterator[ChoiceEvents]:
+async def open_choices(client: EngineClient, generation: Asking) -> AsyncIterator[ChoiceEvents]:
     """Submit all requests; leaving the block aborts those that have not ended."""
     events: ChoiceEvents = asyncio.Queue()
     async with AsyncExitStack() as stack:
@@ -52,11 +77,19 @@ async def open_choices(client: EngineClient, generation: Generation) -> AsyncIte
 async def _pump(index: int, stream: RequestStream, events: ChoiceEvents, note: RequestNote) -> None:
     async for event in stream:
         note.hear(event)
+        if isinstance(event, PromptRead):
+            event = _as_delta(event)
         events.put_nowait((index, event))
 
 
+def _as_delta(read: PromptRead) -> TokenDelta:
+    """The prompt's tokens as the first of the reply, with no text: replies tell them the same way."""
+    ids = tuple(token.token_id for token in read.tokens)
+    return TokenDelta(request_id=read.request_id, text="", token_ids=ids, logprobs=read.tokens)
+
+
 @contextmanager
-def at_the_gate(gate: ShareGate, generation: Generation) -> Iterator[Place]:
+def at_the_gate(gate: ShareGate, generation: Asking) -> Iterator[Place]:
     """A place at the gate; the request's row says when it is held back."""
     with gate.place(generation.caller, generation.requests) as place:
         if not place.is_in:
@@ -64,7 +97,7 @@ def at_the_gate(gate: ShareGate, generation: Generation) -> Iterator[Place]:
         yield place
 
 
-async def pass_gate(place: Place, generation: Generation) -> None:
+async def pass_gate(place: Place, generation: Asking) -> None:
     """Wait until the key's share has room. Raises WaitedTooLong after the request's `max_wait_s`."""
     if place.is_in:
         return
@@ -82,28 +115,35 @@ async def pass_gate(place: Place, generation: Generation) -> None:
 
 
 async def whole_reply(client: EngineClient, generation: Generation, gate: ShareGate) -> Json:
-    """The reply in one piece. Raises the EngineError of the first choice that fails; the others are aborted then."""
-    with at_the_gate(gate, generation) as place:
-        await pass_gate(place, generation)
-        return await _collect(client, generation)
+    """The reply in one piece. Raises as `gather`."""
+    return generation.shape.whole(*await gather(client, generation, gate))
 
 
-async def _collect(client: EngineClient, generation: Generation) -> Json:
-    choices = [ChoiceText() for _ in generation.requests]
-    num_alive = len(choices)
-    async with open_choices(client, generation) as events:
-        while num_alive:
+async def gather(
+    client: EngineClient, asking: Asking, gate: ShareGate
+) -> tuple[list[ReplyParts], ReplyEnd]:
+    """All choices, once they have ended, and what they took.
+
+    Raises the EngineError of the first choice that fails; the others are aborted then.
+    """
+    with at_the_gate(gate, asking) as place:
+        await pass_gate(place, asking)
+        return await _collect(client, asking)
+
+
+async def _collect(client: EngineClient, asking: Asking) -> tuple[list[ReplyParts], ReplyEnd]:
+    choices = [ReplyParts() for _ in asking.requests]
+    ends: dict[int, Finished] = {}
+    async with open_choices(client, asking) as events:
+        while len(ends) < len(choices):
             index, event = await events.get()
             match event:
                 case TokenDelta():
-                    choices[index].text.append(event.text)
-                    choices[index].logprobs.extend(event.logprobs)
+                    choices[index].add(event)
+                case Embedded():
+                    choices[index].embedding = event.values
                 case Finished():
-                    choices[index].reason = event.reason
-                    choices[index].usage = event.usage
-                    num_alive -= 1
+                    choices[index].finished = ends[index] = event
                 case Failed():
                     raise event.error
-    usages = [choice.usage for choice in choices if choice.usage is not None]
-    whole = generation.shape.whole(choices, total_usage(usages, generation.choices_per_prompt))
-    return {**whole, "preempt": park_record(usages)} if generation.tells_parks else whole
+    return choices, asking.end([ends[index] for index in range(len(choices))])

@@ -14,7 +14,11 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 REQUEST_ID_HEADER = "x-request-id"
+_SHORT_ID_HEADER = "request-id"
+"""Under which clients of Anthropic look for it."""
+_REQUEST_ID = "layby.request_id"
 _SAFE_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+_MOST_PATH_CHARS = 200
 _SLASHES = re.compile(r"/{2,}")
 
 logger = logging.getLogger(__name__)
@@ -29,6 +33,7 @@ class RequestIds:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         given = Headers(scope=scope).get(REQUEST_ID_HEADER, "")
         request_id = given if _SAFE_ID.fullmatch(given) else f"req_{uuid.uuid4().hex}"
+        scope.setdefault("state", {})[_REQUEST_ID] = request_id
         started = time.monotonic()
         status = 0
 
@@ -36,7 +41,8 @@ class RequestIds:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                MutableHeaders(scope=message)[REQUEST_ID_HEADER] = request_id
+                headers = MutableHeaders(scope=message)
+                headers[REQUEST_ID_HEADER] = headers[_SHORT_ID_HEADER] = request_id
             await send(message)
 
         try:
@@ -45,11 +51,26 @@ class RequestIds:
             logger.info(
                 "%s %s -> %d in %.3f s (%s)",
                 scope["method"],
-                scope["path"],
+                _path_as_sent(scope),
                 status,
                 time.monotonic() - started,
                 request_id,
             )
+
+
+def _path_as_sent(scope: Scope) -> str:
+    """The path with its percent signs: decoded it may hold line breaks, with which it could forge a line of the log."""
+    return bytes(scope.get("raw_path", b"")).decode("ascii")[:_MOST_PATH_CHARS]
+
+
+def request_id_of(scope: Scope) -> str:
+    """The id that the answer carries."""
+    return str(scope.get("state", {}).get(_REQUEST_ID, ""))
+
+
+def clean_path(path: str) -> str:
+    """Without doubled slashes and one at the end."""
+    return _SLASHES.sub("/", path).rstrip("/") or "/"
 
 
 class ForgivingPaths:
@@ -59,8 +80,7 @@ class ForgivingPaths:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path = _SLASHES.sub("/", scope["path"])
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
-        clean = {**scope, "path": path.rstrip("/") or "/", "method": method}
+        clean = {**scope, "path": clean_path(scope["path"]), "method": method}
         clean.pop("raw_path", None)
         await self._app(clean, receive, send)

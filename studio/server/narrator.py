@@ -1,12 +1,13 @@
-"""What a stream says: engine events -> server-sent events and comments, as bytes. Server thread; no sockets, no clock.
+"""What a stream says: engine events -> its protocol's events and comments, as bytes. Server thread; no sockets.
 
 Notices of parking are comments, which legal readers skip; a client that takes every line for JSON asks for empty deltas
-instead. Notices of a choice strictly alternate, and those of several choices carry the index of theirs.
+instead, and one whose protocol has no comments gets them unasked. Notices of a choice strictly alternate, and those of
+several choices carry the index of theirs.
 """
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterable
 from enum import Enum
 
 from engine.api import (
@@ -16,20 +17,20 @@ from engine.api import (
     PromptProgress,
     RequestEvent,
     Restored,
+    Started,
     TokenDelta,
-    Usage,
 )
-from engine.errors import InvalidRequest
+from engine.errors import EngineError, InvalidRequest
+from studio.server.errors import ApiError
+from studio.server.framing import Json
 from studio.server.generation import Generation
-from studio.server.replies import Json, park_record, total_usage
 
-DONE = b"data: [DONE]\n\n"
 KEEPALIVE = b":\n\n"
 PARKED_KEEPALIVE = b": preempt-keepalive\n\n"
+_KEEPALIVES_PER_PING = 16
+"""Every so many comments are an event too, where the protocol's clients count on events: about every 24 s."""
 
 HEARTBEAT_HEADER = "x-layby-heartbeat"
-
-_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 class Heartbeat(Enum):
@@ -53,27 +54,25 @@ def read_heartbeat(value: str | None) -> Heartbeat:
     )
 
 
-def encode(data: Json) -> bytes:
-    """One event. JSON has no line breaks of its own, so it is always one line."""
-    return b"data: " + _JSON.encode(data).encode() + b"\n\n"
-
-
 class Narrator:
     """Knows which choices have begun, are parked or have ended, and puts that into words."""
 
     def __init__(self, generation: Generation, heartbeat: Heartbeat) -> None:
         self._shape = generation.shape
+        self._framing = generation.shape.framing
         self._generation = generation
-        self._heartbeat = heartbeat
-        self._has_indices = len(generation.requests) > 1
+        self._comments = heartbeat is Heartbeat.COMMENT and self._framing.has_comments
+        self._num_choices = len(generation.requests)
+        self._started: dict[int, Started] = {}
         self._begun: set[int] = set()
         self._parked: set[int] = set()
-        self._quiet = set(range(len(generation.requests)))
-        self._usages: dict[int, Usage] = {}
+        self._quiet = set(range(self._num_choices))
+        self._ends: dict[int, Finished] = {}
+        self._num_keepalives = 0
 
     @property
     def is_done(self) -> bool:
-        return len(self._usages) == len(self._generation.requests)
+        return len(self._ends) == self._num_choices
 
     @property
     def is_waited_for(self) -> bool:
@@ -81,12 +80,17 @@ class Narrator:
         return bool(self._quiet)
 
     def tell(self, index: int, event: RequestEvent) -> bytes:
-        """What to write; nothing for events that clients do not hear of. Raises the error of a choice that failed."""
+        """What to write; nothing for events that clients do not hear of. Raises the error of a choice that failed.
+
+        With the last choice the end of the stream.
+        """
         match event:
             case TokenDelta():
                 self._quiet.discard(index)
-                if event.text or event.logprobs:
-                    return self._begin(index) + encode(self._shape.delta(index, event))
+                if event.text or event.logprobs or event.reasoning or event.tool_calls:
+                    return self._begin(index) + self._encode(self._shape.delta(index, event))
+            case Started():
+                self._started[index] = event
             case PromptProgress():
                 self._quiet.add(index)  # also a reply, which a context shift has to read again
             case Parked() if index not in self._parked:
@@ -105,49 +109,46 @@ class Narrator:
 
     def keepalive(self) -> bytes:
         """What breaks a silence."""
-        if self._heartbeat is Heartbeat.DELTA:
-            alive = set(range(len(self._generation.requests))) - self._usages.keys()
-            return self._empty_delta(min(self._quiet or alive))
-        return PARKED_KEEPALIVE if self._parked else KEEPALIVE
+        if not self._comments:
+            return self._sign_of_life()
+        self._num_keepalives += 1
+        comment = PARKED_KEEPALIVE if self._parked else KEEPALIVE
+        if self._framing.pings and self._num_keepalives % _KEEPALIVES_PER_PING == 0:
+            return comment + self._sign_of_life()
+        return comment
 
-    def ending(self) -> bytes:
-        """What follows the last choice."""
-        if not self._generation.include_usage:
-            return DONE
-        usages = self._all_usages()
-        usage = total_usage(usages, self._generation.choices_per_prompt)
-        return encode(self._with_parks(self._shape.usage_chunk(usage))) + DONE
+    def failure(self, error: ApiError | EngineError) -> bytes:
+        """The end of a stream that had begun."""
+        return self._encode(self._shape.failure(error))
 
     def _finish(self, index: int, event: Finished) -> bytes:
         self._parked.discard(index)
         self._quiet.discard(index)
-        self._usages[index] = event.usage
-        chunk = self._shape.closing(index, event.reason)
-        if self.is_done and not self._generation.include_usage:
-            chunk = self._with_parks(chunk)
-        return self._begin(index) + encode(chunk)
-
-    def _with_parks(self, chunk: Json) -> Json:
-        """The last chunk, with the record of all choices' parks if the server can park."""
-        if not self._generation.tells_parks:
-            return chunk
-        return {**chunk, "preempt": park_record(self._all_usages())}
-
-    def _all_usages(self) -> list[Usage]:
-        return [self._usages[index] for index in range(len(self._usages))]
+        self._ends[index] = event
+        end = None
+        if self.is_done:
+            end = self._generation.end([self._ends[each] for each in range(self._num_choices)])
+        closing = self._begin(index) + self._encode(self._shape.closing(index, event, end))
+        return closing if end is None else closing + self._framing.trailer
 
     def _begin(self, index: int) -> bytes:
         if index in self._begun:
             return b""
         self._begun.add(index)
-        opening = self._shape.opening(index)
-        return b"" if opening is None else encode(opening)
+        return self._encode(self._shape.opening(index, self._started.get(index)))
 
     def _notice(self, index: int, *words: str) -> bytes:
-        if self._heartbeat is Heartbeat.DELTA:
+        if not self._comments:
             return self._empty_delta(index)
-        mark = f" {index}" if self._has_indices else ""
+        mark = f" {index}" if self._num_choices > 1 else ""
         return "".join(f": {word}{mark}\n\n" for word in words).encode()
 
+    def _sign_of_life(self) -> bytes:
+        alive = set(range(self._num_choices)) - self._ends.keys()
+        return self._empty_delta(min(self._quiet or alive))
+
     def _empty_delta(self, index: int) -> bytes:
-        return self._begin(index) + encode(self._shape.empty_delta(index))
+        return self._begin(index) + self._encode(self._shape.sign_of_life(index))
+
+    def _encode(self, events: Iterable[Json]) -> bytes:
+        return b"".join(map(self._framing.encode, events))

@@ -26,6 +26,11 @@ def is_in_transfer(run: Run) -> bool:
     return run.state in _IN_TRANSFER
 
 
+def is_in_or_out(run: Run) -> bool:
+    """Whether it has begun and not ended: it runs or is parked. One that only waits for its owner has ended."""
+    return run.state not in (RunState.QUEUED, RunState.AWAITS_OWNER)
+
+
 def is_preempted(run: Run) -> bool:
     """Whether its pages are with others."""
     return run.state is RunState.PARKED

@@ -9,32 +9,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
+from pydantic import AliasChoices, BeforeValidator, Field
 
-from studio.server.wire import WireModel as WireModel
-from studio.server.wire import wrong_value
+from studio.server.chat_fields import MAX_MESSAGES as MAX_MESSAGES
+from studio.server.chat_fields import ChatFields
+from studio.server.prompt_fields import MAX_TOKEN_ID
+from studio.server.wire import MaxWait, PingInterval, WireModel, wrong_value
+from studio.server.wire import only as _only
 
 MAX_CHOICES = 8
-MAX_PROMPTS = 128
 MAX_STOPS = 16
-MAX_TOKEN_ID = (1 << 31) - 1
-MAX_MESSAGES = 1 << 16
-MAX_PROMPT_IDS = 1 << 20
-"""This and MAX_MESSAGES are beyond any model's window; they keep the reading of one request short."""
-
-Prompt = str | tuple[int, ...]
-"""One prompt: text, or token ids taken as they are."""
-
-
-def _only(*off: object) -> AfterValidator:
-    """Refuses a field unless its value is null or one of `off`: values that ask for nothing."""
-
-    def check(value: object) -> object:
-        if value is not None and value not in off:
-            raise wrong_value("is not supported yet; leave it out")
-        return value
-
-    return AfterValidator(check)
 
 
 def _read_stops(value: object) -> object:
@@ -69,6 +53,8 @@ def _read_max_tokens(value: object) -> object:
     """-1 is how other local servers say "no limit"."""
     return None if value == -1 else value
 
+
+TokenId = Annotated[int, Field(ge=0, le=MAX_TOKEN_ID)]
 
 MaxTokens = Annotated[int | None, Field(ge=0), BeforeValidator(_read_max_tokens)]
 
@@ -117,7 +103,6 @@ class UnsupportedFields(WireModel):
     add_generation_prompt: Annotated[Any, _only(True)] = None
     continue_final_message: Annotated[Any, _only(False)] = None
     min_tokens: Annotated[Any, _only(0)] = None
-    stop_token_ids: Annotated[Any, _only([])] = None
     mirostat: Annotated[Any, _only(0)] = None
     dynatemp_range: Annotated[Any, _only(0)] = None
     xtc_probability: Annotated[Any, _only(0)] = None
@@ -136,103 +121,22 @@ class GenerationFields(SamplingFields, UnsupportedFields):
     model: str | None = None
     n: Annotated[int, Field(ge=1, le=MAX_CHOICES)] | None = None
     stop: Annotated[list[str] | None, Field(fail_fast=True), BeforeValidator(_read_stops)] = None
+    stop_token_ids: Annotated[list[TokenId], Field(fail_fast=True, max_length=1024)] | None = None
     max_tokens: MaxTokens = None
     ignore_eos: bool | None = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None
-    max_wait: Annotated[float, Field(ge=0, le=1e9)] | None = None
-    """Seconds in line and parked, taken together, after which the request ends instead of waiting longer."""
-    sse_ping_interval: Annotated[int, Field(ge=-1, le=3600)] | None = None
-    """Seconds of silence until a ping, for this stream; -1: none."""
+    max_wait: MaxWait = None
+    sse_ping_interval: PingInterval = None
 
     @property
     def wants_usage_chunk(self) -> bool:
         return self.stream_options is not None and bool(self.stream_options.include_usage)
 
 
-def _read_role(role: str) -> str:
-    if role in ("tool", "function"):
-        raise wrong_value(f"is {role!r}, which is not supported yet")
-    if role not in ("system", "developer", "user", "assistant"):
-        raise wrong_value(f"is {role[:40]!r}, allowed are system, developer, user and assistant")
-    return "system" if role == "developer" else role
-
-
-def _read_content(value: object) -> object:
-    """A string, or a list of text parts as one string, a part a line."""
-    return "\n".join(_read_part(part) for part in value) if isinstance(value, list) else value
-
-
-def _read_part(part: object) -> str:
-    if not isinstance(part, dict) or not isinstance(kind := part.get("type"), str):
-        raise wrong_value(
-            'has a part that is no object with a type, like {"type": "text", "text": "..."}'
-        )
-    if kind != "text":
-        raise wrong_value(f"has a part of type {kind[:40]!r}; this model takes only text parts")
-    if not isinstance(text := part.get("text"), str):
-        raise wrong_value("has a text part without a string as its text")
-    return text
-
-
-class Message(WireModel):
-    """One turn of a chat. `developer` has become `system`, and text parts one string."""
-
-    role: Annotated[str, AfterValidator(_read_role)]
-    tool_calls: Annotated[Any, _only([])] = None
-    function_call: Annotated[Any, _only()] = None
-    audio: Annotated[Any, _only()] = None
-    content: Annotated[str, BeforeValidator(_read_content)]
-
-
-class ChatCompletionRequest(GenerationFields):
+class ChatCompletionRequest(ChatFields, GenerationFields):
     """POST /v1/chat/completions."""
 
-    messages: Annotated[list[Message], Field(fail_fast=True, min_length=1, max_length=MAX_MESSAGES)]
     max_completion_tokens: MaxTokens = None
     logprobs: bool | None = None
     top_logprobs: int | None = None
-
-
-def _read_prompts(value: object) -> tuple[Prompt, ...]:
-    """A prompt or a list of prompts, each text or token ids -> all of them."""
-    if isinstance(value, str):
-        return (value,)
-    if not isinstance(value, list) or not value:
-        raise wrong_value("is no string, list of strings, list of token ids or list of such lists")
-    if type(value[0]) is int:
-        return (_read_token_ids("", value),)
-    if len(value) > MAX_PROMPTS:
-        raise wrong_value(f"has {len(value)} prompts, the limit is {MAX_PROMPTS}")
-    return tuple(_read_prompt(f"[{index}]", prompt) for index, prompt in enumerate(value))
-
-
-def _read_prompt(place: str, value: object) -> Prompt:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list):
-        return _read_token_ids(place, value)
-    raise wrong_value(
-        f"has at {place} {value!r:.40}, which is neither a string nor a list of token ids"
-    )
-
-
-def _read_token_ids(place: str, ids: list[object]) -> tuple[int, ...]:
-    if len(ids) > MAX_PROMPT_IDS:
-        raise wrong_value(f"has {len(ids)} token ids, the limit is {MAX_PROMPT_IDS}")
-    for index, token_id in enumerate(ids):
-        if type(token_id) is not int or not 0 <= token_id <= MAX_TOKEN_ID:
-            raise wrong_value(f"has at {place}[{index}] {token_id!r:.40}, which is no token id")
-    return tuple(ids)  # type: ignore[arg-type]  # just checked, one by one
-
-
-class CompletionRequest(GenerationFields):
-    """POST /v1/completions. `prompts` is the wire's `prompt`, always a tuple of prompts."""
-
-    prompts: Annotated[tuple[Prompt, ...], BeforeValidator(_read_prompts)] = Field(
-        validation_alias="prompt"
-    )
-    logprobs: int | None = None
-    echo: Annotated[Any, _only(False)] = None
-    suffix: Annotated[Any, _only("")] = None
-    best_of: Annotated[Any, _only(1)] = None

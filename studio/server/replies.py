@@ -1,6 +1,6 @@
-"""Engine events -> wire replies: the chunks of a stream and the whole reply, for chats and for text completions.
+"""Engine events -> OpenAI's chat completions: the chunks of a stream and the whole reply.
 
-Plain dicts, one per chunk: a checked model per token would cost more than the rest of the server. Server thread.
+Server thread.
 """
 
 from __future__ import annotations
@@ -9,13 +9,23 @@ import math
 import time
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass
 
-from engine.api import FinishReason, TokenDelta, TokenLogprob, Usage
-from studio.server.errors import request_cancelled
-
-Json = dict[str, Any]
+from engine.api import (
+    Finished,
+    FinishReason,
+    Started,
+    TokenDelta,
+    TokenLogprob,
+    ToolCall,
+    ToolCallDelta,
+)
+from engine.errors import EngineError
+from studio.server.errors import ApiError, error_body, request_cancelled
+from studio.server.framing import EVENTS, Framing, Json
+from studio.server.reply_parts import PartKind, ReplyParts
+from studio.server.reply_shape import ReplyEnd
+from studio.server.tool_fields import wire_call
 
 _FINISH_WORDS = {
     FinishReason.STOP: "stop",
@@ -36,84 +46,70 @@ class ReplyHead:
     model: str
 
 
-def new_reply_head(prefix: str, model: str) -> ReplyHead:
+def new_reply_head(prefix: str, model: str, *, joint: str = "-") -> ReplyHead:
     """A head with a fresh id, like `chatcmpl-...`."""
-    return ReplyHead(
-        reply_id=f"{prefix}-{uuid.uuid4().hex}", created_s=int(time.time()), model=model
-    )
-
-
-@dataclass(slots=True)
-class ChoiceText:
-    """One choice being put together for a whole reply."""
-
-    text: list[str] = field(default_factory=list)
-    logprobs: list[TokenLogprob] = field(default_factory=list)
-    reason: FinishReason = FinishReason.STOP
-    usage: Usage | None = None
-
-
-class ReplyShape(Protocol):
-    """How one kind of reply looks on the wire."""
-
-    def opening(self, index: int) -> Json | None:
-        """The chunk before a choice's first text, if this kind of reply has one."""
-
-    def delta(self, index: int, event: TokenDelta) -> Json:
-        """New text of a choice."""
-
-    def empty_delta(self, index: int) -> Json:
-        """No text: a sign of life."""
-
-    def closing(self, index: int, reason: FinishReason) -> Json:
-        """The end of a choice."""
-
-    def usage_chunk(self, usage: Json) -> Json:
-        """The chunk after the last choice, if the client asked for it."""
-
-    def whole(self, choices: Sequence[ChoiceText], usage: Json) -> Json:
-        """The reply in one piece."""
+    reply_id = f"{prefix}{joint}{uuid.uuid4().hex}"
+    return ReplyHead(reply_id=reply_id, created_s=int(time.time()), model=model)
 
 
 class ChatReply:
     """chat.completion and its chunks."""
 
-    def __init__(self, head: ReplyHead, *, has_logprobs: bool) -> None:
+    def __init__(
+        self, head: ReplyHead, *, has_logprobs: bool, includes_usage: bool = False
+    ) -> None:
         self._head = head
         self._has_logprobs = has_logprobs
+        self._includes_usage = includes_usage
 
-    def opening(self, index: int) -> Json | None:
-        return self._chunk(index, {"role": "assistant", "content": ""}, None, None)
+    @property
+    def framing(self) -> Framing:
+        return EVENTS
 
-    def delta(self, index: int, event: TokenDelta) -> Json:
-        return self._chunk(index, {"content": event.text}, self._logprobs(event.logprobs), None)
+    def opening(self, index: int, started: Started | None) -> Sequence[Json]:
+        return (self._chunk(index, {"role": "assistant", "content": ""}, None, None),)
 
-    def empty_delta(self, index: int) -> Json:
-        return self._chunk(index, {"content": ""}, None, None)
+    def delta(self, index: int, event: TokenDelta) -> Sequence[Json]:
+        deltas: list[Json] = []
+        if event.reasoning:
+            deltas.append({"reasoning_content": event.reasoning})
+        if event.text:
+            deltas.append({"content": event.text})
+        deltas += [
+            {"tool_calls": [each]} for call in event.tool_calls for each in call_deltas(call)
+        ]
+        first, *rest = deltas or [{"content": ""}]
+        logprobs = self._logprobs(event.logprobs)
+        return (
+            self._chunk(index, first, logprobs, None),
+            *(self._chunk(index, delta, None, None) for delta in rest),
+        )
 
-    def closing(self, index: int, reason: FinishReason) -> Json:
-        return self._chunk(index, {}, None, finish_reason(reason))
+    def sign_of_life(self, index: int) -> Sequence[Json]:
+        return (self._chunk(index, {"content": ""}, None, None),)
 
-    def usage_chunk(self, usage: Json) -> Json:
-        return {**self._base("chat.completion.chunk"), "choices": [], "usage": usage}
+    def closing(self, index: int, finished: Finished, end: ReplyEnd | None) -> Sequence[Json]:
+        chunk = self._chunk(index, {}, None, finish_reason(finished.reason))
+        base = {**self._base("chat.completion.chunk"), "choices": []}
+        return closing_chunks(chunk, base, end, includes_usage=self._includes_usage)
 
-    def whole(self, choices: Sequence[ChoiceText], usage: Json) -> Json:
+    def failure(self, error: ApiError | EngineError) -> Sequence[Json]:
+        return (error_body(error),)
+
+    def whole(self, choices: Sequence[ReplyParts], end: ReplyEnd) -> Json:
         return {
             **self._base("chat.completion"),
             "choices": [
                 {
                     "index": index,
-                    "message": {
-                        "role": "assistant",
-                        "content": "".join(choice.text),
-                        "refusal": None,
-                    },
+                    "message": _message(choice),
                     "logprobs": self._logprobs(choice.logprobs),
                     "finish_reason": finish_reason(choice.reason),
                 }
                 for index, choice in enumerate(choices)
             ],
-            "usage": usage,
+            "usage": total_usage(end),
+            **end.park_fields,
         }
 
     def _chunk(self, index: int, delta: Json, logprobs: Json | None, reason: str | None) -> Json:
@@ -127,75 +123,34 @@ class ChatReply:
     def _logprobs(self, tokens: Iterable[TokenLogprob]) -> Json | None:
         if not self._has_logprobs:
             return None
-        content = [
-            {**_chat_token(token), "top_logprobs": [_chat_token(each) for each in token.top]}
-            for token in tokens
-        ]
-        return {"content": content, "refusal": None}
+        return {"content": chat_logprobs(tokens), "refusal": None}
 
 
-class CompletionReply:
-    """text_completion, whose chunks have the same shape as the whole."""
+def _message(choice: ReplyParts) -> Json:
+    """What the assistant says: reasoning and calls only where there are some, null for no text beside calls."""
+    calls = [ToolCall(call_id=c.call_id, name=c.name, arguments=c.text) for c in choice.calls]
+    text = choice.text_of(PartKind.TEXT)
+    message: Json = {
+        "role": "assistant",
+        "content": text or (None if calls else ""),
+        "refusal": None,
+    }
+    if reasoning := choice.text_of(PartKind.REASONING):
+        message["reasoning_content"] = reasoning
+    if calls:
+        message["tool_calls"] = [wire_call(call) for call in calls]
+    return message
 
-    def __init__(self, head: ReplyHead, *, has_logprobs: bool) -> None:
-        self._head = head
-        self._has_logprobs = has_logprobs
-        self._offsets: dict[int, int] = {}
 
-    def opening(self, index: int) -> Json | None:
-        return None
-
-    def delta(self, index: int, event: TokenDelta) -> Json:
-        return self._of([self._choice(index, event.text, event.logprobs, None)])
-
-    def empty_delta(self, index: int) -> Json:
-        return self._of([self._choice(index, "", (), None)])
-
-    def closing(self, index: int, reason: FinishReason) -> Json:
-        return self._of([self._choice(index, "", (), finish_reason(reason))])
-
-    def usage_chunk(self, usage: Json) -> Json:
-        return {**self._of([]), "usage": usage}
-
-    def whole(self, choices: Sequence[ChoiceText], usage: Json) -> Json:
-        wire = [
-            self._choice(index, "".join(choice.text), choice.logprobs, finish_reason(choice.reason))
-            for index, choice in enumerate(choices)
-        ]
-        return {**self._of(wire), "usage": usage}
-
-    def _of(self, choices: list[Json]) -> Json:
-        head = self._head
-        return {
-            "id": head.reply_id,
-            "object": "text_completion",
-            "created": head.created_s,
-            "model": head.model,
-            "choices": choices,
-        }
-
-    def _choice(
-        self, index: int, text: str, tokens: Sequence[TokenLogprob], reason: str | None
-    ) -> Json:
-        logprobs = self._logprobs(index, tokens) if self._has_logprobs and tokens else None
-        return {"index": index, "text": text, "logprobs": logprobs, "finish_reason": reason}
-
-    def _logprobs(self, index: int, tokens: Sequence[TokenLogprob]) -> Json:
-        """Four parallel lists; offsets are in characters of the reply, counted on from chunk to chunk."""
-        offset = self._offsets.get(index, 0)
-        offsets = []
-        for token in tokens:
-            offsets.append(offset)
-            offset += len(token.text)
-        self._offsets[index] = offset
-        return {
-            "tokens": [token.text for token in tokens],
-            "token_logprobs": [_finite(token.logprob) for token in tokens],
-            "top_logprobs": [
-                {each.text: _finite(each.logprob) for each in token.top} for token in tokens
-            ],
-            "text_offset": offsets,
-        }
+def call_deltas(call: ToolCallDelta) -> list[Json]:
+    """More of a call: first its id and name, then pieces of its arguments."""
+    deltas: list[Json] = []
+    if call.name:
+        begun = wire_call(ToolCall(call_id=call.call_id, name=call.name, arguments=""))
+        deltas.append({"index": call.index, **begun})
+    if call.arguments:
+        deltas.append({"index": call.index, "function": {"arguments": call.arguments}})
+    return deltas
 
 
 def finish_reason(reason: FinishReason) -> str:
@@ -205,34 +160,46 @@ def finish_reason(reason: FinishReason) -> str:
     return _FINISH_WORDS[reason]
 
 
-def total_usage(usages: Sequence[Usage], choices_per_prompt: int) -> Json:
-    """The cost of all choices; the choices of one prompt count its tokens once."""
-    prompts = usages[::choices_per_prompt]
-    prompt_tokens = sum(usage.prompt_tokens for usage in prompts)
-    completion_tokens = sum(usage.completion_tokens for usage in usages)
-    return {
-        "prompt_tokens": prompt_tokens,
-        "completion_tokens": completion_tokens,
-        "total_tokens": prompt_tokens + completion_tokens,
-        "prompt_tokens_details": {"cached_tokens": sum(usage.cached_tokens for usage in prompts)},
-    }
+def chat_logprobs(tokens: Iterable[TokenLogprob]) -> list[Json]:
+    """An object for each token, with its alternatives inside."""
+    return [
+        {**_chat_token(token), "top_logprobs": [_chat_token(each) for each in token.top]}
+        for token in tokens
+    ]
 
 
-def park_record(usages: Sequence[Usage]) -> Json:
-    """How often the choices were parked, and how often the state was dropped, all together."""
+def closing_chunks(
+    chunk: Json, base: Json, end: ReplyEnd | None, *, includes_usage: bool
+) -> Sequence[Json]:
+    """The last chunk of a choice; after that of the last choice, `base` with the usage if the client asked for it.
+
+    The last of all has the record of parks.
+    """
+    if end is None:
+        return (chunk,)
+    if not includes_usage:
+        return ({**chunk, **end.park_fields},)
+    return (chunk, {**base, "usage": total_usage(end), **end.park_fields})
+
+
+def total_usage(end: ReplyEnd) -> Json:
+    """The cost of all choices."""
     return {
-        "parks": sum(usage.num_parks for usage in usages),
-        "recomputes": sum(usage.num_recomputes for usage in usages),
+        "prompt_tokens": end.prompt_tokens,
+        "completion_tokens": end.completion_tokens,
+        "total_tokens": end.prompt_tokens + end.completion_tokens,
+        "prompt_tokens_details": {"cached_tokens": end.cached_tokens},
     }
 
 
 def _chat_token(token: TokenLogprob) -> Json:
     return {
         "token": token.text,
-        "logprob": _finite(token.logprob),
+        "logprob": finite(token.logprob),
         "bytes": list(token.token_bytes),
     }
 
 
-def _finite(logprob: float) -> float:
+def finite(logprob: float) -> float:
+    """The log probability as JSON has it."""
     return logprob if math.isfinite(logprob) else MIN_LOGPROB

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from engine.api import Chat, Finished, Prompt, Request, RequestEvent, Text
+from engine.api import Chat, Finished, Infill, Prompt, Request, RequestEvent, Text
 from studio.models.request_log import MOST_PROMPT_CHARS, RequestLog, RequestRow, RequestState
 from studio.models.server_keys import Caller
 
@@ -149,4 +149,6 @@ def _words_of(prompt: Prompt) -> str:
             return "\n\n".join(f"{each.role}: {each.content}" for each in prompt.messages)
         case Text():
             return prompt.text
+        case Infill():
+            return f"{prompt.before}\u2026{prompt.after}"
     return " ".join(map(str, prompt.ids))

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from engine.api import Chat, EngineSnapshot, Request, Text
+from engine.api import Chat, EngineSnapshot, Infill, Request, Text
 from engine.client import EngineClient
 from studio.models.server_keys import Caller
 
@@ -99,6 +99,9 @@ def _expected_tokens(request: Request) -> int:
             tokens = size // _BYTES_PER_TOKEN + _TOKENS_PER_MESSAGE * len(prompt.messages)
         case Text():
             tokens = len(prompt.text.encode()) // _BYTES_PER_TOKEN
+        case Infill():
+            size = len((prompt.context + prompt.before + prompt.after).encode())
+            tokens = size // _BYTES_PER_TOKEN
         case _:
             tokens = len(prompt.ids)
     return tokens + (request.max_tokens or 0)

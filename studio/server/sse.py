@@ -1,7 +1,7 @@
-"""A reply as server-sent events: when to write what the narrator says, and how the stream opens and ends.
+"""A reply as a stream of events: when to write what the narrator says, and how the stream opens and ends.
 
 Server thread. The stream opens (status 200) with the first text or notice, or after a second of silence; an error
-before that has a status of its own, a later one is an event that ends the stream, without [DONE].
+before that has a status of its own, a later one is an event that ends the stream.
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ from starlette.types import Receive, Scope, Send
 
 from engine.client import EngineClient
 from engine.errors import EngineError
-from studio.server.errors import ApiError, ClientLeft, error_body, error_response
+from studio.server.error_response import error_response
+from studio.server.errors import ApiError, ClientLeft, reader_too_slow
 from studio.server.generation import Generation, at_the_gate, open_choices, pass_gate
 from studio.server.live_requests import LiveRequests
-from studio.server.narrator import HEARTBEAT_HEADER, Narrator, encode, read_heartbeat
+from studio.server.narrator import HEARTBEAT_HEADER, Narrator, read_heartbeat
 from studio.server.share_gate import Place, ShareGate
 
+MOST_UNREAD = 1 << 16
+"""Events, about as many tokens, that may wait for a slow reader: replies that go on beyond the window never end."""
 _HEADERS = [
-    (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-cache"),
     (b"x-accel-buffering", b"no"),  # a proxy that collects the stream would undo it
 ]
@@ -51,18 +53,23 @@ class StreamTimings:
 class _Writer:
     """Sends the body piece by piece and knows when it last did."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, content_type: bytes) -> None:
         self._send = send
+        self._headers = [(b"content-type", content_type), *_HEADERS]
         self._clock = asyncio.get_running_loop().time
         self.is_open = False
         self.last_write_s = self._clock()
 
     async def write(self, data: bytes, *, is_last: bool = False) -> None:
         if not self.is_open:
-            await self._send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+            await self._send(
+                {"type": "http.response.start", "status": 200, "headers": self._headers}
+            )
             self.is_open = True
         await self._send({"type": "http.response.body", "body": data, "more_body": not is_last})
         self.last_write_s = self._clock()
+        # Other streams have their turn, and a client that has left is noticed before the next write.
+        await asyncio.sleep(0)
 
 
 class EventStream(Response):
@@ -85,17 +92,23 @@ class EventStream(Response):
         self._gate = gate
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        writer = _Writer(send)
+        note = self._generation.note
         try:
             heartbeat = read_heartbeat(Headers(scope=scope).get(HEARTBEAT_HEADER))
-            narrator = Narrator(self._generation, heartbeat)
+        except EngineError as error:
+            note.fail(str(error))
+            await error_response(error)(scope, receive, send)
+            return
+        writer = _Writer(send, self._generation.shape.framing.content_type)
+        narrator = Narrator(self._generation, heartbeat)
+        try:
             await self._live.run(self._play(writer, narrator), receive=receive)
         except ClientLeft:
-            self._generation.note.leave()
+            note.leave()
         except (ApiError, EngineError) as error:
-            self._generation.note.fail(str(error))
+            note.fail(str(error))
             if writer.is_open:
-                await writer.write(encode(error_body(error)), is_last=True)
+                await writer.write(narrator.failure(error), is_last=True)
             else:
                 await error_response(error)(scope, receive, send)
 
@@ -104,16 +117,21 @@ class EventStream(Response):
             if not place.is_in:
                 await self._pass_gate(place, writer, narrator)
             async with open_choices(self._client, self._generation) as events:
-                while not narrator.is_done:
+                while True:
                     try:
                         async with asyncio.timeout_at(self._deadline(writer, narrator)):
                             index, event = await events.get()
                     except TimeoutError:
                         await writer.write(narrator.keepalive())
                         continue
-                    if data := narrator.tell(index, event):
+                    if events.qsize() > MOST_UNREAD:
+                        raise reader_too_slow(events.qsize())
+                    data = narrator.tell(index, event)
+                    if narrator.is_done:
+                        break
+                    if data:
                         await writer.write(data)
-            await writer.write(narrator.ending(), is_last=True)
+            await writer.write(data, is_last=True)
 
     async def _pass_gate(self, place: Place, writer: _Writer, narrator: Narrator) -> None:
         """Wait for room in the key's share, and show that the stream is alive meanwhile."""

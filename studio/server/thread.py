@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 import uvicorn
 from fastapi import FastAPI
@@ -26,6 +27,7 @@ from studio.models.request_log import RequestLog
 from studio.models.server_keys import KeyRing, NoKeys
 from studio.models.server_settings import ServerSettings
 from studio.server.app import build_app
+from studio.server.connection import ConnectionLimits, GuardedConnection
 from studio.server.context import ServerContext
 from studio.server.live_requests import LiveRequests
 from studio.server.share_gate import ShareGate
@@ -35,6 +37,8 @@ from studio.services.model_demand import ModelDemand
 THREAD_NAME = "layby-server"
 GRACE_S = 2
 """How long connections may take to end once the server stops; then they are cut."""
+_CUT_S = 5
+"""What uvicorn, which makes an error of it, gives connections beyond that; to be cut takes none of it."""
 _PORTS_TRIED = 50
 _LOOK_S = 0.2
 
@@ -61,11 +65,13 @@ class ServerThread:
         *,
         parts: ServerParts | None = None,
         timings: StreamTimings | None = None,
+        limits: ConnectionLimits | None = None,
     ) -> None:
         self._engine = engine
         self._settings = settings
         self._parts = parts or ServerParts()
         self._timings = timings or StreamTimings.of_ping_interval(settings.sse_ping_interval_s)
+        self._limits = limits or ConnectionLimits()
         self._thread: threading.Thread | None = None
         self._stop_switch: _StopSwitch | None = None
         self._port = settings.port
@@ -131,12 +137,13 @@ class ServerThread:
             client=client,
             gate=ShareGate(client),
             timings=self._timings,
+            limits=self._limits,
             demand=parts.make_demand() if parts.make_demand is not None else None,
             keeps_prompts=self._settings.keeps_prompts,
         )
         app = build_app(context, self._settings, keys=parts.keys, log=parts.log)
         server = _QuietServer(
-            _uvicorn_config(app),
+            _uvicorn_config(app, self._limits),
             on_started=lambda: started.set_result(_StopSwitch(loop, server, context.live)),
         )
         try:
@@ -159,6 +166,12 @@ class _QuietServer(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+    def cut_all(self) -> None:
+        """End every connection, also where the client takes nothing of what is left for it."""
+        for connection in tuple(self.server_state.connections):
+            if isinstance(connection, GuardedConnection):
+                connection.transport.abort()
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,20 +202,22 @@ class _StopSwitch:
     def _stop(self) -> None:
         self.live.stop_all()
         self.server.should_exit = True
+        self.loop.call_later(GRACE_S, self.server.cut_all)
 
 
-def _uvicorn_config(app: FastAPI) -> uvicorn.Config:
+def _uvicorn_config(app: FastAPI, limits: ConnectionLimits) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         loop="asyncio",
-        http="h11",
+        http=partial(GuardedConnection, limits=limits),  # type: ignore[arg-type]  # it is only called
         ws="none",
         lifespan="off",
         log_config=None,
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        timeout_graceful_shutdown=GRACE_S,
+        timeout_keep_alive=limits.idle_s,
+        timeout_graceful_shutdown=GRACE_S + _CUT_S,
     )
 
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.api import (
-    Chat,
-    ChatMessage,
     EngineSnapshot,
     EngineState,
     ModelInfo,
@@ -18,15 +16,11 @@ from engine.api import (
     Request,
     RequestGroup,
     SamplingParams,
-    Text,
-    TokenIds,
 )
 from engine.errors import EngineStopped, InvalidRequest, ModelNotFound, ModelUnavailable
-from studio.server import protocol
 from studio.server.errors import LOADING_RETRY_S
 from studio.server.protocol import (
     ChatCompletionRequest,
-    CompletionRequest,
     GenerationFields,
     SamplingFields,
 )
@@ -70,54 +64,48 @@ def chat_requests(wire: ChatCompletionRequest, reply_id: str) -> tuple[Request, 
             "top_logprobs needs logprobs to be true; set it or leave both out", param="top_logprobs"
         )
     logprobs = (wire.top_logprobs or 0) if wire.logprobs else None
-    messages = tuple(ChatMessage(role=each.role, content=each.content) for each in wire.messages)
-    template = _template(wire, reply_id, Chat(messages=messages), logprobs=logprobs)
+    template = request_of(wire, reply_id, wire.chat(), logprobs=logprobs)
+    template = replace(template, tells_parts=True)
     if wire.max_completion_tokens is not None:
         template = replace(template, max_tokens=wire.max_completion_tokens)
-    return _choices(template, (template.prompt,), wire.n or 1)
+    return choices_of(template, (template.prompt,), wire.n or 1)
 
 
-def completion_requests(wire: CompletionRequest, reply_id: str) -> tuple[Request, ...]:
-    """One engine request per prompt and choice, the choices of a prompt side by side."""
-    choices_per_prompt = wire.n or 1
-    total = len(wire.prompts) * choices_per_prompt
-    if total > MAX_TOTAL_CHOICES:
-        raise InvalidRequest(
-            f"{len(wire.prompts)} prompts with n {choices_per_prompt} make {total} choices, "
-            f"the limit is {MAX_TOTAL_CHOICES}; send fewer at once",
-            param="n",
-        )
-    prompts = tuple(_engine_prompt(prompt) for prompt in wire.prompts)
-    template = _template(wire, reply_id, prompts[0], logprobs=wire.logprobs)
-    return _choices(template, prompts, choices_per_prompt)
-
-
-def _engine_prompt(prompt: protocol.Prompt) -> Prompt:
-    return Text(text=prompt) if isinstance(prompt, str) else TokenIds(ids=prompt)
-
-
-def _template(
-    wire: GenerationFields, reply_id: str, prompt: Prompt, *, logprobs: int | None
+def request_of(
+    wire: GenerationFields,
+    reply_id: str,
+    prompt: Prompt,
+    *,
+    logprobs: int | None,
+    tells_prompt: bool = False,
 ) -> Request:
     """What all choices of a wire request share; also the place where the engine checks every bound."""
-    given = wire.model_dump(include=set(_SAMPLING_FIELDS), exclude_none=True)
-    if "dry_sequence_breakers" in given:
-        given["dry_sequence_breakers"] = tuple(given["dry_sequence_breakers"])
     return Request(
         request_id=reply_id,
         origin=Origin.API,
         prompt=prompt,
-        sampling=SamplingParams(**given, logprobs=logprobs),
+        sampling=sampling_params(wire, logprobs=logprobs),
         max_tokens=wire.max_tokens,
         stop=tuple(wire.stop or ()),
+        stop_ids=tuple(wire.stop_token_ids or ()),
+        tells_prompt=tells_prompt,
         ignore_eos=bool(wire.ignore_eos),
         max_wait_s=wire.max_wait,
     )
 
 
-def _choices(
+def sampling_params(wire: SamplingFields, *, logprobs: int | None) -> SamplingParams:
+    """What the wire gives, and the engine's defaults. Raises InvalidRequest for a value out of bounds."""
+    given = wire.model_dump(include=set(_SAMPLING_FIELDS), exclude_none=True)
+    if "dry_sequence_breakers" in given:
+        given["dry_sequence_breakers"] = tuple(given["dry_sequence_breakers"])
+    return SamplingParams(**given, logprobs=logprobs)
+
+
+def choices_of(
     template: Request, prompts: tuple[Prompt, ...], choices_per_prompt: int
 ) -> tuple[Request, ...]:
+    """A request for each prompt and choice, all asked together."""
     size = len(prompts) * choices_per_prompt
     group = RequestGroup(group_id=template.request_id, size=size) if size > 1 else None
     requests: list[Request] = []

@@ -22,7 +22,15 @@ from engine.api import (
 )
 from engine.client import EngineClient
 from engine.errors import EngineError
-from studio.models.chat import THIS_PROMPT, ContextCut, Conversation, Message, MessageStatus, Role
+from studio.models.chat import (
+    THIS_PROMPT,
+    ContextCut,
+    Conversation,
+    Message,
+    MessageStatus,
+    Role,
+    summary_request_id,
+)
 from studio.models.thoughts import without_thoughts
 from studio.services.chat_prompt import content_of, messages_after, prompt_for
 
@@ -152,13 +160,12 @@ class ContextService:
         if reply is None or reply.stats.prompt_tokens is None:
             return None
         tokens = reply.stats.prompt_tokens + (reply.stats.completion_tokens or 0)
-        if draft:
-            tokens += await self._client.count_tokens(Text(text=draft)) or 0
+        if text := content_of(_prompt(chat, draft)):
+            tokens += await self._client.count_tokens(Text(text=text)) or 0
         return tokens
 
     async def _count(self, chat: Conversation, draft: str, cut: ContextCut | None) -> int | None:
-        prompt = Message(0, chat.chat_id, Role.USER, draft, 0.0, MessageStatus.DONE)
-        prompt.attachments = chat.draft_attachments
+        prompt = _prompt(chat, draft)
         if cut is not None:
             prompt.stats.reads_from_id, prompt.stats.summary = cut.first_id, cut.summary
         asked = replace(chat, messages=[*chat.messages, prompt])
@@ -182,7 +189,7 @@ class ContextService:
     async def _answer(self, question: str) -> str:
         self._num_summaries += 1
         request = Request(
-            request_id=f"summary-{self._num_summaries}",
+            request_id=summary_request_id(self._num_summaries),
             origin=Origin.GUI,
             prompt=Chat(messages=(ChatMessage(role=Role.USER.value, content=question),)),
             sampling=SamplingParams(temperature=0.3),
@@ -197,3 +204,10 @@ class ContextService:
                 elif isinstance(event, Failed):
                     raise event.error
         return text
+
+
+def _prompt(chat: Conversation, draft: str) -> Message:
+    """The draft with its files, as a message."""
+    made = Message(0, chat.chat_id, Role.USER, draft, 0.0, MessageStatus.DONE)
+    made.attachments = chat.draft_attachments
+    return made

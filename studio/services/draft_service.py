@@ -6,11 +6,13 @@ GUI thread, asyncio, no Qt.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from studio.models.attachment import Attachment
 from studio.models.chat import Conversation, Message, MessageStatus, QueuedPrompt
 from studio.services.chat_book import ChatBook
 from studio.services.chat_records import ChatRecords
+from studio.services.context_service import ContextService
 from studio.services.history_rows import Holder
 from studio.services.reply_runner import ReplyRunner
 from studio.services.turn_service import TurnService
@@ -19,11 +21,20 @@ _ENDED_WELL = frozenset({MessageStatus.DONE, MessageStatus.LENGTH})
 
 
 class DraftService:
-    """A queued prompt is sent by itself when the reply before it has ended well; otherwise it waits for the user."""
+    """A queued prompt is sent by itself when the reply before it has ended well and there is room for it; otherwise it
+    waits for the user.
+    """
 
     def __init__(
-        self, book: ChatBook, records: ChatRecords, turns: TurnService, runner: ReplyRunner
+        self,
+        book: ChatBook,
+        records: ChatRecords,
+        turns: TurnService,
+        runner: ReplyRunner,
+        *,
+        context: ContextService,
     ) -> None:
+        self._context = context
         self._book = book
         self._records = records
         self._turns = turns
@@ -67,7 +78,7 @@ class DraftService:
         if (
             chat.running_message is None
         ):  # it has ended meanwhile, when nothing was in the queue yet
-            await self._turns.send_queued(chat)
+            await self._send_if_it_fits(chat)
         return True
 
     async def take_back(self, chat: Conversation) -> str:
@@ -81,8 +92,11 @@ class DraftService:
         return chat.draft
 
     async def send_now(self, chat: Conversation) -> bool:
-        """Stop the reply, keeping its text, and send the queued prompt."""
-        if chat.queued is None:
+        """Stop the reply, keeping its text, and send the queued prompt.
+
+        False, and nothing is stopped, if there is none or it is too long.
+        """
+        if chat.queued is None or not await self._fits(chat):
             return False
         self._runner.stop(chat)
         return await self._turns.send_queued(chat)
@@ -99,9 +113,26 @@ class DraftService:
         self._book.chat_changed.emit(chat)
         await self._records.hand_over(chat, files, holder)
 
+    async def _send_if_it_fits(self, chat: Conversation) -> bool:
+        return await self._fits(chat) and await self._turns.send_queued(chat)
+
+    async def _fits(self, chat: Conversation) -> bool:
+        """Whether there is room for the queued prompt; if not, it is marked and stays."""
+        prompt = chat.queued
+        if prompt is None:
+            return False
+        asked = replace(chat, draft_attachments=prompt.attachments)
+        use = await self._context.use(asked, prompt.text)
+        if use is None or use.fits:
+            return True
+        if chat.queued is prompt:
+            chat.queued = replace(prompt, is_too_long=True)
+            self._book.chat_changed.emit(chat)
+        return False
+
     def _on_ended(self, chat: Conversation, reply: Message) -> None:
         if chat.queued is None or reply.status not in _ENDED_WELL:
             return
-        task = asyncio.get_running_loop().create_task(self._turns.send_queued(chat))
+        task = asyncio.get_running_loop().create_task(self._send_if_it_fits(chat))
         self._sending.add(task)
         task.add_done_callback(self._sending.discard)

@@ -69,6 +69,30 @@ class FolderService:
             await self._save(folder)
         return True
 
+    async def place(self, folder: Folder, beside: Folder, *, is_after: bool) -> bool:
+        """Put a folder before or after another one, where that lies. False if it cannot lie there."""
+        if folder is beside:
+            return False
+        parent_id = beside.parent_id
+        if parent_id is not None and self._cannot_lie_in(folder, parent_id):
+            return False
+        order = [one for one in self.inside(parent_id) if one is not folder]
+        order.insert(order.index(beside) + is_after, folder)
+        folder.parent_id = parent_id
+        for place, one in enumerate(order):
+            one.place = place
+        self.changed.emit()
+        await self._lists.save_folders(order)
+        return True
+
+    async def shift(self, folder: Folder, step: int) -> bool:
+        """Put a folder before the one above it (-1) or after the one below it (1); False where there is none."""
+        order = self.inside(folder.parent_id)
+        place = order.index(folder) + step
+        if not 0 <= place < len(order):
+            return False
+        return await self.place(folder, order[place], is_after=step > 0)
+
     async def delete(self, folder: Folder) -> None:
         """Delete a folder; its chats and folders go to where it lay. It can be undone."""
         if self.folders.get(folder.folder_id) is not folder:

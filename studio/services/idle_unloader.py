@@ -10,6 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 
 from engine.api import (
     Command,
@@ -22,6 +23,8 @@ from engine.api import (
     ModelChanged,
     Prompt,
     Request,
+    TextAnswer,
+    TextQuestion,
     UnloadModel,
     Unsubscribe,
 )
@@ -129,6 +132,9 @@ class WakingEngine:
 
     def count_tokens(self, prompt: Prompt) -> int | None:
         return self._engine.count_tokens(prompt)
+
+    def read_text(self, question: TextQuestion) -> Future[TextAnswer]:
+        return self._engine.read_text(question)
 
     def shutdown(self) -> None:
         self._engine.shutdown()

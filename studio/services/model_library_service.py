@@ -56,7 +56,7 @@ class ModelLibraryService:
         for entry in entries:
             if entry.name.casefold() == name.casefold():
                 return entry
-        raise ModelNotFound(self._why_unknown(name, entries))
+        raise self._unknown(name, entries)
 
     def resolve(self, model: str) -> Path:
         """The absolute path of a library name, or of a path. Raises ModelNotFound otherwise."""
@@ -70,8 +70,7 @@ class ModelLibraryService:
         if entry.is_missing:
             raise ModelNotFound(
                 f"the model {entry.name} was added from {entry.path}, which is not there now; "
-                "bring it back, or remove it from the library (on the page of models, or with: layby models remove "
-                f"{entry.name})"
+                "bring it back, say where it lies now, or remove it from the library"
             )
         return entry.path
 
@@ -239,13 +238,13 @@ class ModelLibraryService:
                 is_missing=is_missing,
             )
 
-    def _why_unknown(self, name: str, entries: tuple[ModelEntry, ...]) -> str:
+    def _unknown(self, name: str, entries: tuple[ModelEntry, ...]) -> ModelNotFound:
         names = ", ".join(entry.name for entry in entries) or "nothing yet"
         if any(entry.name.casefold() == name.casefold() for entry in self.catalog):
-            return f"the model {name} has not been fetched; run: layby models get {name}"
-        return (
+            return ModelNotFound(f"the model {name} has not been fetched yet; fetch it first")
+        return ModelNotFound(
             f"there is no model {name!r}: no such path, and the library has {names}; "
-            "add a file or folder with: layby models add PATH"
+            "add its file or folder to the library"
         )
 
 

@@ -10,10 +10,12 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import count
 
 from engine.api import EngineSnapshot, Failed, Finished, Parked, Restored, Started
 from engine.client import EngineClient, Move
 from engine.runs import ParkCause, Run, RunState, WaitKind
+from studio.models.chat import ids_of_request
 from studio.models.signal import Signal
 from studio.models.timeline import (
     Lane,
@@ -23,7 +25,7 @@ from studio.models.timeline import (
     Span,
     Stretch,
     Tally,
-    lane_key,
+    owner_key,
     saving_of,
 )
 from studio.services.run_service import RunService
@@ -35,6 +37,8 @@ _MOST_SHORTAGES = 2000
 _TIDY_MOVES = 200
 """After so many moves what is too old is let go of, though nobody looks."""
 _MOST_NAMED = 3
+_PROGRAM = "program "
+"""Before the name of a program in the key of its lane."""
 _SOON_S = 1.0
 """What is told as "at any moment"."""
 _SHORT_QUEUE_S = 0.2
@@ -78,6 +82,8 @@ class ParkHistory:
         self._runs = runs
         self._clock = clock
         self._lanes: dict[str, Lane] = {}
+        self._taken: dict[str, str] = {}
+        """The keys of lanes that programs' requests in flight have, by their ids."""
         self._shortages: deque[Shortage] = deque(maxlen=_MOST_SHORTAGES)
         self._now = _Now(clock())
         self._num_moves = 0
@@ -93,7 +99,10 @@ class ParkHistory:
         return self._clock()
 
     def lanes(self) -> tuple[Lane, ...]:
-        """One for each chat and each program's request of the last minutes, the longest known first."""
+        """One for each chat and each program of the last minutes, the longest known first.
+
+        A program with several requests at once has as many.
+        """
         self._forget(self._clock())
         return tuple(self._lanes.values())
 
@@ -145,7 +154,8 @@ class ParkHistory:
                 self._begin(request_id, stretch, now_s)
             case Finished() | Failed():
                 self._now.told.pop(request_id, None)
-                self._close(self._lanes.get(lane_key(request_id)), now_s)
+                self._close(self._lanes.get(self._key(request_id)), now_s)
+                self._taken.pop(request_id, None)
         self.look()
         self._num_moves += 1
         if self._num_moves % _TIDY_MOVES == 0:
@@ -179,6 +189,8 @@ class ParkHistory:
     # --- what is seen
 
     def _see(self, run: Run, snapshot: EngineSnapshot, now_s: float) -> None:
+        if run.state is RunState.AWAITS_OWNER:
+            return  # it has ended
         lane = self._lane(run.request_id)
         last = lane.last
         if last is None or last.end_s is not None or last.request_id != run.request_id:
@@ -235,13 +247,25 @@ class ParkHistory:
     # --- lanes
 
     def _lane(self, request_id: str) -> Lane:
-        key = lane_key(request_id)
+        key, is_chat = self._key(request_id), ids_of_request(request_id) is not None
         lane = self._lanes.get(key)
         if lane is None:
-            lane = self._lanes[key] = Lane(key, self._runs.name(request_id))
-        elif lane.key != request_id:  # a chat, which may have been given another title
+            name = self._runs.name(request_id) if is_chat else key.removeprefix(_PROGRAM)
+            lane = self._lanes[key] = Lane(key, name)
+        elif is_chat:  # it may have been given another title
             lane.name = self._runs.name(request_id)
         return lane
+
+    def _key(self, request_id: str) -> str:
+        """The chat's lane, or that of the program; another one of it while that is taken by another request."""
+        if ids_of_request(request_id) is not None:
+            return owner_key(request_id)
+        if request_id not in self._taken:
+            name, taken = self._runs.program(request_id), self._taken.values()
+            names = (name if number == 1 else f"{name} ({number})" for number in count(1))
+            keys = (f"{_PROGRAM}{one}" for one in names)
+            self._taken[request_id] = next(key for key in keys if key not in taken)
+        return self._taken[request_id]
 
     def _begin(self, request_id: str, stretch: Stretch, start_s: float) -> Span:
         lane = self._lane(request_id)

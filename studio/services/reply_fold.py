@@ -5,21 +5,25 @@ from __future__ import annotations
 from typing import assert_never
 
 from engine.api import (
+    Embedded,
     Failed,
     Finished,
     FinishReason,
     Parked,
     PromptProgress,
+    PromptRead,
     RequestEvent,
     Restored,
     Resumed,
     Started,
     TokenDelta,
 )
-from engine.errors import ModelUnavailable, ResumeRefused, Suspended
+from engine.errors import EngineError, ModelUnavailable, ResumeRefused, Suspended
 from studio.models.chat import Message, MessageStatus, Park
 from studio.models.thoughts import ThoughtSplitter
 
+NO_MODEL_WAS_READY = "no model was ready for it"
+MODEL_WAS_UNLOADED = "its model was unloaded meanwhile"
 _ENDED_AS = {
     FinishReason.STOP: MessageStatus.DONE,
     FinishReason.LENGTH: MessageStatus.LENGTH,
@@ -88,7 +92,9 @@ class ReplyFold:
                 )
                 message.status = MessageStatus.INTERRUPTED if is_kept else MessageStatus.FAILED
                 message.park = None
-                message.note = str(event.error)
+                message.note = _note_of(event.error, message)
+            case PromptRead() | Embedded():
+                pass  # nobody here asks for these
             case _:
                 assert_never(event)
 
@@ -131,6 +137,13 @@ class ReplyFold:
         new_tokens = message.stats.completion_tokens - self._tokens_before
         message.stats.tokens_per_s = _rate(new_tokens, usage.decode_s)
         message.stats.parked_s = self._parked_kept_s + usage.parked_s
+
+
+def _note_of(error: EngineError, message: Message) -> str:
+    """Why it failed, in words that stay true: what is being loaded now is soon ready, and the note is kept."""
+    if isinstance(error, ModelUnavailable):
+        return MODEL_WAS_UNLOADED if message.text else NO_MODEL_WAS_READY
+    return str(error)
 
 
 def checked_comeback(event: RequestEvent, reply: Message) -> RequestEvent:

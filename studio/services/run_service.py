@@ -12,7 +12,7 @@ from enum import Enum
 from engine.api import EngineSnapshot
 from engine.client import EngineClient
 from engine.runs import ParkNow, Pin, Priority, ResumeNext, Run, SetPriority
-from studio.models.chat import Conversation, ids_of_request
+from studio.models.chat import Conversation, ids_of_request, is_summary
 from studio.models.request_log import RequestLog
 from studio.services.chat_service import ChatService
 
@@ -51,6 +51,10 @@ class RunService:
         self, client: EngineClient, chats: ChatService, programs: RequestLog | None = None
     ) -> None:
         """`programs` tells which key a program's request came with."""
+        self.program_word = "API request"
+        """What the request of a program without a key is called; the window says it in the user's language."""
+        self.summary_word = "Summary"
+        """The same for a request of Layby itself, which sums up the beginning of a chat."""
         self._client = client
         self._chats = chats
         self._programs = programs
@@ -68,8 +72,7 @@ class RunService:
         titles = {chat.request_id: chat.title for chat in self._chats.chats}
         keys = self._keys()
         return {
-            run.request_id: titles.get(run.request_id)
-            or _api_name(run.request_id, keys.get(run.request_id, ""))
+            run.request_id: titles.get(run.request_id) or self._other_name(run.request_id, keys)
             for run in runs
         }
 
@@ -77,7 +80,19 @@ class RunService:
         """What a request is called, also one that has ended meanwhile."""
         ids = ids_of_request(request_id)
         titles = (chat.title for chat in self._chats.chats if ids and chat.chat_id == ids[0])
-        return next(titles, "") or _api_name(request_id, self._keys().get(request_id, ""))
+        return next(titles, "") or self._other_name(request_id, self._keys())
+
+    def program(self, request_id: str) -> str:
+        """What the program is called that a request came from: its key, else `program_word`."""
+        if is_summary(request_id):
+            return self.summary_word
+        return self._keys().get(request_id) or self.program_word
+
+    def _other_name(self, request_id: str, keys: dict[str, str]) -> str:
+        if is_summary(request_id):
+            return self.summary_word
+        name, found = keys.get(request_id) or self.program_word, _SHORT_ID.match(request_id)
+        return f"{name} {found.group(1) if found else request_id}".rstrip()
 
     def _keys(self) -> dict[str, str]:
         """Names of keys by the requests that came with them."""
@@ -107,8 +122,3 @@ class RunService:
                 self._chats.stop(chat)
             case Steer.STOP:
                 self._client.abort(request_id)
-
-
-def _api_name(request_id: str, key: str) -> str:
-    found = _SHORT_ID.match(request_id)
-    return f"{key or 'API request'} {found.group(1) if found else request_id}".rstrip()

@@ -1,21 +1,17 @@
-"""Every command of the window as data: its words, its keys, its menu, when it can be used. GUI thread.
+"""Every command of the window as data: its words, its keys, its menu, when it can be used. Plain values.
 
-To add a command: a member of CommandId, a row in COMMANDS, and its function in MainWindow. No bare key destroys
-anything: Delete can be taken back, and works only while the list of chats has the focus.
+To add a command: a member of CommandId, a row in COMMANDS, its function in MainWindow, and its place in
+`chat_window_commands`. No bare key destroys anything: Delete can be taken back, and works only while the list of chats
+has the focus. `menu_actions` makes Qt's actions of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
-from PySide6.QtCore import QObject, Qt
-from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QMenuBar
-
 from studio.models.settings import Theme
-from studio.views.words import tr
 
 
 class CommandId(Enum):
@@ -35,6 +31,8 @@ class CommandId(Enum):
     RENAME_CHAT = "rename_chat"
     DELETE_CHAT = "delete_chat"
     STOP = "stop"
+    ANSWER_AGAIN = "answer_again"
+    CONTINUE = "continue"
     GO_FIRST = "go_first"
     PARK = "park"
     NEVER_PARK = "never_park"
@@ -86,6 +84,10 @@ class WindowState:
     can_undo: bool = False
     is_running: bool = False
     """The chat in the active pane has a running reply."""
+    can_answer_again: bool = False
+    """Its last message can be answered, or answered again."""
+    can_continue: bool = False
+    """Its last reply was cut off."""
     is_waiting: bool = False
     """That reply is outside the pool."""
     can_park: bool = False
@@ -99,6 +101,8 @@ class WindowState:
     has_sidebar: bool = True
     has_pool_panel: bool = False
     has_inspector: bool = False
+    is_own_window: bool = False
+    """It is a chat's own window."""
     theme: Theme = Theme.SYSTEM
 
 
@@ -207,6 +211,19 @@ COMMANDS: tuple[Command, ...] = (
         starts_group=True,
     ),
     Command(
+        id=CommandId.ANSWER_AGAIN,
+        menu=Menu.CHAT,
+        text="Ans&wer again",
+        keys=("Ctrl+R",),
+        is_enabled=lambda state: state.can_answer_again,
+    ),
+    Command(
+        id=CommandId.CONTINUE,
+        menu=Menu.CHAT,
+        text="&Continue the reply",
+        is_enabled=lambda state: state.can_continue,
+    ),
+    Command(
         id=CommandId.GO_FIRST,
         menu=Menu.CHAT,
         text="&Let it go first",
@@ -268,6 +285,7 @@ COMMANDS: tuple[Command, ...] = (
         text="Chat in its own &window",
         keys=("Ctrl+Shift+W",),
         is_enabled=lambda state: state.has_chat,
+        is_checked=lambda state: state.is_own_window,
     ),
     Command(
         id=CommandId.CLOSE_PANE,
@@ -346,40 +364,3 @@ COMMANDS: tuple[Command, ...] = (
 def plain(text: str) -> str:
     """A command's words without the mark of its menu key."""
     return text.replace("&&", "\0").replace("&", "").replace("\0", "&").removesuffix("…")
-
-
-class Actions(QObject):
-    """One QAction for each command, in the menu bar. `update` turns them on and off."""
-
-    def __init__(
-        self, bar: QMenuBar, handlers: Mapping[CommandId, Callable[[], object]], parent: QObject
-    ) -> None:
-        super().__init__(parent)
-        self._actions: dict[CommandId, QAction] = {}
-        menus = {menu: bar.addMenu(tr(menu.value)) for menu in Menu}
-        for command in COMMANDS:
-            action = QAction(tr(command.text), self)
-            action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
-            action.setCheckable(command.is_checked is not None)
-            action.triggered.connect(lambda _=False, do=handlers[command.id]: do())
-            if command.starts_group:
-                menus[command.menu].addSeparator()
-            menus[command.menu].addAction(action)
-            self._actions[command.id] = action
-        self.set_keys({command.id: command.keys for command in COMMANDS})
-
-    def __getitem__(self, command_id: CommandId) -> QAction:
-        return self._actions[command_id]
-
-    def set_keys(self, keys: Mapping[CommandId, tuple[str, ...]]) -> None:
-        """Have each command done by these keys, the first ones shown in the menus; by none where it has none."""
-        for command_id, action in self._actions.items():
-            action.setShortcuts([QKeySequence(one) for one in keys.get(command_id, ())])
-
-    def update(self, state: WindowState) -> None:
-        """Turn each command on or off as its row says."""
-        for command in COMMANDS:
-            action = self._actions[command.id]
-            action.setEnabled(command.is_enabled(state))
-            if command.is_checked is not None:
-                action.setChecked(command.is_checked(state))

@@ -14,11 +14,12 @@ from PySide6.QtWidgets import QWidget
 from studio.models.chat import Conversation
 from studio.models.errand import Errand
 from studio.models.errors import SettingError
-from studio.models.settings import Settings
-from studio.views.actions import Actions, CommandId
+from studio.models.settings import Settings, Theme
+from studio.views.actions import CommandId
 from studio.views.context import Context
 from studio.views.exchange_actions import ExchangeActions
 from studio.views.key_hints import tell_keys
+from studio.views.menu_actions import Actions
 from studio.views.palette.entries import (
     MOST_RECENT,
     Entry,
@@ -88,6 +89,7 @@ class AppCommands:
             quit_program=lambda: self._do(CommandId.QUIT),
         )
         settings_window.own_pages = (
+            *settings_window.own_pages,
             OwnPage("Shortcuts", lambda parent: ShortcutPage(self.shortcuts, parent)),
             OwnPage("Privacy", self.support.make_page),
         )
@@ -103,6 +105,9 @@ class AppCommands:
             CommandId.EXPORT_CHAT: self._export_chat,
             CommandId.EXPORT_ALL: self.exchange.export_all,
             CommandId.IMPORT: self.exchange.import_chats,
+            CommandId.THEME_SYSTEM: lambda: self._choose_theme(Theme.SYSTEM),
+            CommandId.THEME_LIGHT: lambda: self._choose_theme(Theme.LIGHT),
+            CommandId.THEME_DARK: lambda: self._choose_theme(Theme.DARK),
         }
 
     def attach(self, actions: Actions) -> None:
@@ -150,11 +155,17 @@ class AppCommands:
 
     def _export_chat(self) -> None:
         if chats := self._meant_chats():
-            self.exchange.export_chat(chats[0])
+            self.exchange.export_chats(chats)
 
     def _do(self, command: CommandId) -> None:
         assert self._actions is not None
         self._actions[command].trigger()
+
+    def _choose_theme(self, choice: Theme) -> None:
+        try:
+            self._settings.change("appearance.theme", choice)
+        except SettingError as error:
+            self._context.services.notices.report(error)
 
     def receive(self, errand: Errand) -> None:
         """Come to the front and do what another start of Layby was asked for."""

@@ -1,20 +1,25 @@
-"""Chats in windows of their own: a pane and nothing else. GUI thread.
+"""Chats in windows of their own: a pane, notices, the chat's settings when asked for. GUI thread.
 
 They are part of the program's one main window: its services, theme and tickers, and they close with it. A chat stands
-in one place only, in a pane of the main window or in a window of its own.
+in one place only, in a pane of the main window or in a window of its own. Their commands are in `chat_window_commands`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QMainWindow, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QVBoxLayout, QWidget
 
 from studio.models.chat import Conversation
 from studio.views.chat.chat_pane import ChatPane
 from studio.views.context import Context
 from studio.views.focus_order import move_focus, press_with_enter
 from studio.views.icons import app_icon
+from studio.views.inspector.inspector import Inspector
+from studio.views.notices.notice_bar import NoticeBar
+from studio.views.status_words import title_words
 from studio.views.window_size import fit_to_screen
 
 _SIZE = QSize(640, 720)
@@ -22,8 +27,9 @@ _LEAST_PX = 360
 
 
 class ChatWindow(QMainWindow):
-    """One chat. `closing` comes once, when it closes."""
+    """One chat. `shown` comes once it is there to be read, `closing` once, when it closes."""
 
+    shown = Signal()
     closing = Signal(object)
 
     def __init__(self, context: Context, chat: Conversation, parent: QWidget) -> None:
@@ -37,19 +43,42 @@ class ChatWindow(QMainWindow):
         self.pane = ChatPane(context, self)
         self.pane.set_header_visible(is_visible=False)
         self.pane.set_active(is_active=True)
-        self.setCentralWidget(self.pane)
+        self.notice_bar = NoticeBar(context.services.notices, context.theme, self)
+        self.inspector = Inspector(context, self)
+        self.inspector.show_chat(chat)
+        self._lay_out()
         self._is_closed = False
         self.tell_title()
-        context.tasks.start(self.pane.show_chat(chat))
+        context.tasks.start(self._show_chat())
+
+    async def _show_chat(self) -> None:
+        await self.pane.show_chat(self.chat)
+        if not self._is_closed:
+            self.shown.emit()
+
+    def _lay_out(self) -> None:
+        page = QWidget(self)
+        row = QHBoxLayout()
+        row.setSpacing(0)
+        row.addWidget(self.pane, 1)
+        row.addWidget(self.inspector)
+        column = QVBoxLayout(page)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.notice_bar)
+        column.addLayout(row, 1)
+        self.setCentralWidget(page)
 
     def tell_title(self) -> None:
         """The chat may have another title."""
-        self.setWindowTitle(self.chat.title)
+        self.setWindowTitle(title_words(self.chat))
 
     def closeEvent(self, event: QCloseEvent) -> None:
         if not self._is_closed:
             self._is_closed = True
             self.pane.close_pane()
+            self.notice_bar.close_bar()
+            self.inspector.close_inspector()
             self.closing.emit(self.chat)
         super().closeEvent(event)
 
@@ -57,9 +86,7 @@ class ChatWindow(QMainWindow):
         return move_focus(self, forward=forward)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() == Qt.Key.Key_Escape:
-            self.pane.stop()
-        elif event.matches(QKeySequence.StandardKey.Close):
+        if event.matches(QKeySequence.StandardKey.Close):
             self.close()
         elif not press_with_enter(self.focusWidget(), event):
             super().keyPressEvent(event)
@@ -71,6 +98,8 @@ class ChatWindows:
     def __init__(self, context: Context, parent: QWidget) -> None:
         self._context = context
         self._parent = parent
+        self.equip: Callable[[ChatWindow], object] = lambda _window: None
+        """Called with each new window, to give it its commands."""
         self.windows: dict[Conversation, ChatWindow] = {}
         chats = context.services.chats
         self._disconnects = (
@@ -92,6 +121,7 @@ class ChatWindows:
         window = ChatWindow(self._context, chat, self._parent)
         window.closing.connect(lambda gone: self.windows.pop(gone, None))
         self.windows[chat] = window
+        self.equip(window)
         window.show()
         window.activateWindow()
 

@@ -41,14 +41,15 @@ class ExchangeActions(QObject):
 
     def export_all(self) -> QFileDialog:
         """Ask for a file, and write all chats with all their versions; temporary ones stay out."""
-        dialog = self._dialog(tr("Export all chats"), QFileDialog.AcceptMode.AcceptSave)
-        dialog.setNameFilters([tr("Layby's chats (*.json)")])
-        dialog.setDefaultSuffix("json")
-        dialog.selectFile("layby-chats.json")
         chats = [chat for chat in self._chats.chats if not chat.is_temporary]
-        dialog.fileSelected.connect(lambda path: self._start_export(chats, Path(path), ""))
-        dialog.open()
-        return dialog
+        return self._ask_for_one_file(tr("Export all chats"), chats)
+
+    def export_chats(self, chats: Sequence[Conversation]) -> QFileDialog:
+        """Ask where to, and write these: one in any form, several into one file with all their versions."""
+        if len(chats) == 1:
+            return self.export_chat(chats[0])
+        title = plural(len(chats), "Export 1 chat", "Export {count} chats")
+        return self._ask_for_one_file(title, chats)
 
     def import_chats(self) -> QFileDialog:
         """Ask for a file, and add its chats."""
@@ -85,6 +86,15 @@ class ExchangeActions(QObject):
 
     async def _import(self, path: Path) -> None:
         self._say(report_words(await self._chats.exchange.import_file(path)))
+
+    def _ask_for_one_file(self, title: str, chats: Sequence[Conversation]) -> QFileDialog:
+        dialog = self._dialog(title, QFileDialog.AcceptMode.AcceptSave)
+        dialog.setNameFilters([tr("Layby's chats (*.json)")])
+        dialog.setDefaultSuffix("json")
+        dialog.selectFile("layby-chats.json")
+        dialog.fileSelected.connect(lambda path: self._start_export(chats, Path(path), ""))
+        dialog.open()
+        return dialog
 
     def _ask_for_target(self, title: str, name: str) -> QFileDialog:
         dialog = self._dialog(title, QFileDialog.AcceptMode.AcceptSave)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import cast
 
 from PySide6.QtCore import QEvent, Qt
@@ -23,23 +24,24 @@ from PySide6.QtWidgets import QApplication, QHBoxLayout, QMainWindow, QVBoxLayou
 
 from engine.api import EngineState
 from studio.models.chat import Conversation
-from studio.models.errors import StudioError
 from studio.models.notices import NoticeAction
 from studio.models.settings import AppearanceSettings, Settings
-from studio.models.settings import Theme as ThemeChoice
 from studio.services.run_service import Steer
-from studio.views.actions import Actions, CommandId, WindowState
+from studio.views.actions import CommandId
 from studio.views.announcer import Announcer
 from studio.views.app_commands import AppCommands
+from studio.views.chat.foot_view import MessageAction
 from studio.views.chat.formulas import Formulas
 from studio.views.chat.kit import Kit
 from studio.views.chat.slices import Slices
 from studio.views.chat_commands import ChatCommands
 from studio.views.chat_navigation import ChatNavigation
+from studio.views.chat_window_commands import ChatWindowCommands, Home
 from studio.views.context import Context
 from studio.views.focus_order import move_focus, press_with_enter
 from studio.views.frame_ticker import FIGURES_MS, FRAME_MS, FrameTicker
 from studio.views.icons import app_icon
+from studio.views.menu_actions import Actions
 from studio.views.model_actions import ModelActions
 from studio.views.models.models_window import ModelsPage, ModelsWindow
 from studio.views.monitor.pool_panel import PoolPanel
@@ -54,13 +56,14 @@ from studio.views.run_watch import RunWatch
 from studio.views.server.server_window import ServerWindow
 from studio.views.settings.pending_bar import PendingBar
 from studio.views.settings.settings_window import SettingsWindow
+from studio.views.settings_places import lead_from
 from studio.views.sidebar.conversation_list import Sidebar
 from studio.views.status_words import title_words
-from studio.views.steer_menu import is_held, is_outside
 from studio.views.tasks import Tasks
 from studio.views.theme import Theme
 from studio.views.top_bar import TopBar
 from studio.views.window_size import fit_to_screen, toggle
+from studio.views.words import tr
 
 
 class MainWindow(QMainWindow):
@@ -73,6 +76,7 @@ class MainWindow(QMainWindow):
         self.setAttribute(Qt.WidgetAttribute.WA_QuitOnClose, False)  # the services end after it
         fit_to_screen(self)
         self._services = services
+        services.runs.program_word, services.runs.summary_word = tr("API request"), tr("Summary")
         self._application = cast(QApplication, QApplication.instance())
         self._theme = Theme(self._application)
         tasks = Tasks(services.notices)
@@ -101,6 +105,13 @@ class MainWindow(QMainWindow):
             self.context, self._sidebar, self.panes, navigation=self._navigation, window=self
         )
         self._lay_out()
+        self._make_commands()
+        self._announcer = Announcer(services.chats, self._announce)
+        self._connect()
+        self._update_commands()
+        self._navigation.show_first()
+
+    def _make_commands(self) -> None:
         self.app = AppCommands(
             self.context,
             self.settings_window,
@@ -109,13 +120,27 @@ class MainWindow(QMainWindow):
             meant_chats=self.chat_commands.meant_chats,
             attach=lambda paths: self.panes.active.attaching.attach(paths),
         )
+        lead_from(self.settings_window, server=self.server_window, models=self.models_window)
         handlers = self._handlers() | self.app.handlers() | self.chat_commands.handlers()
         self.commands = Actions(self.menuBar(), handlers, self)
         self.app.attach(self.commands)
-        self._announcer = Announcer(services.chats, self._announce)
-        self._connect()
-        self._update_commands()
-        self._navigation.show_first()
+        self._sidebar.actions_of_rows.export_wanted.connect(self.app.exchange.export_chats)
+        home = self._home()
+        self._navigation.windows.equip = lambda window: ChatWindowCommands(
+            window, self.context, home
+        )
+
+    def _home(self) -> Home:
+        return Home(
+            commands=self.commands,
+            shortcuts=self.app.shortcuts,
+            rows=self._sidebar.actions_of_rows,
+            come_to_front=self.app.come_to_front,
+            show=self._navigation.show,
+            open_setting=lambda key: self.settings_window.open(setting=key),
+            compare=self.chat_commands.compare.ask_of,
+            do_notice=self._do_notice_action,
+        )
 
     def _make_context(self, services: WindowServices, tasks: Tasks) -> Context:
         return Context(
@@ -244,7 +269,7 @@ class MainWindow(QMainWindow):
             chats.chat_removed.connect(self._on_chat_removed),
             chats.chat_changed.connect(lambda _chat: self._update_commands()),
             models.changed.connect(self._update_commands),
-            self._services.settings.changed.connect(self._dress),
+            self._services.settings.changed.connect(self._on_settings_changed),
             self._services.downloads.arrived.connect(
                 lambda _name: self.context.tasks.start(models.refresh())
             ),
@@ -255,6 +280,8 @@ class MainWindow(QMainWindow):
             CommandId.SEARCH: self._search,
             CommandId.FIND: lambda: self.panes.active.open_find(),
             CommandId.STOP: lambda: self.panes.active.stop(),
+            CommandId.ANSWER_AGAIN: lambda: self.panes.active.do(MessageAction.REGENERATE),
+            CommandId.CONTINUE: lambda: self.panes.active.do(MessageAction.CONTINUE),
             CommandId.GO_FIRST: lambda: self.panes.active.steer(Steer.GO_FIRST),
             CommandId.PARK: lambda: self.panes.active.steer(Steer.PARK),
             CommandId.NEVER_PARK: lambda: self.panes.active.toggle_pin(),
@@ -269,9 +296,6 @@ class MainWindow(QMainWindow):
             CommandId.NEXT_PANE: self.panes.activate_next,
             CommandId.NEXT_CHAT: lambda: self._navigation.step(1),
             CommandId.PREVIOUS_CHAT: lambda: self._navigation.step(-1),
-            CommandId.THEME_SYSTEM: lambda: self._choose_theme(ThemeChoice.SYSTEM),
-            CommandId.THEME_LIGHT: lambda: self._choose_theme(ThemeChoice.LIGHT),
-            CommandId.THEME_DARK: lambda: self._choose_theme(ThemeChoice.DARK),
             CommandId.CHOOSE_MODEL: self._top.selector.open_menu,
             CommandId.MODELS: self.models_window.open,
             CommandId.SERVER: self.server_window.open,
@@ -282,17 +306,10 @@ class MainWindow(QMainWindow):
 
     def _update_commands(self) -> None:
         chat, chats = self.panes.active.chat, self._services.chats.chats
-        run = self.panes.active.run
         self.commands.update(
-            WindowState(
-                has_chat=chat is not None,
+            replace(
+                self.panes.active.state(),
                 can_undo=self.chat_commands.undo_bar.undo is not None,
-                is_running=chat is not None and chat.running_message is not None,
-                is_waiting=run is not None and is_outside(run),
-                can_park=run is not None
-                and self.context.watch.others.can_park
-                and not is_held(run),
-                is_pinned=run is not None and run.is_pinned,
                 num_chats=len(chats),
                 num_panes=len(self.panes.panes),
                 can_split=self.panes.can_split,
@@ -316,18 +333,15 @@ class MainWindow(QMainWindow):
         self.context.figures.set_paused(is_paused=is_unseen)
         self.context.watch.set_paused(is_paused=is_unseen)
 
+    def _on_settings_changed(self, settings: Settings) -> None:
+        self._dress(settings)
+        self._update_commands()
+
     def _dress(self, settings: Settings) -> None:
         appearance = settings.appearance
         if self._dressed_as != appearance:
             self._dressed_as = appearance
             self._theme.apply(appearance.theme, appearance.text_size)
-
-    def _choose_theme(self, choice: ThemeChoice) -> None:
-        try:
-            self._services.settings.change("appearance.theme", choice)
-        except StudioError as error:
-            self._services.notices.report(error)
-        self._update_commands()
 
     def _search(self) -> None:
         self.chat_commands.show_sidebar()

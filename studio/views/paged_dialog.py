@@ -54,6 +54,10 @@ class PagedDialog(QDialog):
     def show_page(self, index: int) -> None:
         self.pages.setCurrentRow(index)
 
+    def show_setting(self, key: str) -> None:
+        """Turn to a setting, by its key, and let the keyboard change it; for windows that have some."""
+        raise NotImplementedError
+
     def set_page_title(self, index: int, title: str) -> None:
         self.pages.item(index).setText(title)
 
@@ -65,14 +69,16 @@ class DialogOpener:
         self.dialog: PagedDialog | None = None
         self._make = make
 
-    def open(self, page: int | None = None) -> None:
-        """Show it, or bring it to the front; at a page where one is named."""
+    def open(self, page: int | None = None, *, setting: str = "") -> None:
+        """Show it, or bring it to the front; at a page, or a setting by its key, where one is named."""
         if self.dialog is None:
             self.dialog = self._make()
             self.dialog.finished.connect(self._on_finished)
         if page is not None:
             self.dialog.show_page(page)
         self.dialog.show()
+        if setting:
+            self.dialog.show_setting(setting)
         self.dialog.activateWindow()
 
     def close(self) -> None:
@@ -104,12 +110,6 @@ def page_column(page: QWidget) -> QVBoxLayout:
     column.setContentsMargins(24, 20, 24, 20)
     column.setSpacing(12)
     return column
-
-
-def sentence(error: Exception) -> str:
-    """What an error says, as a sentence of its own."""
-    text = tr(str(error))
-    return f"{text[:1].upper()}{text[1:]}."
 
 
 def card(parent: QWidget) -> tuple[QFrame, QVBoxLayout]:

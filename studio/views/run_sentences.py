@@ -61,6 +61,9 @@ def describe_run(run: Run) -> StatusWords:
             return StatusWords(Mark.PIE, head, Tone.ACTIVE, 0.5)
         case RunState.WRITING:
             return StatusWords(Mark.DOT, head, Tone.ACTIVE)
+        case RunState.AWAITS_OWNER:
+            lent = tr("its room is lent out") if run.wait is not None else ""
+            return StatusWords(Mark.HAND, joined(head, lent), Tone.WAITING)
     assert_never(run.state)
 
 

@@ -12,7 +12,7 @@ from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Signal
 from engine.api import EngineSnapshot, Origin
 from engine.runs import Run
 from studio.models.chat import Conversation
-from studio.models.timeline import lane_key
+from studio.models.timeline import owner_key
 from studio.services.run_service import RunService
 from studio.views.run_sentences import Others
 from studio.views.theme import NUM_HUES
@@ -64,9 +64,9 @@ class RunWatch(QObject):
         self._since_tick.start()
         self.ticked.emit()
 
-    def hue_of_key(self, key: str) -> int:
-        """The number of a lane's hue: a chat keeps its own from reply to reply."""
-        return self._hues.of(key)
+    def hue_of(self, request_id: str) -> int:
+        """The number of a request's hue, also after its end: a chat keeps its own from reply to reply."""
+        return self._hues.of(owner_key(request_id))
 
     def _look_if_due(self) -> None:
         if self._since_tick.elapsed() >= TICK_MS - _LOOK_MS // 2:
@@ -81,12 +81,12 @@ class RunWatch(QObject):
     def _read(self, snapshot: EngineSnapshot) -> None:
         self.snapshot = snapshot
         self._runs = {run.request_id: run for run in snapshot.runs}
-        self._hues.keep({lane_key(id_) for id_ in self._runs})
+        self._hues.keep({owner_key(id_) for id_ in self._runs})
         self._timer.setInterval(_LOOK_MS if self._runs else TICK_MS)
         self.others = Others(
             names=self._service.names(snapshot.runs),
             titles=frozenset(run.request_id for run in snapshot.runs if run.origin is Origin.GUI),
-            hues={id_: self._hues.of(lane_key(id_)) for id_ in self._runs},
+            hues={id_: self._hues.of(owner_key(id_)) for id_ in self._runs},
             page_tokens=snapshot.pool.page_tokens,
             can_park=snapshot.parks.budget_bytes != 0,
         )

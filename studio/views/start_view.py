@@ -17,6 +17,7 @@ from studio.models.engine_state import FetchProgress
 from studio.models.model_library import FoundModel, ModelEntry
 from studio.services.machine import look_at_machine
 from studio.services.model_service import ModelService
+from studio.views.error_words import error_sentence
 from studio.views.model_actions import ModelActions
 from studio.views.models.model_words import machine_words
 from studio.views.paged_dialog import scrolled
@@ -129,7 +130,7 @@ class StartView(QWidget):
                 tr("Nobody used it for a while. Your next message loads it again."),
             )
         elif error is not None:
-            self._say(tr("The model did not load"), tr(str(error)))
+            self._say(tr("The model did not load"), error_sentence(error))
         elif entries:
             self._say(tr("Which model?"), privacy)
         else:

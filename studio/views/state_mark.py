@@ -53,6 +53,8 @@ def paint_mark(painter: QPainter, box: QRectF, words: StatusWords, colors: Color
             for left in (2.0, 7.0):
                 bar = QRectF(box.left() + left, box.top() + 1.5, 3, box.height() - 3)
                 painter.drawRoundedRect(bar, 1, 1)
+        case Mark.HAND:
+            _draw_hand(painter, box)
         case Mark.TURN:
             painter.drawArc(ring, 16 * 60, _TURN * 3 // 4)
             tip = ring.center() + QPointF(ring.width() / 2, 0)
@@ -73,6 +75,17 @@ def paint_mark(painter: QPainter, box: QRectF, words: StatusWords, colors: Color
             painter.drawLine(cross.topLeft(), cross.bottomRight())
             painter.drawLine(cross.topRight(), cross.bottomLeft())
     painter.restore()
+
+
+def _draw_hand(painter: QPainter, box: QRectF) -> None:
+    """A raised hand: four fingers, the thumb, and the palm that joins them."""
+    painter.setPen(QPen(painter.pen().color(), 1.5, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
+    left, top = box.left(), box.top()
+    for x, tip in ((3.6, 2.8), (5.6, 1.2), (7.6, 1.6), (9.6, 3.4)):
+        painter.drawLine(QPointF(left + x, top + tip), QPointF(left + x, top + 7.4))
+    painter.drawLine(QPointF(left + 1.4, top + 6.6), QPointF(left + 3.8, top + 9.2))
+    painter.setBrush(painter.pen().color())
+    painter.drawRoundedRect(QRectF(left + 3.6, top + 6.8, 6.0, 4.0), 2, 2)
 
 
 def _fill(painter: QPainter, color: QColor) -> None:

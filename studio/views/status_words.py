@@ -26,6 +26,8 @@ class Mark(Enum):
     """Queued."""
     BARS = "bars"
     """Waiting for room."""
+    HAND = "hand"
+    """Waiting for the user."""
     TURN = "turn"
     """Coming back: a ring with an arrow's head."""
     RING_DOT = "ring_dot"
@@ -108,7 +110,9 @@ def describe_chat(chat: Conversation, now_s: float) -> StatusWords:
     if chat.last_status is MessageStatus.FAILED:
         return _failed(last.note if last is not None else "")
     if chat.queued is not None:
-        return StatusWords(Mark.DOTS, tr("A message waits to be sent"), Tone.WAITING)
+        waits = tr("A message waits to be sent")
+        words = tr("A message is too long to be sent") if chat.queued.is_too_long else waits
+        return StatusWords(Mark.DOTS, words, Tone.WAITING)
     if chat.has_unread:
         return StatusWords(Mark.RING_DOT, tr("Done"), Tone.ACTIVE)
     if chat.is_temporary:
@@ -153,8 +157,8 @@ def describe_end(message: Message) -> str:
         status.DONE: tr("The model ended it"),
         status.STOPPED: tr("Stopped by you"),
         status.LENGTH: tr("Ended at the length limit"),
-        status.INTERRUPTED: tr("Interrupted when Layby closed"),
-        status.FAILED: message.note,
+        status.INTERRUPTED: _interrupted(message.note).text,
+        status.FAILED: tr(message.note),
     }.get(message.status, "")
 
 

@@ -39,8 +39,9 @@ class SteerButton(IconButton):
 
     def show_run(self, run: Run, *, can_park: bool) -> None:
         """Offer what the request's state allows; `can_park` tells whether anybody is ever parked."""
-        self._park.setEnabled(can_park and not is_held(run))
-        self._pin.setEnabled(can_park)
+        is_over = run.state is RunState.AWAITS_OWNER
+        self._park.setEnabled(can_park and not is_held(run) and not is_over)
+        self._pin.setEnabled(can_park and not is_over)
         self._pin.setChecked(run.is_pinned)
         for priority, action in self._priorities.items():
             action.setChecked(priority == run.priority)

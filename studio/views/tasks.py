@@ -55,6 +55,5 @@ class Tasks:
                 code="window_task_failed",
                 level=NoticeLevel.ERROR,
                 text=tr("Something in Layby did not work; the log has the particulars."),
-                detail=str(error),
             )
         )

@@ -48,6 +48,7 @@ from engine.runtime.page_copier import PageCopier, choose_copies
 from fakes.listening import Ear
 from fakes.tiny_files import write_tiny_folder
 from fakes.tiny_model import SMALL_SHAPE
+from kernels.page_copy import NumpyMover
 
 MIB = 1 << 20
 PAGE_BYTES = 30 * 2 * 32 * 192 * 2
@@ -169,8 +170,8 @@ def bench_copies() -> None:
     """Park and restore of scattered pages against one plain transfer of as many bytes."""
     pool = torch.randint(0, 256, (POOL_PAGES, PAGE_BYTES), dtype=torch.uint8, device=DEVICE)
     done: queue.SimpleQueue[CopyDone] = queue.SimpleQueue()
-    beside = PageCopier(choose_copies(pool, is_async=True), done.put)
-    within = PageCopier(choose_copies(pool, is_async=False), done.put)
+    beside = PageCopier(choose_copies(pool, NumpyMover(), is_async=True), done.put)
+    within = PageCopier(choose_copies(pool, NumpyMover(), is_async=False), done.put)
     random = np.random.default_rng(0)
     print(f"copies of scattered pages of {PAGE_BYTES:,} bytes, GB/s (time on the engine thread)")
     for count in (8, 64, 512):

@@ -6,18 +6,22 @@ Unscripted, every request is answered at once, on the calling thread, by one del
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 
 from engine.api import (
     Chat,
     Command,
+    Detokenize,
+    Embedded,
     EngineEvent,
     EngineSnapshot,
     EngineState,
     Failed,
     Finished,
     FinishReason,
+    Infill,
     Listener,
     LoadModel,
     LoadOptions,
@@ -26,15 +30,21 @@ from engine.api import (
     Parked,
     PoolUsage,
     Prompt,
+    Render,
     Request,
     Restored,
     Started,
     Text,
+    TextAnswer,
+    TextQuestion,
     TokenDelta,
     TokenIds,
+    Tokenize,
+    ToolCallDelta,
     UnloadModel,
     Unsubscribe,
     Usage,
+    Wanted,
 )
 from engine.errors import EngineError, ModelUnavailable
 from engine.runs import ParkCause, ParkReason, ParkUsage, Run
@@ -49,6 +59,7 @@ TINY_MODEL = ModelInfo(
     context_tokens=2048,
     has_chat_template=True,
     created_s=1_700_000_000,
+    embedding_size=3,
 )
 
 
@@ -82,7 +93,9 @@ class FakeEngine:
     def submit(self, request: Request) -> None:
         self.requests[request.request_id] = request
         self.alive[request.request_id] = 0
-        if self.auto:
+        if self.auto and request.wants is Wanted.EMBEDDING:
+            self.embed(request.request_id)
+        elif self.auto:
             self.start(request.request_id)
             for word in self.reply.split(" "):
                 self.say(
@@ -123,8 +136,27 @@ class FakeEngine:
                 return sum(len(message.content.split()) for message in messages)
             case Text(text=text):
                 return len(text.split())
+            case Infill(before=before, after=after):
+                return len(before.split()) + len(after.split())
             case TokenIds(ids=ids):
                 return len(ids)
+
+    def read_text(self, question: TextQuestion) -> Future[TextAnswer]:
+        """A token for each word, whose id is its length; a chat is its messages, one a line."""
+        answer: Future[TextAnswer] = Future()
+        match question:
+            case _ if self._snapshot.state is not EngineState.READY:
+                answer.set_exception(ModelUnavailable("no model is loaded"))
+            case Tokenize(parts=parts):
+                words = [w for p in parts for w in (p.split() if isinstance(p, str) else ["#" * p])]
+                ids, pieces = tuple(map(len, words)), tuple(word.encode() for word in words)
+                answer.set_result(TextAnswer(token_ids=ids, pieces=pieces))
+            case Detokenize(ids=ids):
+                answer.set_result(TextAnswer(text=" ".join("#" * i for i in ids)))
+            case Render(chat=chat):
+                lines = (f"{each.role}: {each.content}" for each in chat.messages)
+                answer.set_result(TextAnswer(text="\n".join(lines)))
+        return answer
 
     def shutdown(self) -> None:
         for request_id in tuple(self.alive):
@@ -145,6 +177,31 @@ class FakeEngine:
     def say(self, request_id: str, text: str) -> None:
         self.alive[request_id] += 1
         self.emit(TokenDelta(request_id=request_id, text=text, token_ids=(self.alive[request_id],)))
+
+    def write(
+        self,
+        request_id: str,
+        *,
+        text: str = "",
+        reasoning: str = "",
+        call: ToolCallDelta | None = None,
+    ) -> None:
+        """A token of a reply in parts."""
+        self.alive[request_id] += 1
+        self.emit(
+            TokenDelta(
+                request_id=request_id,
+                text=text,
+                token_ids=(self.alive[request_id],),
+                reasoning=reasoning,
+                tool_calls=() if call is None else (call,),
+            )
+        )
+
+    def embed(self, request_id: str) -> None:
+        """A vector of three numbers, which are exact."""
+        self.emit(Embedded(request_id=request_id, values=(0.5, -0.5, 0.70703125)))
+        self.finish(request_id)
 
     def park(
         self,
@@ -173,7 +230,9 @@ class FakeEngine:
         old = self._snapshot
         self._snapshot = replace(old, runs=runs, pool=pool or old.pool, parks=parks or old.parks)
 
-    def finish(self, request_id: str, reason: FinishReason = FinishReason.STOP) -> None:
+    def finish(
+        self, request_id: str, reason: FinishReason = FinishReason.STOP, *, stop_text: str = ""
+    ) -> None:
         tokens = self.alive.pop(request_id)
         usage = Usage(
             prompt_tokens=5,
@@ -183,7 +242,7 @@ class FakeEngine:
             prefill_s=0.01,
             decode_s=0.1,
         )
-        self.emit(Finished(request_id=request_id, reason=reason, usage=usage))
+        self.emit(Finished(request_id=request_id, reason=reason, usage=usage, stop_text=stop_text))
 
     def fail(self, request_id: str, error: EngineError) -> None:
         tokens = self.alive.pop(request_id)

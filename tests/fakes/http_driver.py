@@ -28,7 +28,26 @@ TIMEOUT_S = 10.0
 CHAT = "/v1/chat/completions"
 TEXT = "/v1/completions"
 HELLO = {"messages": [{"role": "user", "content": "Say hello."}]}
+MESSAGES = "/v1/messages"
+COUNT = "/v1/messages/count_tokens"
+RESPONSES = "/v1/responses"
 BODIES: dict[str, dict[str, Any]] = {CHAT: HELLO, TEXT: {"prompt": "Once upon"}}
+REPLIES: dict[str, dict[str, Any]] = {
+    **BODIES,
+    MESSAGES: {**HELLO, "max_tokens": 64},
+    RESPONSES: {"input": "Say hello."},
+}
+"""Every route that generates, with a body that it takes."""
+EMBED = "/v1/embeddings"
+POSTS = {
+    **REPLIES,
+    COUNT: HELLO,
+    EMBED: {"input": "Once upon"},
+    "/tokenize": {"content": "Once upon"},
+    "/detokenize": {"tokens": [1, 2]},
+    "/apply-template": HELLO,
+}
+"""Every route that reads a body and needs a model."""
 
 
 def on_a_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
@@ -109,7 +128,9 @@ async def open_client(
 
 
 def assert_error(answer: httpx.Response, status: int, code: str, param: str | None = None) -> str:
-    """The answer is an error in OpenAI's shape; returns its message."""
+    """The answer is an error in the shape of its path: OpenAI's or Anthropic's; returns its message."""
+    if answer.request.url.path.startswith(MESSAGES):
+        return _assert_anthropics_error(answer, status, code)
     assert answer.status_code == status, answer.text
     error = answer.json()["error"]
     assert set(error) >= {"message", "type", "param", "code"}
@@ -117,6 +138,30 @@ def assert_error(answer: httpx.Response, status: int, code: str, param: str | No
     kind = "server_error" if status >= 500 else "invalid_request_error"
     assert error["type"] == {"context_length_exceeded": "exceed_context_size_error"}.get(code, kind)
     return str(error["message"])
+
+
+_ANTHROPICS_TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    529: "overloaded_error",
+}
+
+
+def _assert_anthropics_error(answer: httpx.Response, status: int, code: str) -> str:
+    """It has no codes, but a status of its own for a server that has too much to do."""
+    status = 529 if code == "waited_too_long" else status
+    assert answer.status_code == status, answer.text
+    body = answer.json()
+    assert set(body) == {"type", "error", "request_id"}
+    assert body["type"] == "error"
+    assert body["request_id"] == answer.headers["request-id"]
+    assert set(body["error"]) == {"type", "message"}
+    kind = "api_error" if status >= 500 else "invalid_request_error"
+    assert body["error"]["type"] == _ANTHROPICS_TYPES.get(status, kind)
+    return str(body["error"]["message"])
 
 
 class AsgiCall:

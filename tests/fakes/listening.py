@@ -107,6 +107,7 @@ class _PromptIntake:
 
     def __init__(self, engine: Engine) -> None:
         self._deliver = engine._inbox.put
+        self.ask = engine._intake.ask
         self.close = engine._intake.close
 
     def prepare(self, task: PrepareTask) -> None:

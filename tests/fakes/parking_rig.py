@@ -5,16 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 from engine.api import (
+    EngineEvent,
     EnginePort,
     EngineSnapshot,
     LoadModel,
     LoadOptions,
     Origin,
     Parked,
+    PromptProgress,
     Request,
     SamplingParams,
     Text,
+    Unsubscribe,
 )
+from engine.runs import ParkNow, ResumeNext
 from engine.runtime.engine import Engine
 from engine.runtime.loaded_model import LoadedModel
 from fakes.listening import Ear, run_all
@@ -56,6 +60,21 @@ def tokens_alone(engine: EnginePort, requests: list[Request]) -> dict[str, list[
 
 def parks_of(ear: Ear, request_id: str) -> list[Parked]:
     return [event for event in ear.of(request_id) if isinstance(event, Parked)]
+
+
+def park_while_read(engine: EnginePort, request_id: str) -> Unsubscribe:
+    """Park it by hand at the first progress of its prompt, and call it back once it is parked."""
+    done: set[type] = set()
+
+    def steer(events: tuple[EngineEvent, ...]) -> None:
+        for event in events:
+            if isinstance(event, PromptProgress | Parked) and type(event) not in done:
+                done.add(type(event))
+                is_out = isinstance(event, Parked)
+                command = ResumeNext if is_out else ParkNow
+                engine.control(command(request_id=request_id))
+
+    return engine.subscribe(steer)
 
 
 def settled(engine: EnginePort) -> EngineSnapshot:

@@ -55,6 +55,7 @@ def check_batch(world: World, batch: StepBatch, before: Before) -> None:
     assert all(row.seq.status is SeqStatus.RUNNING for row in batch.rows), "a row outside the pool"
     _check_progress(world, batch)
     _check_leader(batch, before)
+    _check_staying(world, batch)
     _check_leader_advances(world, batch)
     if not batch.ended:  # an end changes who has a seat
         _check_line(world, before)
@@ -97,6 +98,14 @@ def _check_leader(batch: StepBatch, before: Before) -> None:
             stays = [one for one in before.running if one.status is SeqStatus.RUNNING]
             loose = [one.request_id for one in stays if not any(m.is_pinned for m in one.party)]
             assert not loose, f"{seq.request_id} is pinned and left, {loose} stayed"
+
+
+def _check_staying(world: World, batch: StepBatch) -> None:
+    """Nobody is parked for a step while somebody who has ended still holds room, and nobody who has ended runs."""
+    causes = {seq.parked.reason.cause for seq in batch.parked if seq.parked is not None}
+    staying = world.scheduler.line(SeqStatus.STAYING)
+    assert ParkCause.PAGES_SHORT not in causes or not staying, f"{staying} kept their room"
+    assert not any(row.seq.is_staying for row in batch.rows), "one that has ended is in a step"
 
 
 def _check_leader_advances(world: World, batch: StepBatch) -> None:
@@ -258,6 +267,7 @@ def _longest_wait(world: World, head: Sequence) -> tuple[float, int] | None:
         return None
     is_easy = (
         _holds_everybody(world)
+        and not any(seq.is_staying for seq in scheduler.live)
         and not config.knobs.granularity_tokens
         and admission.waits_for is WaitKind.NO_ROOM
         and all(seq.priority >= rank.priority(head) for seq in scheduler.line(SeqStatus.RUNNING))

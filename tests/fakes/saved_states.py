@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.api import SamplingParams
+from engine.api import Grammar, GrammarKind, SamplingParams
 from engine.runtime.disk.saved_state import SavedState
 
 PAGE_BYTES = 96
@@ -28,7 +28,9 @@ def state(**fields: object) -> SavedState:
         "max_tokens": None,
         "stop": ("END", "\n\n é"),
         "ignore_eos": True,
+        "grammar": Grammar(kind=GrammarKind.REGEX, source='[a-z]+"é\n', param="x"),
         "continues_text": False,
+        "plan": None,
         "num_parks": 3,
         "num_recomputes": 1,
         "parked_s": 0.1 + 0.2,

@@ -17,8 +17,10 @@ from pathlib import Path
 from studio.models.settings import all_settings
 from studio.models.snippets import SNIPPETS
 from studio.services.notice_service import CRASHED_NOTICE, NOTICE_TABLE, UNEXPECTED_NOTICE
+from studio.services.reply_fold import MODEL_WAS_UNLOADED, NO_MODEL_WAS_READY
 from studio.views.actions import COMMANDS, Menu
 from studio.views.chat.foot_view import _BUTTONS as FOOT_BUTTONS
+from studio.views.error_words import _INSTEAD as ERRORS_INSTEAD
 from studio.views.settings.dialog import PAGES
 from studio.views.settings.setting_words import choice_words
 
@@ -51,6 +53,7 @@ FROM_TABLES = frozenset(
         "heading",
         "declared.info.title",
         "declared.info.unit",
+        "declared.info.lowest",
         "setting_field(key).info.title",
         "info.help",
         "_CHOICES.get(choice, str(choice.value).capitalize())",
@@ -63,8 +66,9 @@ FROM_TABLES = frozenset(
         "notice.text",
         "notice.detail",
         "note",
-        "str(error)",
-        "str(download.error)",
+        "text",
+        "message.note",
+        "_INSTEAD[code]",
         "one",
         "many",
     }
@@ -80,16 +84,17 @@ RAISERS = (
 )
 """Files and folders whose errors reach the window, with the error's text as their particulars."""
 MAY_LACK = (
-    "engine/api.py",
     "engine/bench",
-    "engine/client.py",
-    "engine/core",
     "engine/formats",
     "engine/models",
     "engine/sim",
-    "engine/text",
+    "engine/text/folder_vocabulary.py",
+    "engine/text/gguf_fields.py",
+    "engine/text/gguf_vocabulary.py",
+    "engine/text/tokenizer.py",
+    "engine/text/tokenizer_json.py",
 )
-"""What is wrong inside a model's file, or with a program's request, may stay English: it is for their makers."""
+"""What is wrong deep inside a model's file is told to its maker, in English; the window says what it comes to."""
 
 
 def all_sentences() -> set[str]:
@@ -125,7 +130,8 @@ def _of_tables() -> Iterator[str]:
     for declared in all_settings():
         if declared.info.is_hidden:
             continue
-        yield from (declared.info.title, declared.info.help, declared.info.unit)
+        info = declared.info
+        yield from (info.title, info.help, info.unit, info.lowest)
         yield from (choice_words(choice) for choice in declared.choices or ())
     yield from (command.text for command in COMMANDS)
     yield from (menu.value for menu in Menu)
@@ -135,6 +141,8 @@ def _of_tables() -> Iterator[str]:
     yield from (snippet.where for snippet in SNIPPETS)
     yield from (label for _, _, label in FOOT_BUTTONS)
     yield from (snippet.where for snippet in SNIPPETS)
+    yield from ERRORS_INSTEAD.values()
+    yield from (NO_MODEL_WAS_READY, MODEL_WAS_UNLOADED)
     yield from (notice.text for notice in (CRASHED_NOTICE, UNEXPECTED_NOTICE))
 
 

@@ -61,12 +61,15 @@ def write_tiny_gguf(
     seed: int = 0,
     tied: bool = True,
     tensors_per_shard: int = 0,
+    pooling: gguf.PoolingType | None = None,
+    controls: tuple[str, ...] = (),
 ) -> Path:
     """Write a GGUF file ("llama", "qwen2", "qwen3") and return its path.
 
     `storage` holds for the matrices, vectors stay F32. Where its blocks are of 256 values the model is
     a wide one, and where `gguf` cannot quantise to it the codes are random. With `tensors_per_shard`
-    it is a split model and the path its first shard's. The rows of llama's query and key matrices are
+    it is a split model and the path its first shard's; with `pooling` one that gives embeddings. `controls` are control
+    tokens in the places of the last tokens of its vocabulary. The rows of llama's query and key matrices are
     reordered for interleaved rotary pairs, as converted models have them.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -74,7 +77,9 @@ def write_tiny_gguf(
     is_wide = BLOCK_FORMATS[storage].block_values > 32
     shape = WIDE_SHAPE if is_wide else tiny_shape(architecture)
     writer = gguf.GGUFWriter(path, architecture, split_max_tensors=tensors_per_shard)
-    _add_gguf_metadata(writer, shape)
+    _add_gguf_metadata(writer, shape, controls)
+    if pooling is not None:
+        writer.add_pooling_type(pooling)
     writer.add_file_type(gguf.LlamaFileType[_file_type_name(storage)])
     for name, weight in tiny_weights(architecture, seed, tied=tied, shape=shape).items():
         if architecture == "llama" and ("q_proj" in name or "k_proj" in name):
@@ -119,10 +124,16 @@ def _interleave_rotary_rows(weight: np.ndarray, head_dim: int) -> np.ndarray:
     return np.ascontiguousarray(halves.swapaxes(1, 2)).reshape(weight.shape)
 
 
-def _add_gguf_metadata(writer: gguf.GGUFWriter, shape: TinyShape) -> None:
+def _add_gguf_metadata(
+    writer: gguf.GGUFWriter, shape: TinyShape, controls: tuple[str, ...]
+) -> None:
     tokens, merges = tiny_vocabulary()
     kinds = [gguf.TokenType.CONTROL] * len(CONTROL_TOKENS)
     kinds += [gguf.TokenType.NORMAL] * (len(tokens) - len(CONTROL_TOKENS))
+    if controls:
+        tokens[-len(controls) :] = controls
+        kinds[-len(controls) :] = [gguf.TokenType.CONTROL] * len(controls)
+        merges = [(a, b) for a, b in merges if a + b in tokens]
     writer.add_name("Tiny")
     writer.add_block_count(shape.layers)
     writer.add_context_length(CONTEXT_TOKENS)
@@ -158,16 +169,24 @@ def write_tiny_folder(
     shards: int = 1,
     shape: TinyShape | None = None,
     context_tokens: int = CONTEXT_TOKENS,
+    pooling_mode: str | None = None,
 ) -> Path:
     """Write a Hugging Face folder ("llama", "mistral", "qwen2", "qwen3") and return it.
 
     `dtype` is F32, F16 or BF16, for every tensor; with more than one of `shards` there is an index. `shape` is another
-    than the tiny one.
+    than the tiny one. With a `pooling_mode` ("mean_tokens", "cls_token", "lasttoken") it is as sentence-transformers
+    writes one, tensors without the beginning "model." in their names.
     """
     folder.mkdir(parents=True, exist_ok=True)
     shape = shape or tiny_shape(model_type)
     stored = {name: (dtype, weight.shape, encode_floats(weight, dtype))
               for name, weight in tiny_weights(model_type, seed, tied=tied, shape=shape).items()}  # fmt: skip
+    if pooling_mode is not None:
+        stored = {name.removeprefix("model."): tensor for name, tensor in stored.items()}
+        (folder / "1_Pooling").mkdir(exist_ok=True)
+        modes = {f"pooling_mode_{name}": name == pooling_mode
+                 for name in ("cls_token", "mean_tokens", "max_tokens", "lasttoken")}  # fmt: skip
+        _write_json(folder / "1_Pooling" / "config.json", modes)
     if shards == 1:
         write_safetensors(folder / "model.safetensors", stored)
     else:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.api import FinishReason, Priority
-from engine.core.parked import EndReason
-from engine.core.types import Family, Sequence, SeqUpdate, StepBatch
+from engine.api import FinishReason, Priority, Stay
+from engine.core.parked import EndReason, Fate
+from engine.core.types import IS_OUT, Family, SeqStatus, Sequence, SeqUpdate, StepBatch
 from engine.core.victim_policies import VICTIM_POLICIES
 from engine.errors import DeviceFailure
 from engine.runs import (
@@ -66,6 +66,11 @@ def _let_requests_come_and_go(world: World) -> None:
         tail = [random.randrange(3) for _ in range(random.randint(0, 6))]
         size = random.choice([*7 * [1], 2, 3])
         _submit(world, (prompt + tail)[: world.config.sequence_tokens], size)
+    for seq in scheduler.live:
+        if seq.is_staying and world.returns.random() < world.answers:
+            _follow(world, seq)
+        elif seq.is_staying and world.returns.random() < 0.01:
+            _abort(world, seq)
     if scheduler.live and random.random() < 0.01:
         _abort(world, random.choice(scheduler.live))
     for status, probability in world.cuts.items():
@@ -101,11 +106,41 @@ def _submit(world: World, prompt: list[int], size: int = 1) -> None:
         world.told.families += 1
     for seq in members:
         _expect(world, seq, ends)
+    if size == 1 and world.returns.random() < 0.5:
+        grace_s = world.returns.choice([0.0, 1.0, 10.0, 1000.0])
+        members[0].stay = Stay(grace_s=grace_s, longest_s=world.returns.choice([0.5, 60, 2000]))
     if size == 1 and keep is None and world.returns.random() < 0.1:
         _come_back(world, world.cases[members[0].request_id])
         return
     for seq in members:
         world.scheduler.add(seq)
+
+
+def _follow(world: World, old: Sequence) -> None:
+    """Its owner answers: a request goes on from all it has said, or from a part of it."""
+    dice, most = world.returns, world.config.sequence_tokens
+    kept = dice.choice([len(old.token_ids), dice.randint(1, len(old.token_ids))])
+    tail = [dice.randrange(VOCABULARY) for _ in range(dice.choice([1, 1, 3, 12]))]
+    seq = make_sequence(
+        (old.token_ids[:kept] + tail)[:most],
+        arrival=world.arrivals,
+        max_new=dice.choice([1, 5, 20]),
+        priority=dice.choice([*Priority]),
+        arrival_s=world.now_s,
+        max_wait_s=dice.choice([*9 * [None], 0.0, 5.0]),
+    )
+    seq.stay = dice.choice([None, old.stay])
+    world.arrivals += 1
+    _expect(world, seq, [])
+    world.told.kinds[f"followed {old.status.value}"] += 1
+    was_kept = old.parked is not None and old.parked.fate is Fate.SWAP
+    world.scheduler.follow(seq, old.request_id, world.now_s)
+    world.told.followed_tokens += seq.num_computed
+    world.told.kinds["followed, state kept outside"] += was_kept and seq.num_computed > 0
+    world.cases[seq.request_id].seen = seq.status
+    yard = world.scheduler._yard
+    assert yard.lines.head(yard.rank_at(yard.step + 1)) is seq, f"{seq.request_id} is not the head"
+    assert old.has_ended, f"{old.request_id} stays though it was followed"
 
 
 def _come_back(world: World, case: Case) -> None:
@@ -132,8 +167,10 @@ def _expect(world: World, seq: Sequence, ends: list[int]) -> None:
 def _abort(world: World, seq: Sequence) -> None:
     case = world.cases[seq.request_id]
     world.told.kinds[f"aborted {seq.status.value}"] += 1
+    was_staying = seq.is_staying
     assert world.scheduler.abort(seq.request_id, world.now_s) is seq
-    _break_off(case, FinishReason.ABORTED)
+    if not was_staying:
+        _break_off(case, FinishReason.ABORTED)
 
 
 def _break_off(case: Case, end: End) -> None:
@@ -184,12 +221,14 @@ def _random_command(world: World) -> SteeringCommand:
 def _play_step(world: World) -> None:
     told, scheduler, random = world.told, world.scheduler, world.random
     told.steps += 1
+    staying = scheduler.line(SeqStatus.STAYING)
     world.now_s += world.step_s * random.uniform(0.5, 1.5)
     assert told.steps < MOST_STEPS, f"still alive: {[seq.request_id for seq in scheduler.live]}"
     _land_copies(world, share=0.3)
     before = look(world)
     batch = scheduler.schedule(world.now_s)
     check_batch(world, batch, before)
+    told.kinds["room lent out"] += sum(seq.status in IS_OUT for seq in staying)
     _give_back(world)
     batch = _make_copies(world, batch)
     _note(world, batch)
@@ -276,7 +315,7 @@ def _wait(world: World, batch: StepBatch) -> None:
         _land_copies(world, share=0.9)
     elif batch.wake_s is not None:
         world.now_s = max(world.now_s, batch.wake_s)
-    held = [seq for seq in scheduler.live if seq.is_held]
+    held = [seq for seq in scheduler.live if seq.is_held and not seq.is_staying]
     if held and not batch.awaits_copies:
         name = world.random.choice(held).request_id
         assert scheduler.steer(ResumeNext(request_id=name), world.now_s)

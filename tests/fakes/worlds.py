@@ -24,9 +24,12 @@ from fakes.fake_runner import FakeRunner
 
 End = FinishReason | EndReason
 
+NOT_REPORTED = (ParkCause.RELOAD, ParkCause.OWNER_AWAY)
+"""Causes of parks that are not the scheduler's, or of those who have ended."""
+
 KINDS = (
     *(f"parked under {name}" for name in VICTIM_POLICIES),
-    *(f"parked for {cause.value}" for cause in ParkCause if cause is not ParkCause.RELOAD),
+    *(f"parked for {cause.value}" for cause in ParkCause if cause not in NOT_REPORTED),
     *(f"parked at priority {priority.name}" for priority in Priority),
     *(f"parked, memory {memory.value}" for memory in ParkMemory),
     "parked, memory copied beside steps",
@@ -35,6 +38,12 @@ KINDS = (
     *(f"copy {way.value} failed" for way in CopyWay),
     *(f"ended: {reason.value}" for reason in EndReason),
     *(f"command {command.__name__}" for command in get_args(SteeringCommand)),
+    *(
+        f"followed {status.value}"
+        for status in (SeqStatus.STAYING, SeqStatus.PARKING, SeqStatus.PARKED)
+    ),
+    "followed, state kept outside",
+    "room lent out",
 )
 """What the fuzz must reach, by name: what happened, under what, to whom. The registries give the names."""
 
@@ -54,6 +63,7 @@ class Told:
     released_pages: int = 0
     cached_tokens: int = 0
     found_again_tokens: int = 0
+    followed_tokens: int = 0
     shifts: int = 0
     stopped: int = 0
     failed: int = 0
@@ -127,6 +137,8 @@ class World:
     """What requests want at most."""
     keeps: list[int | None]
     """Tokens that context shifts keep; None: the context is not shifted."""
+    answers: float
+    """Probability that the owner of one that stays answers before a step."""
     cuts: dict[SeqStatus, float]
     """Probabilities that somebody who is being copied out or back is given up before a step."""
     cases: dict[str, Case] = field(default_factory=dict)
@@ -160,9 +172,11 @@ def make_world(seed: int, *, checked: bool) -> World:
     )
     longest = min(config.sequence_tokens // 2 + 1, 40)
     scheduler, runner = Scheduler(config), FakeRunner(config)
+    returns = Random(-1 - seed)
     return World(
         random=random,
-        returns=Random(-1 - seed),
+        returns=returns,
+        answers=returns.choice([0, 0.05, 0.5]),
         config=config,
         scheduler=scheduler,
         runner=runner,

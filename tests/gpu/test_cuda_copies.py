@@ -18,6 +18,7 @@ from engine.runtime.messages import CopyDone
 from engine.runtime.page_copier import PageCopier, choose_copies
 from fakes.gpu import NEEDS_CUDA
 from kernels.host_memory import reserve
+from kernels.page_copy import NumpyMover
 
 pytestmark = NEEDS_CUDA
 
@@ -33,7 +34,9 @@ class Rig:
         words = torch.randint(0, 256, (PAGES, PAGE_BYTES), dtype=torch.uint8)
         self.pool = words.cuda()
         self.done: queue.SimpleQueue[CopyDone] = queue.SimpleQueue()
-        self.copier = PageCopier(choose_copies(self.pool, is_async=is_async), self.done.put)
+        self.copier = PageCopier(
+            choose_copies(self.pool, NumpyMover(), is_async=is_async), self.done.put
+        )
 
     def start(self, way: CopyWay, pages: list[int], buffer_id: int, *, must_land: bool) -> None:
         saved = tuple(SavedPage(buffer_id, slot) for slot in range(len(pages)))

@@ -123,3 +123,41 @@ def test_some_rows_tell_their_likeliest_beside_others_that_are_drawn_from() -> N
     assert isinstance(second, Likeliest)
     assert_found(rows[1], 7, Told(*(np.array(view) for view in second)))
     assert third is None
+
+
+def test_only_allowed_tokens_are_found_or_drawn_and_the_others_are_left_out_of_the_row() -> None:
+    dice = np.random.default_rng(6)
+    rows = dice.standard_normal((4, 300)).astype(np.float32)
+    rows[0, 5] = np.nan  # not allowed, so it is in nobody's way
+    allowed = dice.random((4, 320)) < 0.2
+    allowed[0, 5] = False
+    allowed[1] = True
+    allowed[3] = False
+    words = np.packbits(allowed, bitorder="little").view(np.uint32).reshape(4, 10)
+    wishes = [
+        Wish(7, vocabulary=290, allowed=words[0].ctypes.data),
+        Wish(1, True, 290, allowed=words[1].ctypes.data),
+        Wish(40, True, 290, temperature=0.8, seed=3, allowed=words[2].ctypes.data),
+        Wish(9, vocabulary=290, allowed=words[3].ctypes.data),
+    ]
+    expected = np.where(allowed[:, :300] & (np.arange(300) < 290), rows, -INF)
+    found, logits = ask_masked(rows, wishes)
+    np.testing.assert_array_equal(logits, expected)
+    assert isinstance(found[0], Likeliest)
+    assert_found(expected[0], 7, Told(*(np.array(view) for view in found[0])))
+    assert found[1] == expected[1].argmax()
+    masked_before = wishes[2]._replace(allowed=0)
+    assert found[2] == ask(expected[2:3], [masked_before])[0]
+    assert found[3] is None
+
+
+def ask_masked(
+    rows: NDArray[np.float32], wishes: list[Wish]
+) -> tuple[list[Found], NDArray[np.float32]]:
+    """What the kernels find, and what is left of the rows."""
+    weights = ModelWeights()
+    recorder, x = rows_program(weights, rows)
+    program = recorder.finish(recorder.take_outputs(x))
+    with compiled(program, weights.source(), threads=2) as native:
+        logits = native.run(replace(one_page_each(range(len(rows))), wishes=wishes))
+        return native.found(), logits.copy()

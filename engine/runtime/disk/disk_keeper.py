@@ -72,7 +72,11 @@ class DiskKeeper:
         """Begin to write what has been parked, delete what has come back or ended; to be called between steps."""
         if not (self._saves or self._scheduler.has_outside):
             return
-        parked = {seq.request_id: seq for seq in self._scheduler.line(SeqStatus.PARKED)}
+        parked = {
+            seq.request_id: seq
+            for seq in self._scheduler.line(SeqStatus.PARKED)
+            if not seq.is_staying and seq.started_s is not None
+        }
         for request_id, save in tuple(self._saves.items()):
             if request_id not in parked:
                 self._drop(request_id, save)

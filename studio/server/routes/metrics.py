@@ -17,9 +17,8 @@ from starlette.responses import Response
 
 from engine.api import EngineSnapshot
 from engine.client import EngineClient
-from engine.runs import RunState
 from studio.server.context import ServerContext
-from studio.server.park_state import is_in_transfer, is_preempted
+from studio.server.park_state import is_in_or_out, is_in_transfer, is_preempted
 
 _PREFIXES = ("layby:", "llamacpp:")
 
@@ -78,7 +77,7 @@ def _counters(snapshot: EngineSnapshot) -> _Rows:
 
 def _gauges(snapshot: EngineSnapshot) -> _Rows:
     num_out = sum(is_preempted(run) or is_in_transfer(run) for run in snapshot.runs)
-    num_in_or_out = sum(run.state is not RunState.QUEUED for run in snapshot.runs)
+    num_in_or_out = sum(map(is_in_or_out, snapshot.runs))
     parks, pool = snapshot.parks, snapshot.pool
     return (
         ("requests_preempted", "Requests parked, or on the way out or back.", num_out),

@@ -8,7 +8,7 @@ from starlette.responses import JSONResponse
 from engine.api import EngineSnapshot, EngineState
 from engine.errors import ModelNotFound, ModelUnavailable
 from studio.server.context import ServerContext
-from studio.server.replies import Json
+from studio.server.framing import Json
 from studio.server.translate import served_model
 from studio.services.model_demand import Offer
 

@@ -27,9 +27,9 @@ from engine.runs import (
 from studio.models.run_words import reason_words, state_words
 from studio.server.context import ServerContext
 from studio.server.errors import INVALID_REQUEST, ApiError, ErrorKind
+from studio.server.framing import Json
 from studio.server.park_state import can_park
-from studio.server.protocol import WireModel, wrong_value
-from studio.server.replies import Json
+from studio.server.wire import WireModel, wrong_value
 
 _PRIORITIES = {priority.name.lower(): priority for priority in Priority}
 

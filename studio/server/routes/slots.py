@@ -10,10 +10,16 @@ from starlette.responses import JSONResponse
 
 from engine.api import EngineSnapshot
 from engine.options import LoadOptions
-from engine.runs import Run, RunState
+from engine.runs import Run
 from studio.server.context import ServerContext
-from studio.server.park_state import budget_mib, can_park, is_in_transfer, is_preempted
-from studio.server.replies import Json
+from studio.server.framing import Json
+from studio.server.park_state import (
+    budget_mib,
+    can_park,
+    is_in_or_out,
+    is_in_transfer,
+    is_preempted,
+)
 from studio.server.translate import served_model
 
 _IDLE: Json = {
@@ -43,7 +49,7 @@ def _slots(snapshot: EngineSnapshot) -> list[Json]:
     """One entry for each request that is in or parked, and one for each seat left."""
     served_model(snapshot, None)
     seats = _options(snapshot).parallel
-    runs = [run for run in snapshot.runs if run.state is not RunState.QUEUED]
+    runs = [run for run in snapshot.runs if is_in_or_out(run)]
     num_seated = sum(not is_preempted(run) for run in runs)
     entries = [_slot(run) for run in runs] + [_IDLE] * (seats - num_seated)
     return [

@@ -15,11 +15,13 @@ from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 from engine.runs import Run
 from studio.models.chat import NEW_CHAT_TITLE, Conversation, Message, Role
 from studio.services.run_service import Steer
+from studio.views.actions import WindowState
 from studio.views.chat.attaching import Attaching
 from studio.views.chat.chat_view import SIDE_PX, ChatView, Place, column_of
 from studio.views.chat.composer import Composer
 from studio.views.chat.context_meter import ContextWatch
 from studio.views.chat.find_bar import FindBar
+from studio.views.chat.foot_view import MessageAction
 from studio.views.chat.message_actions import MessageActions
 from studio.views.chat.sending import Sending
 from studio.views.chat.status_strip import StatusStrip
@@ -28,6 +30,7 @@ from studio.views.elided_label import ElidedLabel
 from studio.views.icon_button import IconButton
 from studio.views.start_view import StartView
 from studio.views.status_words import title_words
+from studio.views.steer_menu import is_held, is_outside
 from studio.views.words import shortened, tr
 
 _PROMPT_CHARS = 24
@@ -153,6 +156,28 @@ class ChatPane(QWidget):
         """Do something about the reply of this pane's chat."""
         if self.chat is not None:
             self._context.services.runs.steer_chat(self.chat, steer)
+
+    def can_do(self, action: MessageAction) -> bool:
+        """Whether something can be done with the last message of this pane's chat."""
+        return self._actions is not None and self._actions.can_do_to_last(action)
+
+    def do(self, action: MessageAction) -> None:
+        """Do it, where that can be."""
+        if self._actions is not None:
+            self._actions.do_to_last(action)
+
+    def state(self) -> WindowState:
+        """What the commands on this pane's chat depend on."""
+        chat, run, others = self.chat, self.run, self._context.watch.others
+        return WindowState(
+            has_chat=chat is not None,
+            is_running=chat is not None and chat.running_message is not None,
+            can_answer_again=self.can_do(MessageAction.REGENERATE),
+            can_continue=self.can_do(MessageAction.CONTINUE),
+            is_waiting=run is not None and is_outside(run),
+            can_park=run is not None and others.can_park and not is_held(run),
+            is_pinned=run is not None and run.is_pinned,
+        )
 
     @property
     def run(self) -> Run | None:

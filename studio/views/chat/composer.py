@@ -1,7 +1,8 @@
-"""Where the user types: grows with the text; Enter sends, Shift+Enter breaks the line; Send may be Stop or Queue.
+"""Where the user types: grows with the text; Enter sends, Shift+Enter breaks the line.
 
-GUI thread. Always live, also while no model is loaded. It knows no chat; its owner decides what becomes of the text.
-Must not import services.
+While a reply is written Stop takes Send's place, and Queue stands beside it once something is typed. GUI thread. Always
+live, also while no model is loaded. It knows no chat; its owner decides what becomes of the text. Must not import
+services.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QVBox
 from studio.views.icon_button import IconButton
 from studio.views.words import tr
 
+_BUTTON_PX = 32
 _MOST_LINES = 8
 _LEAST_LINES = 2
 _SHARE = 0.3
@@ -47,12 +49,20 @@ class Composer(QFrame):
         self._hint.setObjectName("secondary")
         self._button = IconButton("send", tr("Send"), self)
         self._button.setObjectName("send")
-        self._button.setFixedSize(32, 32)
+        self._button.setFixedSize(_BUTTON_PX, _BUTTON_PX)
         self._button.setIconSize(QSize(18, 18))
         self._button.clicked.connect(self._on_button)
+        self._queue = IconButton("queue", tr("Queue"), self)
+        self._queue.setObjectName("send")
+        self._queue.setFixedSize(_BUTTON_PX, _BUTTON_PX)
+        self._queue.setIconSize(QSize(18, 18))
+        self._queue.set_label(tr("Queue"), shortcut="Enter")
+        self._queue.clicked.connect(self._on_submit)
         self._foot = foot = QHBoxLayout()
         foot.setContentsMargins(6, 0, 0, 0)
+        foot.setSpacing(8)
         foot.addWidget(self._hint, 1)
+        foot.addWidget(self._queue)
         foot.addWidget(self._button)
         self._column = layout = QVBoxLayout(self)
         layout.setContentsMargins(10, 10, 8, 8)
@@ -71,9 +81,8 @@ class Composer(QFrame):
         self._foot.insertWidget(0, button)
 
     def add_figure(self, widget: QWidget) -> None:
-        """Put something at the left of the button."""
-        self._foot.insertWidget(self._foot.count() - 1, widget)
-        self._foot.setSpacing(8)
+        """Put something at the left of the buttons."""
+        self._foot.insertWidget(self._foot.count() - 2, widget)
 
     def set_queue_full(self, *, is_full: bool) -> None:
         """Whether a message waits already: no other can then."""
@@ -109,7 +118,7 @@ class Composer(QFrame):
         self._input.clear()
 
     def set_running(self, *, is_running: bool) -> None:
-        """Turn Send into Stop while the chat's reply is alive."""
+        """Have Stop in Send's place while the chat's reply is alive."""
         if is_running != self._is_running:
             self._is_running = is_running
             self._show_state()
@@ -119,21 +128,22 @@ class Composer(QFrame):
         self._input.set_prompt(words)
 
     def _show_state(self) -> None:
-        if self._may_queue():
-            icon_name, label, keys = "queue", tr("Queue"), "Enter"
-            hint = tr("Enter sends it when the reply has ended · Esc stops the reply")
-        elif self._is_running:
+        may_queue = self._may_queue()
+        if self._is_running:
             icon_name, label, keys, hint = "stop", tr("Stop"), "Esc", tr("Esc stops the reply")
+            if may_queue:
+                hint = tr("Enter sends it when the reply has ended · Esc stops the reply")
         else:
             icon_name, label, keys = "send", tr("Send"), "Enter"
             hint = tr("Enter sends · Shift+Enter for a new line")
         self._button.set_icon_name(icon_name)
         self._button.set_label(label, shortcut=keys)
+        self._queue.setVisible(may_queue)
         self._button.setEnabled(self._is_running or self._has_something())
         self._hint.setText(hint if self._input.hasFocus() else "")
 
     def _on_button(self) -> None:
-        if self._is_running and not self._may_queue():
+        if self._is_running:
             self.stopped.emit()
         else:
             self._on_submit()

@@ -9,9 +9,16 @@ from __future__ import annotations
 
 from enum import Enum
 
-from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QWidget
+from PySide6.QtCore import QPoint, Qt, QTimer, Signal
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleAnnouncementEvent,
+    QFocusEvent,
+    QKeyEvent,
+    QPaintEvent,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QToolTip, QWidget
 
 from studio.models.chat import Message, Role
 from studio.views.chat.kit import Kit
@@ -163,6 +170,12 @@ class FootView(QWidget):
                 lambda: self.buttons[MessageAction.COPY].set_icon_name("copy")
             )
         self._copied.start()
+
+    def tell(self, action: MessageAction, words: str) -> None:
+        """Say at a button why it does nothing now."""
+        button = self.buttons[action]
+        QToolTip.showText(button.mapToGlobal(QPoint(0, button.height())), words, button)
+        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(button, words))
 
     def make_buttons(self) -> None:
         """Have the buttons; most messages are never acted upon, and eight buttons take longer than their text."""

@@ -51,7 +51,7 @@ class MessageActions:
     def actions_of(self, message: Message) -> frozenset[MessageAction]:
         """What can be done with a message now; of a chat that answers, what does not disturb it or begins anew."""
         action = MessageAction
-        possible = {action.COPY, action.BRANCH}
+        possible = {action.COPY, action.BRANCH, action.PREVIOUS, action.NEXT}
         is_reply, is_last = message.role is Role.ASSISTANT, message is self._chat.messages[-1]
         is_running = self._chat.running_message is not None
         if not is_reply or not is_running:
@@ -59,10 +59,19 @@ class MessageActions:
         if (is_reply and not message.status.is_alive) or (is_last and not is_reply):
             possible.add(action.REGENERATE)
         if not is_running:
-            possible |= {action.DELETE, action.PREVIOUS, action.NEXT}
+            possible.add(action.DELETE)
         if is_last and self._chats.turns.can_continue(self._chat):
             possible.add(action.CONTINUE)
         return frozenset(possible)
+
+    def can_do_to_last(self, action: MessageAction) -> bool:
+        """Whether it can be done with the last message now."""
+        return bool(self._chat.messages) and action in self.actions_of(self._chat.messages[-1])
+
+    def do_to_last(self, action: MessageAction) -> None:
+        """Do it with the last message, where that can be."""
+        if self.can_do_to_last(action):
+            self._do(self._chat.messages[-1], action)
 
     def _dress(self, foot: FootView) -> None:
         message = foot.message
@@ -85,16 +94,20 @@ class MessageActions:
                 self._tasks.start(self._branch(message))
             case MessageAction.DELETE:
                 self._tasks.start(chats.versions.delete_message(chat, message))
-            case MessageAction.PREVIOUS:
-                self._step(message, -1)
-            case MessageAction.NEXT:
-                self._step(message, 1)
+            case MessageAction.PREVIOUS | MessageAction.NEXT:
+                self._step(message, action)
             case _:
                 pass
 
-    def _step(self, message: Message, step: int) -> None:
+    def _step(self, message: Message, action: MessageAction) -> None:
+        if self._chat.running_message is not None:
+            words = tr("Another version can be shown when the reply has ended. Esc stops it.")
+            for foot in self._view.feet:
+                if foot.message is message:
+                    foot.tell(action, words)
+            return
         versions = self._chat.versions_of(message)
-        place = versions.index(message) + step
+        place = versions.index(message) + (1 if action is MessageAction.NEXT else -1)
         if 0 <= place < len(versions):
             self._chats.versions.choose(self._chat, versions[place])
 

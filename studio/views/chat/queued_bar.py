@@ -22,12 +22,11 @@ class QueuedBar(QFrame):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("queued")
-        head = QLabel(tr("Next"), self)
+        self._head = head = QLabel(self)
         head.setObjectName("secondary")
         self._text = ElidedLabel(self)
-        now = QPushButton(tr("Send now"), self)
+        self.now = now = QPushButton(self)
         now.setObjectName("quiet")
-        now.setToolTip(tr("Stop the reply and send this"))
         now.clicked.connect(self.send_wanted)
         back = QPushButton(tr("Take back"), self)
         back.setObjectName("quiet")
@@ -46,5 +45,9 @@ class QueuedBar(QFrame):
         """Show what waits, or nothing."""
         self.setVisible(prompt is not None)
         if prompt is not None:
+            is_too_long = prompt.is_too_long
+            self._head.setText(tr("Too long") if is_too_long else tr("Next"))
+            self.now.setText(tr("What now…") if is_too_long else tr("Send now"))
+            self.now.setToolTip("" if is_too_long else tr("Stop the reply and send this"))
             names = ", ".join(one.name for one in prompt.attachments)
             self._text.set_text(" ".join(prompt.text.split()) or names)

@@ -62,8 +62,14 @@ class Sending(QObject):
         self.refresh()
 
     def refresh(self) -> None:
-        """Show what waits to be sent."""
-        self.queued.show_prompt(self._chat.queued if self._chat is not None else None)
+        """Show what waits to be sent; what turned out too long is asked about, unless something else is typed."""
+        chat = self._chat
+        queued = chat.queued if chat is not None else None
+        self.queued.show_prompt(queued)
+        if chat is None or queued is None or not queued.is_too_long:
+            return
+        if not self._composer.text() and not chat.draft_attachments:
+            self._context.tasks.start(self._ask_about_queued(chat))
 
     def may_ask(self) -> bool:
         """Whether a model is ready, or comes back with the next request; if not, why not is said."""
@@ -157,12 +163,22 @@ class Sending(QObject):
             self._composer.clear()
 
     def _send_queued(self) -> None:
-        if self._chat is not None and self.may_ask():
-            self._context.tasks.start(self._chats.drafts.send_now(self._chat))
+        chat = self._chat
+        if chat is None or chat.queued is None:
+            return
+        if chat.queued.is_too_long:
+            self._context.tasks.start(self._ask_about_queued(chat))
+        elif self.may_ask():
+            self._context.tasks.start(self._chats.drafts.send_now(chat))
 
     def _take_back(self) -> None:
         if self._chat is not None:
             self._context.tasks.start(self._put_back(self._chat))
+
+    async def _ask_about_queued(self, chat: Conversation) -> None:
+        if chat.queued is not None:  # it may have been asked about already
+            await self._put_back(chat)
+            await self._fits(chat, chat.draft)
 
     async def _put_back(self, chat: Conversation) -> None:
         draft = await self._chats.drafts.take_back(chat)

@@ -32,9 +32,11 @@ class CompareCommands:
 
     def ask(self) -> None:
         """Ask what is to be compared, beginning with the chat in the active pane."""
-        chat = self._panes.active.chat
-        if chat is None:
-            return
+        if (chat := self._panes.active.chat) is not None:
+            self.ask_of(chat)
+
+    def ask_of(self, chat: Conversation) -> None:
+        """The same, beginning with another chat."""
         if self._context.services.models.state is not EngineState.READY:
             self._context.services.notices.report(ModelUnavailable(tr("choose one first")))
             return

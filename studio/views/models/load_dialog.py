@@ -19,11 +19,12 @@ from studio.models.model_fit import Verdict, plan_fit
 from studio.models.model_library import ModelEntry
 from studio.services.machine import look_at_machine
 from studio.views.context import Context
+from studio.views.error_words import error_sentence
 from studio.views.inputs import QuietList, QuietNumber
 from studio.views.labels import line
 from studio.views.models.model_words import fit_words, park_words, verdict_words
 from studio.views.monitor.history_words import capacity_words
-from studio.views.paged_dialog import page_column, sentence
+from studio.views.paged_dialog import page_column
 from studio.views.settings.setting_words import choice_words
 from studio.views.words import count, tr
 
@@ -89,7 +90,7 @@ class LoadDialog(QDialog):
         try:
             self._store.change(self._entry.path, self.choices)
         except (EngineError, StudioError) as error:
-            self._problem.setText(sentence(error))
+            self._problem.setText(error_sentence(error))
             self._problem.show()
             return False
         self.accept()

@@ -14,7 +14,7 @@ from studio.models.model_library import FoundModel, ModelEntry, ModelFacts, Mode
 from studio.views.elided_label import ElidedLabel
 from studio.views.icon_button import IconButton
 from studio.views.labels import line
-from studio.views.models.model_words import entry_words, facts_words
+from studio.views.models.model_words import entry_words, facts_words, problem_words
 from studio.views.words import size, tr
 
 
@@ -147,7 +147,7 @@ class FoundRow(QFrame):
         badge = QLabel(found.finder.value, self)
         badge.setObjectName("badge")
         known = facts.info if facts is not None else None
-        problem = facts.problem if facts is not None else ""
+        problem = problem_words(facts) if facts is not None else ""
         words = facts_words(known) if known is not None else problem or size(found.size_bytes)
         self.button = QPushButton(tr("Use"), self)
         self.button.setAccessibleName(tr("Use: {model}").format(model=found.name))

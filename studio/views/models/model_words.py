@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from engine.api import ModelInfo
+from engine.errors import ModelError
 from studio.models.downloads import Download, DownloadState, Offer
 from studio.models.model_fit import Fit, Machine, Verdict, largest_model
 from studio.models.model_library import ModelEntry, ModelFacts
+from studio.views.error_words import detail_words, error_sentence
 from studio.views.words import count, decimal, elapsed, memory, size, tr
 
 
@@ -39,7 +41,7 @@ def entry_words(entry: ModelEntry, facts: ModelFacts | None) -> str:
     if facts is None:
         return size(entry.size_bytes)
     if facts.info is None:
-        return facts.problem
+        return problem_words(facts)
     return facts_words(facts.info)
 
 
@@ -106,6 +108,11 @@ def offer_words(offer: Offer) -> str:
     return " · ".join(parts)
 
 
+def problem_words(facts: ModelFacts) -> str:
+    """Why a model cannot be used; empty if it can."""
+    return detail_words(facts.problem, ModelError.code)
+
+
 def download_words(download: Download) -> str:
     """How far it is, or what is wrong."""
     done, total = size(download.done_bytes), download.total_bytes
@@ -122,8 +129,9 @@ def download_words(download: Download) -> str:
         case DownloadState.PAUSED:
             return tr("{amount} · paused").format(amount=amount)
         case DownloadState.FAILED:
-            text = tr(str(download.error)) if download.error is not None else tr("it failed")
-            return f"{text[:1].upper()}{text[1:]}."
+            return (
+                error_sentence(download.error) if download.error is not None else tr("It failed.")
+            )
         case DownloadState.DONE:
             return tr("{amount} · in the library").format(amount=size(download.done_bytes))
 

@@ -42,6 +42,10 @@ class ModelsWindow(PagedDialog):
         self.finished.connect(self._on_finished)
         self._count()
 
+    def show_setting(self, key: str) -> None:
+        self.show_page(ModelsPage.SOURCES)
+        self.sources.show_setting(key)
+
     def _count(self) -> None:
         """How many are not done stands beside the page's name."""
         number = sum(each.state is not DownloadState.DONE for each in self._downloads.downloads)

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -27,10 +28,11 @@ from studio.models.settings import setting_field
 from studio.services.hub_search import HubModel, offer_of_address
 from studio.views.context import Context
 from studio.views.elided_label import ElidedLabel
+from studio.views.error_words import error_sentence
 from studio.views.inputs import CheckBox
 from studio.views.labels import line
 from studio.views.models.model_words import offer_words
-from studio.views.paged_dialog import card, page_column, scrolled, sentence
+from studio.views.paged_dialog import card, page_column, scrolled
 from studio.views.settings.setting_words import help_words
 from studio.views.words import count, size, tr
 
@@ -50,12 +52,13 @@ class SourcesPage(QWidget):
         self.suggested = _SuggestedSource(context, inner)
         self.hub = _HubSource(context, inner)
         self.address = _AddressSource(context, inner)
-        for source in (self.suggested, self.hub, self.address):
+        for source in self._sources:
             column.addWidget(source)
         column.addStretch(1)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(scrolled(tr("Get models"), inner, self))
+        self._area = scrolled(tr("Get models"), inner, self)
+        layout.addWidget(self._area)
         self._disconnects = (
             context.services.settings.changed.connect(lambda _settings: self.refresh()),
             context.services.models.library_changed.connect(self.suggested.refresh),
@@ -70,8 +73,18 @@ class SourcesPage(QWidget):
 
     def refresh(self) -> None:
         """Show which sources are on."""
-        for source in (self.suggested, self.hub, self.address):
+        for source in self._sources:
             source.refresh()
+
+    def show_setting(self, key: str) -> None:
+        """Let the keyboard switch a source, by its setting's key."""
+        source = next(each for each in self._sources if each.key == key)
+        source.switch.setFocus(Qt.FocusReason.OtherFocusReason)
+        self._area.ensureWidgetVisible(source, 0, 24)
+
+    @property
+    def _sources(self) -> tuple[_Source, ...]:
+        return self.suggested, self.hub, self.address
 
 
 class _Source(QFrame):
@@ -81,7 +94,7 @@ class _Source(QFrame):
         super().__init__(parent)
         self.setObjectName("card")
         self.context = context
-        self._key = key
+        self.key = key
         declared = setting_field(key)
         self.switch = CheckBox(tr(declared.info.title), self)
         self.switch.clicked.connect(self._on_clicked)
@@ -97,13 +110,13 @@ class _Source(QFrame):
         layout.addWidget(self.body)
 
     def refresh(self) -> None:
-        is_on = bool(self.context.services.settings.settings.value(self._key))
+        is_on = bool(self.context.services.settings.settings.value(self.key))
         self.switch.setChecked(is_on)
         self.body.setVisible(is_on)
 
     def _on_clicked(self, is_on: SettingValue) -> None:
         try:
-            self.context.services.settings.change(self._key, is_on)
+            self.context.services.settings.change(self.key, is_on)
         except SettingError as error:
             self.context.services.notices.report(error)
         self.refresh()
@@ -204,7 +217,7 @@ class _HubSource(_Source):
         try:
             answer = await asyncio.to_thread(ask)
         except StudioError as error:
-            words = sentence(error)
+            words = error_sentence(error)
         if not isValid(self):  # closed meanwhile
             return None
         self._tell(words)
@@ -247,7 +260,7 @@ class _AddressSource(_Source):
         try:
             offer = offer_of_address(self.field.text())
         except LibraryError as error:
-            self.problem.setText(sentence(error))
+            self.problem.setText(error_sentence(error))
             self.problem.show()
             return
         self.problem.hide()

@@ -40,7 +40,7 @@ class PoolHistory(QWidget):
         self.setVisible(bool(lanes))
         if not lanes:
             return
-        self.timeline.show_picture(Picture(lanes, history.now_s, self._context.watch.hue_of_key))
+        self.timeline.show_picture(Picture(lanes, history.now_s, self._context.watch.hue_of))
         texts = (
             longest_words(history.longest_wait()),
             tally_words(history.tally),

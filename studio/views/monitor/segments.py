@@ -69,7 +69,8 @@ def memory_segments(snapshot: EngineSnapshot, others: Others) -> tuple[Segment, 
     Pages that several of them share are told with each; all are shrunk to what is used in truth.
     """
     parks, page_bytes = snapshot.parks, snapshot.pool.page_bytes
-    kept = [run for run in snapshot.runs if run.state is RunState.PARKED and run.kept_pages]
+    outside = (RunState.PARKED, RunState.AWAITS_OWNER)
+    kept = [run for run in snapshot.runs if run.state in outside and run.kept_pages]
     listed = sum(run.kept_pages for run in kept) * page_bytes
     shrink = min(1.0, parks.used_bytes / listed) if listed else 0.0
     found = []

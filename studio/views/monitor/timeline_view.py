@@ -1,4 +1,4 @@
-"""The last minutes as lanes, one a chat: writing, parked, coming back, in line. GUI thread.
+"""The last minutes as lanes, one a chat or program: writing, parked, coming back, in line. GUI thread.
 
 Each stretch is shape as well as colour: work is a full bar in the chat's hue, a park a half bar, standing in line a
 thin one, the return an outline. Hovering, or walking with the arrow keys, says what it was and who was waited for.
@@ -39,7 +39,7 @@ _SPOKEN_CHARS = 32
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """What is drawn: `hues` are the lanes' by key."""
+    """What is drawn: `hues` are the requests', by id."""
 
     lanes: tuple[Lane, ...] = ()
     now_s: float = 0.0
@@ -144,8 +144,8 @@ class TimelineView(QWidget):
         painter.setFont(self._theme.font(self._theme.small_px - 1))
         for row, lane in enumerate(self._picture.lanes):
             self._paint_name(painter, lane, row)
-            hue = self._theme.hues[self._picture.hues(lane.key)]
             for span, box in self._boxes(lane, row):
+                hue = self._theme.hues[self._picture.hues(span.request_id)]
                 self._paint_span(painter, span, box, hue)
         self._paint_axis(painter)
         if self.hasFocus() and self._current is None:

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QWidget
 
 from studio.models.notices import Notice, NoticeAction, NoticeLevel
 from studio.services.notice_service import NoticeService
+from studio.views.error_words import detail_words
 from studio.views.icon_button import IconButton
 from studio.views.icons import pixmap
 from studio.views.theme import Theme
@@ -69,7 +70,8 @@ class NoticeBar(QFrame):
             self._draw_icon(self._notice.level)
 
     def _show(self, notice: Notice) -> None:
-        text, detail = tr(notice.text), tr(notice.detail)  # which may begin with the name of a file
+        text = tr(notice.text)
+        detail = detail_words(notice.detail, notice.code)  # which may begin with the name of a file
         self._text.setText(f"{text.rstrip('.')}: {detail}" if detail else text)
         words = action_words(notice.action)
         self._action.setText(words)

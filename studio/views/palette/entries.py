@@ -13,9 +13,9 @@ from PySide6.QtGui import QAction
 from studio.models.chat import Conversation
 from studio.models.setting_field import SettingField
 from studio.models.settings import all_settings
-from studio.views.actions import COMMANDS, Actions, Menu, plain
+from studio.views.actions import Menu, plain
+from studio.views.menu_actions import Actions
 from studio.views.palette.fuzzy import fold, score
-from studio.views.settings.dialog import PAGES
 from studio.views.settings.setting_words import help_words
 from studio.views.shortcuts import Shortcuts, shown
 from studio.views.status_words import title_words
@@ -77,7 +77,7 @@ def command_entries(actions: Actions, shortcuts: Shortcuts) -> list[Entry]:
             keys=shown(keys[command.id][:1]),
             do=_trigger(actions[command.id]),
         )
-        for command in COMMANDS
+        for command in actions.commands
         if actions[command.id].isEnabled() and command.id.value != "palette"
     ]
 
@@ -96,7 +96,6 @@ def chat_entries(
 def setting_entries(show: Callable[[str], object]) -> list[Entry]:
     """Every setting that has a place in the settings."""
     kind = tr("Setting")
-    groups = {group for page in PAGES for group, _ in page.groups}
     return [
         Entry(
             key=f"setting {declared.key}",
@@ -106,7 +105,7 @@ def setting_entries(show: Callable[[str], object]) -> list[Entry]:
             do=_with_key(show, declared),
         )
         for declared in all_settings()
-        if declared.group in groups and not declared.info.is_hidden
+        if not declared.info.is_hidden
     ]
 
 

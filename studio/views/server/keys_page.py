@@ -20,9 +20,10 @@ from studio.models.server_keys import MOST_REQUESTS, KeyPlan, Lane, ServerKey
 from studio.views.context import Context
 from studio.views.dialogs.confirm import Question, confirm
 from studio.views.elided_label import ElidedLabel
+from studio.views.error_words import error_sentence
 from studio.views.inputs import QuietList, QuietNumber
 from studio.views.labels import line
-from studio.views.paged_dialog import card, page_column, scrolled, sentence
+from studio.views.paged_dialog import card, page_column, scrolled
 from studio.views.words import tr
 
 
@@ -101,7 +102,7 @@ class KeysPage(QWidget):
         try:
             key, secret = self._store.create(plan)
         except SettingError as error:
-            self.form.show_problem(sentence(error))
+            self.form.show_problem(error_sentence(error))
             return
         self.form.clear()
         self.secret.show_secret(key.name, secret)

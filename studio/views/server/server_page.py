@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMessageBox, QPushButton, QVBoxLayout, QWidget
 
-from studio.models.errors import PortTaken
+from studio.models.errors import PortTaken, SettingError
 from studio.models.server_settings import is_loopback_host
 from studio.models.settings import all_settings
 from studio.services.server_service import ServerState
 from studio.views.context import Context
+from studio.views.error_words import error_sentence
 from studio.views.labels import line
-from studio.views.paged_dialog import page_column, scrolled, sentence
+from studio.views.paged_dialog import page_column, scrolled
 from studio.views.settings.setting_row import SettingRow
 from studio.views.words import plural, tr
 
-_SHOWN = (
-    "server.host", "server.port", "server.is_enabled", "server.loads_models", "engine.idle_unload_min",
-    "server.lets_local_in", "server.cors_origins", "server.keeps_prompts",
-)  # fmt: skip
+_GROUP = "server"
+_FIRST = ("server.host", "server.port", "server.is_enabled", "server.loads_models")
+"""What is wanted most often; the others follow as they are declared."""
 
 
 class ServerPage(QWidget):
@@ -47,15 +47,17 @@ class ServerPage(QWidget):
         self._reach = line("", "waiting", inner)
         self._lay_out_head(column)
         self.rows: dict[str, SettingRow] = {}
-        for declared in all_settings():
-            if declared.key in _SHOWN:
-                self.rows[declared.key] = SettingRow(declared, self._settings, inner)
-        for key in _SHOWN:
-            column.addWidget(self.rows[key])
+        for declared in sorted(all_settings(), key=lambda each: each.key not in _FIRST):
+            if declared.group == _GROUP and not declared.info.is_hidden:
+                self.rows[declared.key] = row = SettingRow(declared, self._settings, inner)
+                column.addWidget(row)
+        self.defaults = _button(tr("Restore the defaults of this page"), self._restore, inner)
+        column.addWidget(self.defaults, 0, Qt.AlignmentFlag.AlignLeft)
         column.addStretch(1)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(scrolled(tr("Server"), inner, self))
+        self._area = scrolled(tr("Server"), inner, self)
+        layout.addWidget(self._area)
         self._disconnects = (
             self._server.changed.connect(self.refresh),
             self._server.keys.changed.connect(self.refresh),
@@ -86,6 +88,11 @@ class ServerPage(QWidget):
         for disconnect in self._disconnects:
             disconnect()
 
+    def show_setting(self, key: str) -> None:
+        """Let the keyboard change one of its settings."""
+        self._area.ensureWidgetVisible(self.rows[key], 0, 24)
+        self.rows[key].editor.setFocus(Qt.FocusReason.OtherFocusReason)
+
     def refresh(self) -> None:
         """Show the server's state."""
         state, address = self._server.state, self._server.address
@@ -106,6 +113,13 @@ class ServerPage(QWidget):
             row.refresh()
         self.refresh()
 
+    def _restore(self) -> None:
+        try:
+            for key in self.rows:
+                self._settings.reset(key)
+        except SettingError as error:
+            self._context.services.notices.report(error)
+
     def _state_words(self) -> str:
         server = self._server
         if server.state is ServerState.FINISHING:
@@ -122,7 +136,7 @@ class ServerPage(QWidget):
     def _show_problem(self) -> None:
         problem = self._server.problem
         is_told = problem is not None and self._server.address is None
-        text = sentence(problem) if problem is not None and is_told else ""
+        text = error_sentence(problem) if problem is not None and is_told else ""
         self._problem.setText(text)
         self._problem.setVisible(bool(text))
         words = self._way_on_words() if text else ""

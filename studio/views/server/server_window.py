@@ -41,6 +41,10 @@ class ServerWindow(PagedDialog):
         self.add_page(tr("Connect"), self.connect_page)
         self.finished.connect(self._on_finished)
 
+    def show_setting(self, key: str) -> None:
+        self.show_page(ServerPages.SERVER)
+        self.server.show_setting(key)
+
     def _on_finished(self) -> None:
         for page in (self.server, self.keys, self.requests, self.connect_page):
             page.close_page()

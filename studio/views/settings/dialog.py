@@ -2,6 +2,7 @@
 
 A change counts as soon as it is made, or says when; there is nothing to confirm. To add a setting, declare it in
 `studio.models`; to add a group, name it in PAGES; a page of another make is an OwnPage that `SettingsWindow` is given.
+Settings of the server and of where models come from are in those windows, to which pages here lead (`lead_page`).
 """
 
 from __future__ import annotations
@@ -43,12 +44,8 @@ class Page:
 
 PAGES = (
     Page("Engine", (("engine", "Model and pool"), ("park", "When the pool is full"))),
-    Page("Server", (("server", ""),)),
-    Page("Downloads", (("sources", "Where models may come from"),)),
     Page("Appearance", (("appearance", ""), ("window", "Window"), ("log", "Log"))),
 )
-
-
 _USUAL_EM_PX = 17
 """The height of a line at the usual text size."""
 

@@ -90,6 +90,7 @@ class _Number(Editor):
         self._field.setKeyboardTracking(False)
         if declared.info.unit:
             self._field.setSuffix(f" {tr(declared.info.unit)}")
+        self._field.setSpecialValueText(tr(declared.info.lowest))
         self._field.setFixedWidth(max(176, 11 * self.fontMetrics().height()))
         self._field.valueChanged.connect(self.edited.emit)
         self.row.addWidget(self._field, 0, Qt.AlignmentFlag.AlignLeft)

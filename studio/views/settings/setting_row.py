@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 from studio.models.errors import SettingError
 from studio.models.setting_field import SettingField, SettingKind, SettingValue
 from studio.services.settings_service import SettingsService
+from studio.views.error_words import error_sentence
 from studio.views.labels import line
 from studio.views.settings.editors import make_editor
 from studio.views.settings.setting_words import applies_words, help_words, source_words
@@ -63,7 +64,6 @@ class SettingRow(QWidget):
             self.refresh()
 
     def _show_problem(self, error: SettingError) -> None:
-        text = tr(str(error))
-        self._problem.setText(f"{text[:1].upper()}{text[1:]}.")
+        self._problem.setText(error_sentence(error))
         self._problem.show()
         self.refresh()

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QWidget
 from studio.services.notice_service import NoticeService
 from studio.services.settings_service import SettingsService
 from studio.views.settings.dialog import OwnPage, SettingsDialog
+from studio.views.settings.lead_page import Elsewhere
 
 
 class SettingsWindow:
@@ -25,13 +26,21 @@ class SettingsWindow:
     ) -> None:
         self._footer = footer
         self.own_pages = own_pages
+        self.elsewhere: dict[str, Elsewhere] = {}
+        """By group: settings that have their place in another window."""
         self.dialog: SettingsDialog | None = None
         self._settings = settings
         self._notices = notices
         self._parent = parent
 
     def open(self, *, page: str = "", setting: str = "") -> None:
-        """Show the settings, or bring them to the front; at a page by its title, or at a setting by its key."""
+        """Show the settings, or bring them to the front; at a page by its title, or at a setting by its key.
+
+        A setting whose place is elsewhere is shown there.
+        """
+        if (place := self.elsewhere.get(setting.partition(".")[0])) is not None:
+            place.open(setting)
+            return
         if self.dialog is None:
             self.dialog = SettingsDialog(
                 self._settings,

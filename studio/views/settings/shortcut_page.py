@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 
 from studio.models.errors import SettingError
 from studio.views.actions import COMMANDS, Command, CommandId, Menu, plain
+from studio.views.error_words import error_words
 from studio.views.shortcuts import Shortcuts, refusal, shown
 from studio.views.words import tr
 
@@ -151,7 +152,7 @@ class ShortcutRow(QWidget):
         try:
             self._shortcuts.change(self.command.id, keys)
         except SettingError as error:
-            self._say(tr(str(error)), name="failed")
+            self._say(error_words(error), name="failed")
         else:
             self.refresh()
 

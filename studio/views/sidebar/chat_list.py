@@ -1,19 +1,38 @@
-"""The list of chats as a widget: picking, selecting several, the keyboard, dragging into folders. GUI thread."""
+"""The list of chats as a widget: picking, selecting several, the keyboard, dragging into folders and between them.
+
+GUI thread.
+"""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, QPoint, Qt, Signal
-from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QKeyEvent, QKeySequence
+from PySide6.QtGui import (
+    QContextMenuEvent,
+    QDragLeaveEvent,
+    QDragMoveEvent,
+    QDropEvent,
+    QFocusEvent,
+    QKeyEvent,
+    QKeySequence,
+    QPainter,
+    QPaintEvent,
+    QPen,
+)
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QListView, QWidget
 
 from studio.models.chat import Conversation
-from studio.views.sidebar.chat_list_model import RowRole
+from studio.views.sidebar.chat_list_model import ChatListModel, RowRole
 from studio.views.sidebar.conversation_row import ConversationRow
 from studio.views.sidebar.list_rows import ChatRow, FolderRow, HeaderRow, Row
 from studio.views.theme import Theme
 from studio.views.words import tr
 
 _Flag = QItemSelectionModel.SelectionFlag
+
+
+_STEPS = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}
+_EDGE = 0.3
+"""So much of a folder's row, above and below, means between it and its neighbour; the rest means into it."""
 
 
 class ChatList(QListView):
@@ -27,6 +46,10 @@ class ChatList(QListView):
     """The rows that are meant, and where on the screen the menu belongs."""
     fold_wanted = Signal(object, bool)
     """A folder's row, and whether it is to be open."""
+    shift_wanted = Signal(object, int)
+    """A folder that is to go up (-1) or down (1)."""
+    placed = Signal(object, object, bool)
+    """Rows of folders that were dragged between others, the folder they were dropped beside, and whether after it."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -40,6 +63,9 @@ class ChatList(QListView):
         self.setDragDropMode(QAbstractItemView.DragDropMode.DragDrop)
         self.setDefaultDropAction(Qt.DropAction.MoveAction)
         self.setDragDropOverwriteMode(True)
+        self._line: tuple[int, bool] | None = None
+        """The folder's row that a dragged folder would be dropped beside, and whether after it."""
+        self._theme = theme
         self._painter = ConversationRow(theme, self)
         self.setItemDelegate(self._painter)
         self.clicked.connect(self._on_clicked)
@@ -77,6 +103,9 @@ class ChatList(QListView):
             self.delete_pressed.emit()
         elif event.matches(QKeySequence.StandardKey.Undo):
             self.undo_pressed.emit()
+        elif event.key() in _STEPS and has_modifier == Qt.KeyboardModifier.AltModifier:
+            if isinstance(row, FolderRow):
+                self.shift_wanted.emit(row.folder, _STEPS[Qt.Key(event.key())])
         elif event.key() in (Qt.Key.Key_Left, Qt.Key.Key_Right) and not has_modifier:
             self._fold(row, is_open=event.key() == Qt.Key.Key_Right)
         else:
@@ -98,6 +127,65 @@ class ChatList(QListView):
         super().focusInEvent(event)
         if event.reason() is not Qt.FocusReason.MouseFocusReason:
             self.scrollTo(self.currentIndex())  # or nothing on screen would show the focus
+
+    def dragMoveEvent(self, event: QDragMoveEvent) -> None:
+        super().dragMoveEvent(event)
+        self._show_line(self._edge_at(event))
+        if self._line is not None:
+            event.acceptProposedAction()
+
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
+        super().dragLeaveEvent(event)
+        self._show_line(None)
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        edge = self._edge_at(event)
+        self._show_line(None)
+        if edge is None:
+            super().dropEvent(event)
+            return
+        target = self.model().index(edge[0], 0).data(RowRole.ROW)
+        self.placed.emit(self._dragged(event), target.folder, edge[1])
+        event.setDropAction(
+            Qt.DropAction.IgnoreAction
+        )  # the services move them, the view shall not
+        event.accept()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self._line is not None:
+            row, is_after = self._line
+            box = self.visualRect(self.model().index(row, 0))
+            y = box.bottom() if is_after else box.top()
+            painter = QPainter(self.viewport())
+            painter.setPen(QPen(self._theme.colors.accent, 2))
+            painter.drawLine(box.left() + 8, y, box.right() - 8, y)
+            painter.end()
+
+    def _dragged(self, event: QDropEvent) -> list[Row]:
+        model = self.model()
+        assert isinstance(model, ChatListModel)
+        return model.dragged_rows(event.mimeData())
+
+    def _edge_at(self, event: QDropEvent) -> tuple[int, bool] | None:
+        """The folder's row that dragged folders would be dropped beside; None if into it, or onto something else."""
+        at = event.position().toPoint()
+        index, dragged = self.indexAt(at), self._dragged(event)
+        row = index.data(RowRole.ROW)
+        if not isinstance(row, FolderRow) or not dragged or row in dragged:
+            return None
+        if not all(isinstance(one, FolderRow) for one in dragged):
+            return None
+        box = self.visualRect(index)
+        share = (at.y() - box.top()) / max(1, box.height())
+        if _EDGE <= share <= 1 - _EDGE:
+            return None
+        return index.row(), share > 0.5
+
+    def _show_line(self, line: tuple[int, bool] | None) -> None:
+        if line != self._line:
+            self._line = line
+            self.viewport().update()
 
     def _on_clicked(self, index: QModelIndex) -> None:
         selects = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier

@@ -215,10 +215,13 @@ class ChatListModel(QAbstractListModel):
     def dropMimeData(self, data: QMimeData, action: Qt.DropAction, *spot: Any) -> bool:
         if not self.canDropMimeData(data, action, *spot):
             return False
-        keys = set(bytes(data.data(_MIME).data()).decode().split())
-        dragged = [row for row in self.rows if f"{row.key[0]}:{row.key[1]}" in keys]
-        self.dropped.emit(dragged, self.rows[spot[-1].row()])
+        self.dropped.emit(self.dragged_rows(data), self.rows[spot[-1].row()])
         return False  # the services move them, the view shall not
+
+    def dragged_rows(self, data: QMimeData) -> list[Row]:
+        """The rows that are being dragged, from the top; none if it is something else."""
+        keys = set(bytes(data.data(_MIME).data()).decode().split())
+        return [row for row in self.rows if f"{row.key[0]}:{row.key[1]}" in keys]
 
     # what has changed
 

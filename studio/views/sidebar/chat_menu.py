@@ -6,9 +6,10 @@ They are filled anew each time from what they are opened for, and only say what 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
-from PySide6.QtCore import QPoint
-from PySide6.QtGui import QAction
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMenu, QWidget
 
 from engine.runs import Run
@@ -46,6 +47,14 @@ class ChatMenu(QMenu):
         self._add(tr("New folder in it"), lambda: do.new_folder(folder.folder_id))
         self._add(tr("Rename"), lambda: do.rename(folder))
         self.addSeparator()
+        for step, words, keys in ((-1, tr("Move up"), "Alt+Up"), (1, tr("Move down"), "Alt+Down")):
+            shift = self._add(words, partial(do.shift_folder, folder, step))
+            shift.setEnabled(do.can_shift(folder, step))
+            shift.setShortcut(QKeySequence(keys))
+            shift.setShortcutContext(
+                Qt.ShortcutContext.WidgetShortcut
+            )  # the list itself takes them
+        self.addSeparator()
         self._add(tr("Delete the folder, keep its chats"), lambda: do.delete_folder(folder))
         self.popup(spot)
 
@@ -78,6 +87,7 @@ class ChatMenu(QMenu):
             _for(chats, tr("Take out of the archive") if is_archived else tr("Archive")),
             lambda: do.archive(chats, is_archived=not is_archived),
         )
+        self._add(_for(chats, tr("Export…")), lambda: do.export_wanted.emit(chats))
         self.addSeparator()
         self._add(_for(chats, tr("Delete")), lambda: do.delete(chats))
 

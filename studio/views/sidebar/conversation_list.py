@@ -126,7 +126,12 @@ class Sidebar(QWidget):
         self._list.fold_wanted.connect(
             lambda row, is_open: do.set_open(row.folder, is_open=is_open)
         )
+        self._list.shift_wanted.connect(do.shift_folder)
+        self._list.placed.connect(
+            lambda rows, folder, is_after: do.place_folders(rows, folder, is_after=is_after)
+        )
         self._model.dropped.connect(do.drop)
+        do.found.connect(lambda folder: self._list.go_to(self._model.reveal(folder)))
         do.rename_wanted.connect(self.edit_title)
         do.chosen.connect(lambda chat: self.chosen.emit(chat, None))
         chats = self._chats

@@ -29,8 +29,12 @@ class RowActions(QObject):
     """A chat that is to be shown."""
     split_wanted = Signal(object)
     """The same, in a pane of its own."""
+    export_wanted = Signal(object)
+    """Chats that are to be written into a file."""
     window_wanted = Signal(object)
     """The same, in a window of its own."""
+    found = Signal(object)
+    """A folder that has moved and has the keyboard."""
     rename_wanted = Signal(object)
     """A chat or folder whose name the user wants to write."""
 
@@ -116,6 +120,30 @@ class RowActions(QObject):
     def delete_folder(self, folder: Folder) -> None:
         """Delete a folder and keep its chats; the undo bar offers the way back."""
         self._start(self._chats.folders.delete(folder))
+
+    def place_folders(self, dragged: Sequence[Row], beside: Folder, *, is_after: bool) -> None:
+        """Put dragged folders, in their order, before or after another one."""
+
+        async def work() -> None:
+            rows = [row for row in dragged if isinstance(row, FolderRow)]
+            for row in reversed(rows) if is_after else rows:
+                await self._chats.folders.place(row.folder, beside, is_after=is_after)
+
+        self._start(work())
+
+    def shift_folder(self, folder: Folder, step: int) -> None:
+        """Put a folder one place up or down among those beside it; the keyboard stays on it."""
+
+        async def work() -> None:
+            if await self._chats.folders.shift(folder, step):
+                self.found.emit(folder)
+
+        self._start(work())
+
+    def can_shift(self, folder: Folder, step: int) -> bool:
+        """Whether there is a folder above or below it to change places with."""
+        order = self._chats.folders.inside(folder.parent_id)
+        return folder in order and 0 <= order.index(folder) + step < len(order)
 
     def set_open(self, folder: Folder, *, is_open: bool) -> None:
         self._start(self._chats.folders.set_open(folder, is_open=is_open))

@@ -9,12 +9,13 @@ import pytest
 
 from engine.api import LoadOptions
 from engine.bench.bound import Load, bound_tokens_s, stretched
-from engine.bench.memory_wall import measure_memory_wall
+from engine.bench.memory_wall import MemoryWall
 from engine.bench.parks import time_parks_by_copy, time_parks_in_place
 from engine.bench.planner import time_planner
 from engine.bench.reads import weight_bytes_a_step
 from engine.bench.step_rig import open_rig
 from engine.bench.steps import StepPlan, plan_for_window, survey_options, survey_steps
+from engine.bench.wall_rounds import decode_by_wall
 from engine.core.cost_model import Calibration
 from engine.formats.checkpoint import open_checkpoint
 from fakes.tiny_files import CONTEXT_TOKENS, write_tiny_gguf
@@ -61,11 +62,14 @@ def test_a_plan_is_cut_to_the_models_window() -> None:
 def test_a_park_in_place_copies_nothing_and_one_by_copy_all(tiny: Path) -> None:
     in_place = time_parks_in_place(tiny, OPTIONS, rounds=2)
     assert all(move.num_bytes == 0 for move in (*in_place.parks, *in_place.restores))
-    by_copy = time_parks_by_copy(tiny, OPTIONS, rounds=2)
+    with MemoryWall(1, size=1 << 20) as wall:
+        by_copy = time_parks_by_copy(tiny, OPTIONS, wall, rounds=2)
     least = by_copy.num_tokens * by_copy.token_bytes // 2
     assert len(by_copy.parks) == len(by_copy.restores) == 2
     assert all(move.num_bytes > least for move in (*by_copy.parks, *by_copy.restores))
     assert all(move.seconds > 0 for move in (*in_place.parks, *by_copy.restores))
+    for move in (*by_copy.parks, *by_copy.restores):
+        assert move.wall_share == pytest.approx(move.num_bytes / move.seconds / move.wall_bytes_s)
 
 
 def test_a_step_reads_all_weights_but_a_table_that_is_only_looked_up_in(tmp_path: Path) -> None:
@@ -83,9 +87,34 @@ def test_the_planner_is_timed_by_turns() -> None:
 
 
 def test_the_memory_wall_is_a_speed() -> None:
-    wall = measure_memory_wall(2, tries=2, size=1 << 20)
-    assert wall.read_bytes_s > 0
-    assert wall.copy_bytes_s > 0
+    with MemoryWall(2, size=1 << 20) as wall:
+        assert wall.read_bytes_s(2) > 0
+        assert wall.copy_bytes_s(2) > 0
+
+
+def test_each_round_of_decoding_is_judged_by_its_own_readings_of_memory(tiny: Path) -> None:
+    speeds = iter([5.0, 9.0, 3.0, 2.0])
+
+    class Wall(MemoryWall):
+        def read_bytes_s(self, tries: int) -> float:
+            return next(speeds)
+
+    with (
+        Wall(1, size=1 << 20) as wall,
+        open_rig(tiny, survey_options(OPTIONS, PLAN)) as rig,
+    ):
+        plan = plan_for_window(PLAN, rig.window_tokens)
+        rounds = decode_by_wall(rig, plan, wall, rounds=3)
+        assert not rig.scheduler.live
+    assert [one.wall_bytes_s for one in rounds] == [9.0, 9.0, 3.0]
+    for one in rounds:
+        assert all(step.is_decode and len(step.rows) == 1 for step in one.steps)
+        context = sum(step.rows[0][0] for step in one.steps) / len(one.steps)
+        assert one.step_bytes(1000, 10) == pytest.approx(1000 + 10 * context)
+        step_s = sorted(step.step_s for step in one.steps)
+        middle = (step_s[3] + step_s[4]) / 2
+        share = one.step_bytes(1000, 10) / middle / one.wall_bytes_s
+        assert one.wall_share(1000, 10) == pytest.approx(share)
 
 
 def test_the_bound_is_that_of_the_machine_where_nothing_has_to_wait() -> None:

@@ -12,7 +12,7 @@ from types import ModuleType
 
 import pytest
 
-from engine.core import entrance, pressure
+from engine.core import entrance, pressure, stays
 from engine.core.admission import Admission
 from engine.core.copy_keeper import CopyKeeper
 from engine.core.host_pool import HostPool
@@ -35,7 +35,7 @@ MUTANT_SEEDS = range(14, 414)
 """The first of these have residents that stay long, which few worlds have."""
 RARE = (
     "aborted parking", "aborted restoring", "copy out failed", "copy in failed",
-    "ended: restore_failed", "parked for last_resort",
+    "ended: restore_failed", "parked for last_resort", "followed parking",
 )  # fmt: skip
 """What only the full run reaches for certain."""
 FAILURES = (AssertionError, ValueError, KeyError, IndexError)
@@ -237,12 +237,28 @@ def the_impatient_end_a_second_early(patience: Patience, seq: Sequence) -> float
     return DEADLINE(patience, seq) - 1.0
 
 
+def a_follower_takes_over_too_much(one: list[int], other: list[int]) -> int:
+    return min(len(one), len(other))
+
+
+def a_follower_leaves_pages_behind(
+    keeper: CopyKeeper, old: Sequence, new: Sequence, num_pages: int
+) -> None:
+    old.page_table = old.page_table[:num_pages]
+    HAND_OVER(keeper, old, new, num_pages)
+
+
+def whoever_stays_is_never_lent_out(*_: object, **__: object) -> bool:
+    return False
+
+
 SHARE, RELEASE, LAY_DOWN = KVPool.share, KVPool.release, KVPool.lay_down
 FORGET, COLLECT, LOOKUP = KVPool.forget, KVPool.collect_cold, PrefixIndex.lookup
 FAIL, SCHEDULE = Scheduler.fail, Scheduler.schedule
 KEEP, BRING_BACK, TAKE_ORDERS = CopyKeeper.keep, CopyKeeper.bring_back, CopyKeeper.take_orders
 END, PARK, START = Parking.end, Parking.park, Parking._start_from_prefix
 RESERVE, DEADLINE = HostPool.reserve, Patience._deadline_s
+HAND_OVER = CopyKeeper.hand_over
 
 MISTAKES: list[tuple[type | ModuleType, str, Callable[..., object]]] = [
     (KVPool, "share", share_forgets_users),
@@ -274,6 +290,9 @@ MISTAKES: list[tuple[type | ModuleType, str, Callable[..., object]]] = [
     (entrance, "choose_rotation", nobody_ever_gives_way),
     (pressure, "choose_victim", the_leader_goes_first),
     (Patience, "_deadline_s", the_impatient_end_a_second_early),
+    (stays, "_num_agreed", a_follower_takes_over_too_much),
+    (CopyKeeper, "hand_over", a_follower_leaves_pages_behind),
+    (Parking, "lend", whoever_stays_is_never_lent_out),
 ]
 
 

@@ -191,10 +191,10 @@ def test_stop_strings_end_the_text_before_them_across_tokens(
     load(engine, model_path, pool_tokens=512)
     whole = run_all(engine, [ask("free", max_tokens=40)]).text("free")
     stop = whole[len(whole) // 2 : len(whole) // 2 + 4]
-    ear = run_all(engine, [ask("stopped", max_tokens=40, stop=(stop,))])
+    ear = run_all(engine, [ask("stopped", max_tokens=40, stop=("\0 never", stop))])
     end = ear.wait_end("stopped")
     assert isinstance(end, Finished)
-    assert end.reason is FinishReason.STOP
+    assert (end.reason, end.stop_text) == (FinishReason.STOP, stop)
     assert ear.text("stopped") == whole[: whole.index(stop)]
     assert_pool_is_empty(engine)
 

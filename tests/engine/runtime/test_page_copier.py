@@ -13,17 +13,24 @@ import torch
 
 from engine.core.parked import CopyWay, PageCopy, SavedPage
 from engine.runtime import device_copies
-from engine.runtime.copies import Copies, stretches_of
+from engine.runtime.copies import Copies, Stretch, stretches_of
 from engine.runtime.device_copies import DeviceCopies, StepLane
 from engine.runtime.host_copies import HostCopies
 from engine.runtime.messages import CopyDone
 from engine.runtime.page_copier import PageCopier, choose_copies
 from fakes.fake_lane import FakeLane
+from kernels.page_copy import NumpyMover
 
 PAGES, VALUES = 40, 96
 PAGE_BYTES = 2 * VALUES
+
+
+def _bytes_of(pool: torch.Tensor) -> np.ndarray:
+    return pool.view(len(pool), -1).view(torch.uint8).numpy()
+
+
 WAYS: dict[str, Callable[[torch.Tensor], Copies]] = {
-    "on the host": lambda pool: HostCopies(pool.view(len(pool), -1).view(torch.uint8).numpy()),
+    "on the host": lambda pool: HostCopies(_bytes_of(pool), NumpyMover()),
     "in a device's steps": lambda pool: DeviceCopies(pool, StepLane(pool.device)),
     "beside a device's steps": lambda pool: DeviceCopies(pool, FakeLane()),
     "beside, not pinned": lambda pool: DeviceCopies(pool, FakeLane(pageable=range(99))),
@@ -64,6 +71,32 @@ def order(
     return PageCopy(1, way, ("a",), tuple(pages), tuple(saved), capacity, must_land)
 
 
+def test_all_of_a_new_buffer_is_written_with_the_first_park_and_never_again() -> None:
+    pool = np.full((4, 8), 7, np.uint8)
+    copies = HostCopies(pool, NumpyMover())
+    buffer = copies.make_buffer(5)
+    buffer.memory[:] = 9
+    for number, expected in ((2, [7, 7, 0, 0, 0]), (1, [7, 7, 5, 5, 5])):
+        stretch = Stretch(buffer, 0, np.arange(number, dtype=np.int64))
+        copies.start(CopyWay.OUT, [stretch], is_beside=False)()
+        assert buffer.memory[:, 0].tolist() == expected
+        buffer.memory[2:] = 5
+
+
+@pytest.mark.parametrize("must_land", [True, False])
+def test_only_copies_that_must_land_may_take_the_threads_of_steps(*, must_land: bool) -> None:
+    found: list[bool] = []
+
+    class Mover(NumpyMover):
+        def gather(self, *ends: np.ndarray, is_beside: bool) -> None:
+            found.append(is_beside)
+
+    rig = Rig(lambda pool: HostCopies(_bytes_of(pool), Mover()))
+    rig.copy(order(CopyWay.OUT, [0], [SavedPage(1, 0)], must_land=must_land))
+    assert found == [not must_land]
+    rig.copier.close()
+
+
 @pytest.mark.parametrize("must_land", [True, False])
 def test_pages_come_back_as_they_were_wherever_they_come_back_to(
     rig: Rig, *, must_land: bool
@@ -100,7 +133,7 @@ def test_a_buffer_is_replaced_by_a_larger_one_and_kept_otherwise(rig: Rig) -> No
 
 
 def test_host_memory_that_was_freed_serves_the_next_park_of_about_its_size() -> None:
-    copies = HostCopies(np.zeros((1, 8), np.uint8))
+    copies = HostCopies(np.zeros((1, 8), np.uint8), NumpyMover())
     freed = copies.make_buffer(6)
     copies.free_buffer(freed)
     again = copies.make_buffer(4)
@@ -116,7 +149,8 @@ def test_host_memory_that_was_freed_serves_the_next_park_of_about_its_size() -> 
 
 
 def test_slots_side_by_side_are_one_stretch() -> None:
-    buffers = {one: HostCopies(np.zeros((1, 8), np.uint8)).make_buffer(9) for one in (1, 2)}
+    copies = HostCopies(np.zeros((1, 8), np.uint8), NumpyMover())
+    buffers = {one: copies.make_buffer(9) for one in (1, 2)}
     saved = [SavedPage(2, 0), SavedPage(1, 5), SavedPage(1, 3), SavedPage(1, 4), SavedPage(1, 0)]
     found = stretches_of(buffers, [10, 11, 12, 13, 14], saved)
     assert [(s.first, s.pages.tolist()) for s in found] == [(0, [14]), (3, [12, 13, 11]), (0, [10])]
@@ -139,13 +173,13 @@ def test_a_copy_that_fails_before_the_step_is_told(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, is_beside: bool = False) -> None:
         raise error
 
     monkeypatch.setattr(rig.copies, "start", fail)
     out = order(CopyWay.OUT, [0], [SavedPage(1, 0)], must_land=True)
     assert not rig.copier.carry_out(out)
-    monkeypatch.setattr(rig.copies, "start", lambda way, stretches: fail)
+    monkeypatch.setattr(rig.copies, "start", lambda way, stretches, *, is_beside: fail)
     assert not rig.copier.carry_out(out)
     assert [record.args for record in caplog.records] == [(error,)] * 2
 
@@ -158,7 +192,7 @@ def test_a_copy_that_fails_beside_the_steps_is_told(
         raise error
 
     rig = Rig(WAYS["beside a device's steps"])
-    monkeypatch.setattr(rig.copies, "start", lambda way, stretches: fail)
+    monkeypatch.setattr(rig.copies, "start", lambda way, stretches, *, is_beside: fail)
     assert rig.copier.carry_out(order(CopyWay.OUT, [0], [SavedPage(1, 0)], must_land=False))
     assert not rig.done.get(timeout=60).is_made
     assert [record.args for record in caplog.records] == [(error,)]
@@ -197,4 +231,5 @@ def test_the_pool_is_let_go_of_with_the_copier(rig: Rig) -> None:
 
 
 def test_host_memory_is_copied_by_the_host() -> None:
-    assert isinstance(choose_copies(np.zeros((1, 8), np.uint8), is_async=True), HostCopies)
+    pool = np.zeros((1, 8), np.uint8)
+    assert isinstance(choose_copies(pool, NumpyMover(), is_async=True), HostCopies)

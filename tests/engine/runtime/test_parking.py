@@ -19,9 +19,11 @@ from engine.core.types import StepRow
 from engine.errors import ContextLengthExceeded, DeviceFailure, PoolFull
 from engine.factory import create_engine
 from engine.runs import POLICY_NAMES, ParkCause, SetParkBudget
-from engine.runtime import host_copies, loaded_model, model_runner, page_copier
+from engine.runtime import loaded_model, model_runner, page_copier
+from engine.runtime.copies import Finish
 from engine.runtime.device_copies import DeviceCopies
 from engine.runtime.engine import Engine
+from engine.runtime.host_copies import HostCopies
 from engine.runtime.kv_arena import KvArena
 from fakes.fake_lane import FakeLane
 from fakes.listening import Ear, run_all, submit_together
@@ -200,15 +202,18 @@ def test_a_restore_that_fails_is_tried_again_shortly(
     *,
     is_async: bool,
 ) -> None:
-    copy = host_copies._copy
+    start = HostCopies.start
     tries = iter(range(1000))
 
-    def fail_first(way: CopyWay, pages: object, stretches: object) -> None:
-        if way is CopyWay.IN and next(tries) == 0:
-            raise MemoryError
-        copy(way, pages, stretches)  # type: ignore[arg-type]
+    def fail_first(self: HostCopies, way: CopyWay, *of: Any, is_beside: bool) -> Finish:
+        finish = start(self, way, *of, is_beside=is_beside)
 
-    monkeypatch.setattr(host_copies, "_copy", fail_first)
+        def fail() -> None:
+            raise MemoryError
+
+        return fail if way is CopyWay.IN and next(tries) == 0 else finish
+
+    monkeypatch.setattr(HostCopies, "start", fail_first)
     load(engine, model_path, preempt_async=is_async, **COPIED)
     ear = run_all(engine, four())
     assert next(tries) > 1
@@ -232,7 +237,7 @@ def test_copies_beside_a_device_are_exact_and_hold_up_nobody_but_who_cannot_be_p
     monkeypatch.setattr(
         loaded_model,
         "choose_copies",
-        lambda pool, is_async: DeviceCopies(torch.from_numpy(pool), lane),
+        lambda pool, mover, is_async: DeviceCopies(torch.from_numpy(pool), lane),
     )
     load(engine, model_path, test_preempt_every=every, **COPIED)
     ear = run_all(engine, four())

@@ -88,23 +88,25 @@ def test_the_space_before_a_text_goes_unless_a_text_goes_on() -> None:
     ]
 
 
-def expected(text: str, stops: list[str]) -> tuple[str, bool]:
+def expected(text: str, stops: list[str]) -> tuple[str, str]:
     """The definition: the first place where a stop string is complete, cut before the longest there."""
     for end in range(1, len(text) + 1):
         complete = [stop for stop in stops if text[:end].endswith(stop)]
         if complete:
-            return text[: end - max(map(len, complete))], True
-    return text, False
+            longest = max(complete, key=len)
+            return text[: end - len(longest)], longest
+    return text, ""
 
 
-def matched(pieces: list[str], stops: list[str]) -> tuple[str, bool]:
+def matched(pieces: list[str], stops: list[str]) -> tuple[str, str]:
     matcher = StopMatcher(stops)
     shown, stopped = "", False
     for piece in pieces:
         result = matcher.push(piece)
         shown += result.text
         stopped = result.stopped
-    return shown + matcher.flush(), stopped
+    assert stopped is bool(matcher.found)
+    return shown + matcher.flush(), matcher.found
 
 
 def splits(text: str) -> list[list[str]]:
@@ -178,14 +180,13 @@ def test_a_stream_stops_inside_a_token_and_across_tokens(tokenizer: Tokenizer) -
     for stop in ("lo", "o w", "w", "hello world", "d"):
         stream = TextStream(tokenizer, [stop])
         steps = [stream.push(token_id) for token_id in ids]
-        assert steps[-1].stopped
-        assert (
-            "".join(step.text for step in steps) + stream.finish() == "hello world".split(stop)[0]
-        )
+        assert steps[-1].has_ended
+        shown = "".join(step.text for step in steps) + stream.finish().text
+        assert shown == "hello world".split(stop)[0]
 
 
 def test_a_stream_without_stop_gives_everything(tokenizer: Tokenizer) -> None:
     stream = TextStream(tokenizer, ["world!"])
     ids = [*tokenizer.encode("hello wörld world"), *byte_tokens(tokenizer, b"\xe6")]
     text = "".join(stream.push(token_id).text for token_id in ids)
-    assert text + stream.finish() == "hello wörld world\ufffd"
+    assert text + stream.finish().text == "hello wörld world\ufffd"

@@ -10,7 +10,8 @@ import pytest
 
 from fakes.fake_engine import FakeEngine
 from fakes.http_driver import BODIES, CHAT, HELLO, TEXT, assert_error, on_a_loop, open_client
-from studio.server.protocol import ChatCompletionRequest, CompletionRequest
+from studio.server.completion_requests import CompletionRequest
+from studio.server.protocol import ChatCompletionRequest
 
 BOTH: list[tuple[dict[str, Any], str]] = [
     ({"temperature": "hot"}, "temperature"),
@@ -54,7 +55,7 @@ BOTH: list[tuple[dict[str, Any], str]] = [
     ({"response_format": {"type": "json_object"}}, "response_format"),
     ({"grammar": "root ::= x"}, "grammar"),
     ({"mirostat": 2}, "mirostat"),
-    ({"chat_template_kwargs": {"enable_thinking": False}}, "chat_template_kwargs"),
+    ({"chat_template_kwargs": {"not a name": False}}, "chat_template_kwargs"),
 ]
 CHAT_ONLY: list[tuple[dict[str, Any], str]] = [
     ({"messages": []}, "messages"),
@@ -68,7 +69,37 @@ CHAT_ONLY: list[tuple[dict[str, Any], str]] = [
     ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "messages[0].content"),
     ({"messages": [{"role": "user", "content": [{"type": "text"}]}]}, "messages[0].content"),
     ({"messages": [*HELLO["messages"], {"role": "wizard", "content": "x"}]}, "messages[1].role"),
-    ({"messages": [{"role": "tool", "content": "x"}]}, "messages[0].role"),
+    ({"messages": [{"role": "function", "content": "x"}]}, "messages[0].role"),
+    ({"messages": [{"role": "tool"}]}, "messages[0].content"),
+    (
+        {"messages": [{"role": "tool", "content": "x", "tool_call_id": 3}]},
+        "messages[0].tool_call_id",
+    ),
+    (
+        {
+            "messages": [
+                {"role": "user", "content": "x", "tool_calls": [{"function": {"name": "f"}}]}
+            ]
+        },
+        "messages[0].tool_calls",
+    ),
+    (
+        {
+            "messages": [
+                {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "["}}]}
+            ]
+        },
+        "messages[0].tool_calls",
+    ),
+    (
+        {"messages": [{"role": "assistant", "function_call": {"name": "f"}}]},
+        "messages[0].function_call",
+    ),
+    ({"tools": [{"type": "function", "function": {"name": "f", "parameters": []}}]}, "tools"),
+    ({"tool_choice": {"type": "function", "function": {"name": "f"}}}, "tool_choice"),
+    ({"tool_choice": "perhaps"}, "tool_choice"),
+    ({"parallel_tool_calls": "no"}, "parallel_tool_calls"),
+    ({"chat_template_kwargs": {"messages": []}}, "chat_template_kwargs"),
     (
         {"messages": [{"role": "assistant", "content": None, "tool_calls": [{}]}]},
         "messages[0].tool_calls",
@@ -93,9 +124,13 @@ TEXT_ONLY: list[tuple[dict[str, Any], str]] = [
     ({"prompt": ["a"] * 65, "n": 2}, "n"),
     ({"logprobs": True}, "logprobs"),
     ({"logprobs": 21}, "logprobs"),
-    ({"echo": True}, "echo"),
-    ({"suffix": "end"}, "suffix"),
-    ({"best_of": 3}, "best_of"),
+    ({"echo": 1}, "echo"),
+    ({"suffix": 5}, "suffix"),
+    ({"suffix": "end", "prompt": [1, 2]}, "suffix"),
+    ({"best_of": 9}, "best_of"),
+    ({"best_of": 1, "n": 2}, "best_of"),
+    ({"best_of": 3, "stream": True}, "best_of"),
+    ({"stop_token_ids": [-1]}, "stop_token_ids[0]"),
 ]
 CASES = (
     [(path, change, param) for path in BODIES for change, param in BOTH]

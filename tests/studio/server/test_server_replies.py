@@ -6,16 +6,17 @@ import math
 
 import pytest
 
-from engine.api import FinishReason, TokenDelta, TokenLogprob, Usage
+from engine.api import Finished, FinishReason, TokenDelta, TokenLogprob, Usage
+from studio.server.completion_reply import CompletionReply, CompletionTelling
 from studio.server.errors import ApiError
 from studio.server.replies import (
     ChatReply,
-    ChoiceText,
-    CompletionReply,
     ReplyHead,
     finish_reason,
     total_usage,
 )
+from studio.server.reply_parts import ReplyParts
+from studio.server.reply_shape import ReplyEnd
 
 HEAD = ReplyHead(reply_id="x-1", created_s=7, model="tiny")
 
@@ -39,10 +40,20 @@ def usage(prompt: int, completion: int, cached: int = 0) -> Usage:
     )
 
 
+def whole_reply(*deltas: TokenDelta) -> tuple[list[ReplyParts], ReplyEnd]:
+    """A reply of one choice that has ended."""
+    parts, end = ReplyParts(), ReplyEnd(usages=(usage(5, len(deltas)),))
+    for each in deltas:
+        parts.add(each)
+    parts.finished = Finished(request_id="x-1-0", reason=FinishReason.STOP, usage=end.usages[0])
+    return [parts], end
+
+
 def test_chat_logprobs_have_tokens_bytes_and_alternatives() -> None:
     shape = ChatReply(HEAD, has_logprobs=True)
     top = (token("é", -0.5), token("e", -math.inf))
-    (choice,) = shape.delta(0, delta("é", token("é", -0.5, top)))["choices"]
+    (chunk,) = shape.delta(0, delta("é", token("é", -0.5, top)))
+    (choice,) = chunk["choices"]
     assert choice["logprobs"]["content"] == [
         {
             "token": "é",
@@ -57,8 +68,8 @@ def test_chat_logprobs_have_tokens_bytes_and_alternatives() -> None:
 
 
 def test_chat_logprobs_without_alternatives_have_an_empty_list() -> None:
-    choice = ChoiceText(text=["ab"], logprobs=[token("a", -1), token("b", -2)])
-    whole = ChatReply(HEAD, has_logprobs=True).whole([choice], {})
+    reply = whole_reply(delta("ab", token("a", -1), token("b", -2)))
+    whole = ChatReply(HEAD, has_logprobs=True).whole(*reply)
     content = whole["choices"][0]["logprobs"]["content"]
     assert [entry["top_logprobs"] for entry in content] == [[], []]
     assert [entry["logprob"] for entry in content] == [-1, -2]
@@ -66,8 +77,8 @@ def test_chat_logprobs_without_alternatives_have_an_empty_list() -> None:
 
 def test_completion_logprobs_are_four_parallel_lists() -> None:
     tokens = [token("Hi", -0.1, (token("Hi", -0.1), token("Ho", -2))), token(" you", -0.2)]
-    choice = ChoiceText(text=["Hi you"], logprobs=tokens)
-    whole = CompletionReply(HEAD, has_logprobs=True).whole([choice], {})
+    reply = whole_reply(delta("Hi you", *tokens))
+    whole = CompletionReply(HEAD, CompletionTelling(has_logprobs=True)).whole(*reply)
     assert whole["choices"][0]["logprobs"] == {
         "tokens": ["Hi", " you"],
         "token_logprobs": [-0.1, -0.2],
@@ -77,12 +88,11 @@ def test_completion_logprobs_are_four_parallel_lists() -> None:
 
 
 def test_text_offsets_count_on_from_chunk_to_chunk_per_choice() -> None:
-    shape = CompletionReply(HEAD, has_logprobs=True)
+    shape = CompletionReply(HEAD, CompletionTelling(has_logprobs=True))
 
     def offsets(index: int, text: str) -> list[int]:
-        return shape.delta(index, delta(text, token(text, -1)))["choices"][0]["logprobs"][
-            "text_offset"
-        ]
+        (chunk,) = shape.delta(index, delta(text, token(text, -1)))
+        return chunk["choices"][0]["logprobs"]["text_offset"]
 
     assert [offsets(0, "abc"), offsets(1, "x"), offsets(0, "d"), offsets(1, "y")] == [
         [0],
@@ -93,13 +103,13 @@ def test_text_offsets_count_on_from_chunk_to_chunk_per_choice() -> None:
 
 
 def test_usage_counts_a_prompt_once_for_all_its_choices() -> None:
-    usages = [
+    usages = (
         usage(10, 1, cached=4),
         usage(10, 2, cached=10),
         usage(20, 3),
         usage(20, 4, cached=20),
-    ]
-    assert total_usage(usages, 2) == {
+    )
+    assert total_usage(ReplyEnd(usages=usages, choices_per_prompt=2)) == {
         "prompt_tokens": 30,
         "completion_tokens": 10,
         "total_tokens": 40,

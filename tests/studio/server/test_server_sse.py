@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from engine.api import FinishReason, Parked, Restored, TokenDelta, TokenLogprob
@@ -18,7 +20,7 @@ from fakes.http_driver import (
     make_app,
     on_a_loop,
 )
-from studio.server.sse import StreamTimings
+from studio.server.sse import MOST_UNREAD, StreamTimings
 
 NEVER = 1000.0
 PATIENT = StreamTimings(open_after_s=NEVER, keepalive_s=NEVER, parked_keepalive_s=NEVER)
@@ -293,3 +295,28 @@ async def test_a_finished_request_is_not_aborted() -> None:
     call = AsgiCall(make_app(engine), CHAT, streamed(n=2))
     await call.finished()
     assert engine.aborted == []
+
+
+@on_a_loop
+async def test_a_reader_far_behind_ends_its_stream_with_an_error() -> None:
+    engine = WatchedEngine(auto=False)
+    call, (request_id,) = await begin(engine)
+    await call.tell(engine, said(request_id, "Once"))
+    engine.emit(*[said(request_id, "x")] * (MOST_UNREAD + 2))
+    await call.finished()
+    assert call.chunks[-1]["error"]["code"] == "reader_too_slow"
+    assert engine.aborted == [request_id]
+
+
+@on_a_loop
+async def test_between_two_writes_others_have_their_turn() -> None:
+    engine = WatchedEngine(auto=False)
+    call, (request_id,) = await begin(engine)
+    engine.emit(*[said(request_id, "x")] * 20)
+    counts = [0]
+    while counts[-1] < 20:
+        await call.pause()
+        counts.append(len(call.writes))
+    assert all(after - before <= 1 for before, after in pairwise(counts))
+    engine.finish(request_id)
+    await call.finished()

@@ -15,8 +15,9 @@ from engine.api import (
     Text,
     TokenIds,
 )
-from studio.server.protocol import ChatCompletionRequest, CompletionRequest, SamplingFields
-from studio.server.translate import chat_requests, completion_requests
+from studio.server.completion_requests import CompletionRequest, completion_requests
+from studio.server.protocol import ChatCompletionRequest, SamplingFields
+from studio.server.translate import chat_requests
 
 HELLO = [{"role": "user", "content": "hi"}]
 
@@ -36,6 +37,7 @@ def test_a_bare_request_has_the_engines_defaults() -> None:
         request_id="chatcmpl-x-0",
         origin=Origin.API,
         prompt=Chat(messages=(ChatMessage(role="user", content="hi"),)),
+        tells_parts=True,
     )
 
 

@@ -174,3 +174,34 @@ def test_nothing_is_queued_where_nothing_runs_or_nothing_is_written(path: Path) 
             assert chat.queued is None
 
     asyncio.run(run())
+
+
+def test_a_queued_prompt_for_which_there_is_no_room_waits_and_says_so(path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(path) as rig:
+            chat, reply, request_id = await rig.ask("word " * 1000)
+            rig.engine.start(request_id)
+            assert await rig.chats.drafts.queue(chat, "more " * 900)
+            rig.engine.say(request_id, "text " * 300)
+            rig.engine.finish(request_id)
+            await until(lambda: chat.queued is not None and chat.queued.is_too_long)
+            assert not reply.status.is_alive
+            assert len(rig.engine.requests) == 1
+            assert not await rig.chats.drafts.send_now(chat)
+            assert (await rig.chats.drafts.take_back(chat)).startswith("more more")
+
+    asyncio.run(run())
+
+
+def test_sending_a_queued_prompt_now_stops_no_reply_for_one_that_does_not_fit(path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(path) as rig:
+            chat, reply, request_id = await rig.ask("word " * 1000)
+            rig.engine.start(request_id)
+            assert await rig.chats.drafts.queue(chat, "more " * 2000)
+            assert not await rig.chats.drafts.send_now(chat)
+            assert reply.status.is_alive
+            assert chat.queued is not None
+            assert chat.queued.is_too_long
+
+    asyncio.run(run())

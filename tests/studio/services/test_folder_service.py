@@ -54,6 +54,25 @@ def test_a_folder_cannot_lie_in_itself_at_any_depth(path: Path) -> None:
     asyncio.run(run())
 
 
+def test_folders_change_places_and_keep_them(path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(path) as rig:
+            folders = rig.chats.folders
+            a, b, c = [await folders.new(name) for name in "abc"]
+            inner = await folders.new("inner", parent_id=a.folder_id)
+            assert await folders.place(c, a, is_after=False)
+            assert await folders.place(b, c, is_after=True)
+            assert not await folders.place(b, b, is_after=True)
+            assert not await folders.place(a, inner, is_after=True)
+            assert await folders.shift(a, -1)
+            assert not await folders.shift(c, -1)
+            assert await folders.place(inner, c, is_after=False)
+        async with open_chats(path) as rig:
+            assert [one.name for one in rig.chats.folders.inside(None)] == ["inner", "c", "a", "b"]
+
+    asyncio.run(run())
+
+
 def test_deleting_a_folder_keeps_its_chats_and_undo_puts_everything_back(path: Path) -> None:
     async def run() -> None:
         async with open_chats(path, FakeEngine()) as rig:

@@ -16,7 +16,8 @@ from fakes.builders import make_request
 from fakes.chat_rig import ChatRig, open_chats, until
 from fakes.fake_engine import FakeEngine
 from fakes.runs import make_run, make_wait
-from studio.models.timeline import Saving, Shortage, Span, Stretch, Tally, saving_of
+from studio.models.request_log import RequestLog, RequestRow
+from studio.models.timeline import Lane, Saving, Shortage, Span, Stretch, Tally, saving_of
 from studio.services.park_history import KEPT_S, MOST_SPANS, ParkHistory
 from studio.services.run_service import RunService
 
@@ -43,12 +44,21 @@ class Stage:
         reason = ParkReason(cause=cause, for_ids=for_ids)
         self.engine.emit(Parked(request_id=request_id, held_tokens=9, place=1, reason=reason))
 
+    def lane(self, owner: str) -> Lane:
+        """That of a chat by its key, or of the program whose request it is."""
+        (lane,) = (
+            lane
+            for lane in self.history.lanes()
+            if lane.key == owner or lane.spans[-1].request_id == owner
+        )
+        return lane
+
     def spans(self, key: str) -> list[tuple[Stretch, float, float | None]]:
-        (lane,) = (lane for lane in self.history.lanes() if lane.key == key)
+        lane = self.lane(key)
         return [(one.stretch, one.start_s, one.end_s) for one in lane.spans]
 
     def last(self, key: str) -> Span:
-        (lane,) = (lane for lane in self.history.lanes() if lane.key == key)
+        lane = self.lane(key)
         return lane.spans[-1]
 
 
@@ -180,7 +190,7 @@ def test_what_is_old_and_what_is_too_much_is_let_go_of(tmp_path: Path) -> None:
         num_spans = sum(len(lane.spans) for lane in stage.history.lanes())
         assert MOST_SPANS - 400 <= num_spans <= MOST_SPANS + 1
         stage.now_s += KEPT_S + 100
-        assert [lane.key for lane in stage.history.lanes()] == ["a"]
+        assert [lane.spans[-1].request_id for lane in stage.history.lanes()] == ["a"]
         assert len(stage.spans("a")) == 1, "what lasts stays"
 
     play(tmp_path, story)
@@ -215,3 +225,43 @@ def test_what_waits_for_room_lacks_the_pages_of_all_who_want_them(tmp_path: Path
         assert stage.history.saving(16 << 20) == Saving(3.0, 3.0)
 
     play(tmp_path, story)
+
+
+def test_a_program_has_a_lane_for_its_requests_and_one_more_for_each_at_the_same_time(
+    tmp_path: Path,
+) -> None:
+    async def story(stage: Stage) -> None:
+        engine = stage.engine
+        for name in ("chatcmpl-a", "chatcmpl-b"):
+            engine.submit(make_request(request_id=name))
+            await stage.after(1, lambda name=name: engine.start(name))
+        await stage.after(1, lambda: engine.finish("chatcmpl-a"))
+        engine.submit(make_request(request_id="chatcmpl-c"))
+        await stage.after(1, lambda: engine.start("chatcmpl-c"))
+        lanes = stage.history.lanes()
+        assert [lane.name for lane in lanes] == ["API request", "API request (2)"]
+        ids = [[span.request_id for span in lane.spans] for lane in lanes]
+        assert ids == [["chatcmpl-a", "chatcmpl-c"], ["chatcmpl-b"]]
+
+    play(tmp_path, story)
+
+
+def test_programs_go_by_the_names_of_their_keys(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(tmp_path / "history.sqlite", FakeEngine(auto=False)) as rig:
+            client, log = EngineClient(rig.engine, asyncio.get_running_loop()), RequestLog()
+            for number, key in enumerate(("editor", "nightly", "editor")):
+                row = RequestRow(
+                    row_id=number, started_s=0.0, method="POST", path="/", client=key, key=key
+                )
+                log.put(replace(row, run_ids=(f"r{number}",)))
+            history = ParkHistory(client, RunService(client, rig.chats, log))
+            for number in range(3):
+                rig.engine.submit(make_request(request_id=f"r{number}"))
+                rig.engine.start(f"r{number}")
+                rig.engine.finish(f"r{number}")
+            await asyncio.sleep(0)
+            assert [lane.name for lane in history.lanes()] == ["editor", "nightly"]
+            history.close()
+
+    asyncio.run(run())

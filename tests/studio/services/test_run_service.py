@@ -27,11 +27,17 @@ def test_requests_are_called_by_their_chats_and_programs_by_a_short_id(tmp_path:
         async with open_chats(tmp_path / "h.db") as rig:
             runs, client = service_of(rig)
             chat, _, request_id = await rig.ask("Lisbon")
-            rows = (make_run(request_id), make_run("chatcmpl-3f2a1b9c77"), make_run("x"))
+            rows = (
+                make_run(request_id),
+                make_run("chatcmpl-3f2a1b9c77"),
+                make_run("x"),
+                make_run("summary-1"),
+            )
             assert runs.names(rows) == {
                 request_id: "Lisbon",
                 "chatcmpl-3f2a1b9c77": "API request 3f2a1b",
                 "x": "API request",
+                "summary-1": "Summary",
             }
             assert runs.chat_of(request_id) is chat
             assert runs.chat_of("chatcmpl-3f2a1b9c77") is None

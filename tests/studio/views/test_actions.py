@@ -5,7 +5,10 @@ from __future__ import annotations
 from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QMainWindow, QWidget
 
-from studio.views.actions import COMMANDS, Actions, CommandId, Menu, WindowState
+from studio.models.window_settings import Language
+from studio.views.actions import COMMANDS, CommandId, Menu, WindowState
+from studio.views.menu_actions import Actions
+from studio.views.translation import read_catalogue
 
 
 def test_every_command_has_one_row() -> None:
@@ -50,3 +53,11 @@ def test_commands_follow_the_state_of_the_window(page: QWidget) -> None:
     assert not actions[CommandId.SIDEBAR].isChecked()
     actions[CommandId.STOP].trigger()
     assert done == [CommandId.STOP]
+
+
+def test_mnemonics_are_unique_in_each_menu_in_german_too() -> None:
+    german = read_catalogue(Language.GERMAN)
+    for menu in Menu:
+        texts = [german[command.text] for command in COMMANDS if command.menu is menu]
+        letters = [text[text.index("&") + 1].lower() for text in texts]
+        assert len(letters) == len(set(letters)), texts

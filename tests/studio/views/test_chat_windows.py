@@ -10,9 +10,11 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
+from engine.api import EngineState
 from fakes.fake_window import Stage, open_stage, until
 from studio.models.chat import Conversation, MessageStatus
-from studio.views.actions import CommandId
+from studio.views.actions import COMMANDS, CommandId
+from studio.views.chat_window_commands import ONLY_IN_MAIN, ChatWindowCommands
 from studio.views.chat_windows import ChatWindow
 from studio.views.sidebar.conversation_list import Sidebar
 
@@ -82,6 +84,74 @@ def test_a_window_closes_with_its_chat_and_its_draft_is_kept(play: Play, tmp_pat
             await in_own_window(stage, chat)
             await stage.chats.delete(chat)
             await until(lambda: chat not in stage.window.chat_commands.windows.windows)
+
+    play(story())
+
+
+def test_what_works_for_a_chat_in_the_main_window_works_in_its_own(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A", "B")) as stage:
+            chat = stage.chats.chats[0]
+            await stage.ask(chat, "Hello?")
+            commands: list[ChatWindowCommands] = []
+            windows = stage.window.chat_commands.windows
+            equip = windows.equip
+            windows.equip = lambda window: commands.append(equip(window))  # type: ignore[arg-type]
+            window = await in_own_window(stage, chat)
+            own = commands[0].commands
+            missing = {command.id for command in COMMANDS} - {one.id for one in own.commands}
+            assert missing == ONLY_IN_MAIN
+            await until(own[CommandId.STOP].isEnabled)
+            own[CommandId.STOP].trigger()
+            await until(lambda: chat.messages[-1].status is MessageStatus.STOPPED)
+            assert not own[CommandId.STOP].isEnabled()
+            assert own[CommandId.CONTINUE].isEnabled()
+            own[CommandId.ANSWER_AGAIN].trigger()
+            await until(lambda: chat.running_message is not None)
+            assert len(chat.versions_of(chat.messages[-1])) == 2
+            own[CommandId.FIND].trigger()
+            assert window.pane.find_bar.isVisible()
+            own[CommandId.INSPECTOR].trigger()
+            assert window.inspector.isVisible()
+            commands[0].open_palette()
+            assert "Export this chat" in [entry.text for entry in commands[0].palette.shown]
+            own[CommandId.PIN_CHAT].trigger()
+            assert chat.is_pinned
+            own[CommandId.SETTINGS].trigger()
+            assert stage.window.settings_window.dialog is not None
+
+    play(story())
+
+
+@pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
+def test_a_chats_own_window_renames_it_and_gives_it_back(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A", "B")) as stage:
+            chat = stage.chats.chats[0]
+            commands: list[ChatWindowCommands] = []
+            windows = stage.window.chat_commands.windows
+            equip = windows.equip
+            windows.equip = lambda window: commands.append(equip(window))  # type: ignore[arg-type]
+            await in_own_window(stage, chat)
+            dialog = commands[0].ask_for_title()
+            dialog.setTextValue("Lisbon")
+            dialog.accept()
+            await until(lambda: chat.title == "Lisbon")
+            commands[0].commands[CommandId.OWN_WINDOW].trigger()
+            await until(lambda: stage.window.panes.active.chat is chat)
+            assert not windows.windows
+
+    play(story())
+
+
+def test_a_notice_is_seen_in_a_chats_own_window_too(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",), state=EngineState.NO_MODEL) as stage:
+            window = await in_own_window(stage, stage.chats.chats[0])
+            window.pane.composer.submitted.emit("Hello?")
+            assert window.notice_bar.isVisible()
 
     play(story())
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 import pypdfium2
 import pytest
+from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QApplication, QFileDialog
 
 from fakes.fake_window import Stage, open_stage, until
@@ -16,6 +18,9 @@ from studio.services.exchange.exchange_service import ImportReport
 from studio.views.actions import CommandId
 from studio.views.exchange_actions import report_words
 from studio.views.pdf_file import to_pdf
+from studio.views.sidebar.chat_list import ChatList
+from studio.views.sidebar.chat_menu import ChatMenu
+from studio.views.sidebar.list_rows import ChatRow, Section
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
 
@@ -44,6 +49,25 @@ def test_a_chat_is_exported_in_the_form_that_is_asked_for(
             await until(lambda: str(target) in notice(stage))
             content = target.read_bytes()
             assert content.startswith({"md": b"# ", "json": b"{", "pdf": b"%PDF"}[ending])
+
+    play(story())
+
+
+def test_several_chats_of_the_list_go_into_one_file(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A", "B", "C")) as stage:
+            rows = [ChatRow(chat=chat, section=Section.TODAY) for chat in stage.chats.chats[:2]]
+            stage.window.findChild(ChatList).menu_wanted.emit(rows, QPoint(0, 0))
+            menu = stage.window.findChild(ChatMenu)
+            export = next(one for one in menu.actions() if one.text().startswith("Export…"))
+            export.trigger()
+            dialog, target = stage.window.findChild(QFileDialog), tmp_path / "two.json"
+            assert dialog.windowTitle() == "Export 2 chats"
+            dialog.fileSelected.emit(str(target))
+            dialog.reject()
+            await until(lambda: str(target) in notice(stage))
+            titles = {chat["title"] for chat in json.loads(target.read_bytes())["chats"]}
+            assert titles == {"B", "C"}
 
     play(story())
 

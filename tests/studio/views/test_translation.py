@@ -11,11 +11,14 @@ import pytest
 from PySide6.QtCore import QCoreApplication, QLocale
 from PySide6.QtWidgets import QApplication
 
+from engine.errors import CorruptModel, ModelNotFound, UnsupportedModel
 from engine.runs import ParkCause, ParkReason, WaitKind, WaitReason
 from fakes.sentences import all_sentences, missing, unread
+from studio.models.errors import StoreError
 from studio.models.run_words import expected_wait_words, reason_words
 from studio.models.window_settings import Language
 from studio.views import words
+from studio.views.error_words import error_sentence, error_words
 from studio.views.translation import Catalogue, locale_of, read_catalogue, spoken_language
 
 GERMAN = read_catalogue(Language.GERMAN)
@@ -119,3 +122,18 @@ def test_the_desktops_language_is_followed_where_it_is_asked_for(
 def test_without_a_catalogue_everything_is_as_in_the_sources(qapp: QApplication) -> None:
     assert read_catalogue(Language.ENGLISH) == {}
     assert QCoreApplication.translate("layby", "New chat") == "New chat"
+
+
+def test_no_error_of_the_engine_is_told_in_english_in_another_language(german: Catalogue) -> None:
+    damaged = CorruptModel("model.gguf: tensor blk.0 is in another file too; download it again")
+    assert error_words(damaged) == GERMAN["the file is damaged or incomplete; download it again"]
+    missing = ModelNotFound("/a/b.gguf does not exist; check the path")
+    assert error_words(missing) == "/a/b.gguf gibt es nicht; prüfe den Pfad"
+    assert error_sentence(UnsupportedModel("mixture-of-experts")).startswith("Modelle dieser Art")
+    unknown = StoreError("/data/history.sqlite")
+    assert error_words(unknown) == "/data/history.sqlite", "what is no sentence stays"
+
+
+def test_an_error_is_told_as_it_is_in_english(qapp: QApplication) -> None:
+    text = "model.gguf: tensor blk.0 is in another file too; download it again"
+    assert error_words(CorruptModel(text)) == text

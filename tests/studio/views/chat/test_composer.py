@@ -78,9 +78,15 @@ def test_send_becomes_stop_while_the_chat_runs(
     assert button.isEnabled()
     with qtbot.waitSignal(composer.stopped):
         button.click()
+    assert composer._queue.isHidden()
     QTest.keyClicks(field, "Next question")
     with qtbot.assertNotEmitted(composer.submitted):
         QTest.keyClick(field, Qt.Key.Key_Return)
+    with qtbot.waitSignal(composer.queue_wanted):
+        composer._queue.click()
+    with qtbot.waitSignal(composer.stopped), qtbot.assertNotEmitted(composer.queue_wanted):
+        button.click()
+    assert button.accessibleName() == "Stop"
     composer.set_running(is_running=False)
     with qtbot.waitSignal(composer.submitted) as sent:
         button.click()

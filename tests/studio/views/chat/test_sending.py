@@ -129,20 +129,48 @@ def test_a_message_waits_behind_the_reply_and_can_be_taken_back(play: Play, tmp_
             request_id = await stage.ask(chat, "First")
             await until(lambda: pane.composer._button.accessibleName() == "Stop")
             pane.composer._input.setPlainText("Second")
-            assert pane.composer._button.accessibleName() == "Queue"
-            pane.composer._button.click()
+            pane.composer._queue.click()
             await until(pane.sending.queued.isVisible)
             assert pane.composer.text() == ""
             take_back = pane.sending.queued.findChildren(QPushButton)[1]
             take_back.click()
             await until(lambda: pane.composer.text() == "Second")
-            pane.composer._button.click()
+            pane.composer._queue.click()
             await until(pane.sending.queued.isVisible)
             stage.engine.start(request_id)
             stage.engine.finish(request_id)
             await until(lambda: len(stage.engine.requests) == 2)
             await until(lambda: not pane.sending.queued.isVisible())
             assert [m.text for m in chat.messages][2] == "Second"
+
+    play(story())
+
+
+def test_a_waiting_message_that_no_longer_fits_is_asked_about_and_not_sent(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A", "B")) as stage:
+            pane = await fill(stage, turns=3, words=250)
+            chat = pane.chat
+            request_id = await stage.ask(chat, "again " * 200)
+            stage.engine.start(request_id)
+            asked = len(stage.engine.requests)
+            pane.composer._input.setPlainText("and " * 200)
+            pane.composer._queue.click()
+            await until(lambda: chat.queued is not None and not pane.composer.text())
+            pane.composer._input.setPlainText("meanwhile")
+            stage.engine.say(request_id, "well " * 250)
+            stage.engine.finish(request_id)
+            await until(lambda: chat.queued.is_too_long)
+            bar = pane.sending.queued
+            assert bar.now.text() == "What now…"
+            bar.now.click()
+            await until(pane.sending.overflow.isVisible)
+            assert pane.composer.text().endswith("meanwhile")
+            assert len(stage.engine.requests) == asked
+            pane.sending.overflow.leave_out.click()
+            await until(lambda: len(stage.engine.requests) == asked + 1)
 
     play(story())
 

@@ -28,7 +28,10 @@ from studio.models.settings import all_settings
 from studio.services.notice_service import NoticeService
 from studio.services.settings_service import SettingsService
 from studio.views.actions import CommandId
+from studio.views.models.models_window import ModelsWindow
+from studio.views.server.server_window import ServerWindow
 from studio.views.settings.dialog import SettingsDialog
+from studio.views.settings.lead_page import LeadPage
 from studio.views.theme import Theme
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
@@ -61,9 +64,58 @@ def shown(dialog: SettingsDialog, key: str) -> str:
     return " ".join(label.text() for label in labels if not label.isHidden())
 
 
-def test_every_setting_but_those_for_tests_is_on_a_page(make_dialog: MakeDialog) -> None:
-    dialog, _ = make_dialog()
-    assert dialog.rows.keys() == {one.key for one in all_settings() if not one.info.is_hidden}
+def test_every_setting_but_those_for_tests_has_one_place(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path) as stage:
+            window = stage.window
+            for opener in (window.settings_window, window.server_window, window.models_window):
+                opener.open()
+            dialog, server = window.settings_window.dialog, window.server_window.dialog
+            assert dialog is not None
+            assert isinstance(server, ServerWindow)
+            places = [*dialog.rows, *server.server.rows]
+            assert len(places) == len(set(places))
+            sources = {one.key for one in all_settings() if one.group == "sources"}
+            every = {one.key for one in all_settings() if not one.info.is_hidden}
+            assert set(places) == every - sources
+
+    play(story())
+
+
+def test_a_setting_of_another_window_is_shown_there_and_a_page_leads_to_it(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path) as stage:
+            settings = stage.window.settings_window
+            settings.open(setting="server.port")
+            assert settings.dialog is None
+            server = stage.window.server_window.dialog
+            assert isinstance(server, ServerWindow)
+            port = server.server.rows["server.port"].findChild(QSpinBox)
+            assert port.window().focusWidget() is port
+            settings.open(setting="sources.hub")
+            models = stage.window.models_window.dialog
+            assert isinstance(models, ModelsWindow)
+            assert models.focusWidget() is models.sources.hub.switch
+            settings.open(page="Server")
+            assert settings.dialog is not None
+            assert settings.dialog.pages.currentItem().text() == "Server"
+            server.close()
+            await until(lambda: stage.window.server_window.dialog is None)
+            for page in settings.dialog.findChildren(LeadPage):
+                page.button.click()
+            assert stage.window.server_window.dialog is not None
+
+    play(story())
+
+
+def test_a_number_that_stands_for_something_else_says_for_what(make_dialog: MakeDialog) -> None:
+    dialog, settings = make_dialog()
+    number = dialog.rows["engine.idle_unload_min"].findChild(QSpinBox)
+    assert number.text() == "never"
+    settings.change("engine.idle_unload_min", 5)
+    assert number.text() == "5 min"
 
 
 def test_the_budget_and_the_policy_are_changed_at_once(make_dialog: MakeDialog) -> None:
@@ -121,13 +173,21 @@ def test_a_page_goes_back_to_its_defaults_and_leaves_the_others(make_dialog: Mak
     assert dialog.rows["park.ram_mib"].findChild(QSpinBox).value() == 8192
 
 
-def test_a_switch_and_a_secret(make_dialog: MakeDialog) -> None:
-    dialog, settings = make_dialog()
-    dialog.pages.setCurrentRow(1)
-    dialog.rows["server.is_enabled"].findChild(QCheckBox).click()
-    assert settings.settings.server.is_enabled
-    field = dialog.rows["server.api_key"].findChild(QLineEdit)
-    assert field.echoMode() is not QLineEdit.EchoMode.Normal
+def test_a_switch_and_a_secret(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path) as stage:
+            stage.window.server_window.open()
+            server = stage.window.server_window.dialog
+            assert isinstance(server, ServerWindow)
+            rows, settings = server.server.rows, stage.services.settings
+            rows["server.is_enabled"].findChild(QCheckBox).click()
+            assert settings.settings.server.is_enabled
+            field = rows["server.api_key"].findChild(QLineEdit)
+            assert field.echoMode() is not QLineEdit.EchoMode.Normal
+            server.server.defaults.click()
+            assert not settings.settings.server.is_enabled
+
+    play(story())
 
 
 def test_numbers_have_room_to_be_read(make_dialog: MakeDialog) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QModelIndex, QPoint, QPointF, Qt
+from PySide6.QtCore import QMimeData, QModelIndex, QPoint, QPointF, Qt
 from PySide6.QtGui import QAction, QDragEnterEvent, QDragMoveEvent, QDropEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit, QMessageBox
@@ -90,6 +90,61 @@ def test_a_new_folder_is_named_in_its_row_and_takes_what_is_dropped_on_it(
     play(story())
 
 
+def drag(rows: ChatList, data: QMimeData, spot: QPoint) -> None:
+    left, move = Qt.MouseButton.LeftButton, Qt.DropAction.MoveAction
+    plain = Qt.KeyboardModifier.NoModifier
+    for event in (
+        QDragEnterEvent(spot, move, data, left, plain),
+        QDragMoveEvent(spot, move, data, left, plain),
+        QDropEvent(QPointF(spot), move, data, left, plain),
+    ):
+        QApplication.sendEvent(rows.viewport(), event)
+
+
+def test_a_folder_dropped_between_others_takes_that_place(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            for name in ("One", "Two", "Three"):
+                await stage.chats.folders.new(name)
+            await until(lambda: "Three" in rows_in(stage))
+            rows = list_of(stage)
+            for target, is_after, order in (
+                ("One", False, ["Three", "One", "Two"]),
+                ("Two", True, ["One", "Two", "Three"]),
+            ):
+                box = rows.visualRect(index_of(stage, target))
+                data = rows.model().mimeData([index_of(stage, "Three")])
+                drag(rows, data, box.bottomLeft() if is_after else box.topLeft())
+                await until(lambda order=order: rows_in(stage)[1:4] == order)
+            chat = rows.model().mimeData([index_of(stage, "A")])
+            drag(rows, chat, rows.visualRect(index_of(stage, "Two")).topLeft())
+            await until(lambda: stage.chats.chats[0].folder_id is not None)
+
+    play(story())
+
+
+def test_alt_and_the_arrow_keys_move_a_folder_and_the_menu_does_too(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            for name in ("One", "Two"):
+                await stage.chats.folders.new(name)
+            await until(lambda: "Two" in rows_in(stage))
+            rows = list_of(stage)
+            rows.setFocus()
+            rows.go_to(index_of(stage, "Two"))
+            QTest.keyClick(rows, Qt.Key.Key_Up, Qt.KeyboardModifier.AltModifier)
+            await until(lambda: rows_in(stage)[1:3] == ["Two", "One"])
+            await until(lambda: rows.currentIndex().data() == "Two")
+            menu = menu_of(stage, "Two")
+            assert not menu["Move up"].isEnabled()
+            menu["Move down"].trigger()
+            await until(lambda: rows_in(stage)[1:3] == ["One", "Two"])
+
+    play(story())
+
+
 def test_a_drop_on_the_list_lands_on_the_row_under_the_pointer(play: Play, tmp_path: Path) -> None:
     async def story() -> None:
         async with open_stage(tmp_path, titles=("A", "B")) as stage:
@@ -98,14 +153,7 @@ def test_a_drop_on_the_list_lands_on_the_row_under_the_pointer(play: Play, tmp_p
             rows = list_of(stage)
             data = rows.model().mimeData([index_of(stage, "A")])
             spot = rows.visualRect(index_of(stage, "Work")).center()
-            left, move = Qt.MouseButton.LeftButton, Qt.DropAction.MoveAction
-            plain = Qt.KeyboardModifier.NoModifier
-            for event in (
-                QDragEnterEvent(spot, move, data, left, plain),
-                QDragMoveEvent(spot, move, data, left, plain),
-                QDropEvent(QPointF(spot), move, data, left, plain),
-            ):
-                QApplication.sendEvent(rows.viewport(), event)
+            drag(rows, data, spot)
             await until(lambda: rows_in(stage) == ["Folders", "Work", "A", "Today", "B"])
             assert len(stage.chats.chats) == 2
 

@@ -1,0 +1,156 @@
+"""Engine events -> OpenAI's text completions: the chunks of a stream and the whole reply, which have one shape.
+
+Server thread.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.api import Finished, Started, TokenDelta, TokenLogprob
+from engine.errors import EngineError
+from studio.server.errors import ApiError, error_body
+from studio.server.framing import EVENTS, Framing, Json
+from studio.server.replies import (
+    ReplyHead,
+    closing_chunks,
+    finish_reason,
+    finite,
+    total_usage,
+)
+from studio.server.reply_parts import PartKind, ReplyParts
+from studio.server.reply_shape import ReplyEnd
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompletionTelling:
+    """What a client wants to be told."""
+
+    has_logprobs: bool = False
+    includes_usage: bool = False
+    echoes: tuple[str, ...] = ()
+    """The prompt that stands before each choice; empty: none does."""
+    scores_prompt: bool = False
+    """Whether the prompt's log probabilities are told too: the first delta has them."""
+    tried_per_prompt: int = 1
+    told_per_prompt: int = 1
+    """If fewer than are tried: the likeliest of them."""
+
+
+class CompletionReply:
+    """text_completion."""
+
+    def __init__(self, head: ReplyHead, telling: CompletionTelling) -> None:
+        self._head = head
+        self._telling = telling
+        self._offsets: dict[int, int] = {}
+        self._told: set[int] = set()
+
+    @property
+    def framing(self) -> Framing:
+        return EVENTS
+
+    def opening(self, index: int, started: Started | None) -> Sequence[Json]:
+        if not self._telling.echoes or self._telling.scores_prompt:
+            return ()
+        return (self._of([self._choice(index, self._telling.echoes[index], (), None)]),)
+
+    def delta(self, index: int, event: TokenDelta) -> Sequence[Json]:
+        text = event.text
+        if self._telling.scores_prompt and index not in self._told:
+            self._told.add(index)
+            text = self._telling.echoes[index] + text
+        return (self._of([self._choice(index, text, event.logprobs, None)]),)
+
+    def sign_of_life(self, index: int) -> Sequence[Json]:
+        return (self._of([self._choice(index, "", (), None)]),)
+
+    def closing(self, index: int, finished: Finished, end: ReplyEnd | None) -> Sequence[Json]:
+        chunk = self._of([self._choice(index, "", (), finish_reason(finished.reason))])
+        base, includes = self._of([]), self._telling.includes_usage
+        return closing_chunks(chunk, base, end, includes_usage=includes)
+
+    def failure(self, error: ApiError | EngineError) -> Sequence[Json]:
+        return (error_body(error),)
+
+    def whole(self, choices: Sequence[ReplyParts], end: ReplyEnd) -> Json:
+        echoes = self._telling.echoes
+        wire = [
+            self._choice(
+                index,
+                (echoes[tried] if echoes else "") + choices[tried].text_of(PartKind.TEXT),
+                choices[tried].logprobs,
+                finish_reason(choices[tried].reason),
+            )
+            for index, tried in enumerate(self._told_choices(choices))
+        ]
+        return {**self._of(wire), "usage": total_usage(end), **end.park_fields}
+
+    def _told_choices(self, choices: Sequence[ReplyParts]) -> list[int]:
+        """Which of those that were tried are told: of each prompt the likeliest ones, the best first."""
+        tried, told = self._telling.tried_per_prompt, self._telling.told_per_prompt
+        if tried == told:
+            return list(range(len(choices)))
+        best: list[int] = []
+        for first in range(0, len(choices), tried):
+            of_prompt = range(first, first + tried)
+            best += sorted(of_prompt, key=lambda i: -_mean_logprob(choices[i]))[:told]
+        return best
+
+    def _of(self, choices: list[Json]) -> Json:
+        head = self._head
+        return {
+            "id": head.reply_id,
+            "object": "text_completion",
+            "created": head.created_s,
+            "model": head.model,
+            "choices": choices,
+        }
+
+    def _choice(
+        self, index: int, text: str, tokens: Sequence[TokenLogprob], reason: str | None
+    ) -> Json:
+        has_logprobs = self._telling.has_logprobs and tokens
+        logprobs = self._logprobs(index, tokens) if has_logprobs else None
+        return {"index": index, "text": text, "logprobs": logprobs, "finish_reason": reason}
+
+    def _logprobs(self, index: int, tokens: Sequence[TokenLogprob]) -> Json:
+        """Four parallel lists; offsets are in characters of the choice's text, counted on from chunk to chunk."""
+        offset = self._offsets.get(index, self._first_offset(index))
+        offsets = []
+        for token in tokens:
+            offsets.append(offset)
+            offset += len(token.text)
+        self._offsets[index] = offset
+        return {
+            "tokens": [token.text for token in tokens],
+            "token_logprobs": [_logprob(token) for token in tokens],
+            "top_logprobs": [_top(token) for token in tokens],
+            "text_offset": offsets,
+        }
+
+    def _first_offset(self, index: int) -> int:
+        """The reply's own tokens begin behind the prompt, where that is told without its tokens."""
+        telling = self._telling
+        return len(telling.echoes[index]) if telling.echoes and not telling.scores_prompt else 0
+
+
+def _mean_logprob(choice: ReplyParts) -> float:
+    """Over the tokens of the reply, without the prompt's; nothing written is as unlikely as can be."""
+    assert choice.finished is not None
+    count = choice.finished.usage.completion_tokens
+    values = [token.logprob for token in choice.logprobs[len(choice.logprobs) - count :]]
+    return math.fsum(values) / len(values) if values else -math.inf
+
+
+def _logprob(token: TokenLogprob) -> float | None:
+    """None for the first token of a prompt."""
+    return None if math.isnan(token.logprob) else finite(token.logprob)
+
+
+def _top(token: TokenLogprob) -> dict[str, float] | None:
+    if math.isnan(token.logprob):
+        return None
+    return {each.text: finite(each.logprob) for each in token.top}

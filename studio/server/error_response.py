@@ -1,0 +1,66 @@
+"""The answer that an error is, worded as the clients of the path that was asked expect it. Server thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from starlette.responses import JSONResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from engine.errors import EngineError
+from studio.server.errors import ApiError, error_body, error_headers, kind_of
+from studio.server.framing import Json
+from studio.server.layers import clean_path, request_id_of
+from studio.server.messages import errors as messages_errors
+
+Error = ApiError | EngineError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wording:
+    """How a family of routes words errors."""
+
+    status: Callable[[Error], int]
+    body: Callable[[Error, str], Json]
+    """From the error and the id of the request."""
+
+
+def _openai_status(error: Error) -> int:
+    return kind_of(error).status
+
+
+def _openai_body(error: Error, request_id: str) -> Json:
+    return error_body(error)
+
+
+_OPENAI = Wording(status=_openai_status, body=_openai_body)
+_OTHERS = (
+    ("/v1/messages", Wording(status=messages_errors.error_status, body=messages_errors.error_body)),
+)
+"""Paths that begin like this, and their wording."""
+
+
+class ErrorResponse(Response):
+    """Finds out only when it is sent which path was asked: most errors are found where nobody knows."""
+
+    def __init__(self, error: Error) -> None:
+        super().__init__()
+        self._error = error
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        wording = _wording_of(clean_path(scope["path"]))
+        body = wording.body(self._error, request_id_of(scope))
+        status, headers = wording.status(self._error), error_headers(self._error)
+        await JSONResponse(body, status, headers)(scope, receive, send)
+
+
+def error_response(error: Error) -> ErrorResponse:
+    return ErrorResponse(error)
+
+
+def _wording_of(path: str) -> Wording:
+    for prefix, wording in _OTHERS:
+        if path == prefix or path.startswith(prefix + "/"):
+            return wording
+    return _OPENAI

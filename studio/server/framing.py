@@ -1,0 +1,53 @@
+"""How the events of a stream are put on the wire: as server-sent events, with names or without, or as lines of JSON.
+
+Pure; any thread.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+Json = dict[str, Any]
+
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_EVENT_STREAM = b"text/event-stream; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Framing:
+    """What stands around the JSON of an event. JSON has no line breaks of its own, so it is always one line."""
+
+    content_type: bytes
+    encode: Callable[[Json], bytes]
+    trailer: bytes = b""
+    """What follows the last event of a stream that ended well."""
+    has_comments: bool = True
+    """Whether readers skip comments; signs of life and of parking are empty deltas where they do not."""
+    pings: bool = False
+    """Whether events are signs of life too, now and then: clients of this protocol count on them."""
+
+
+def _event(data: Json) -> bytes:
+    return b"data: " + _JSON.encode(data).encode() + b"\n\n"
+
+
+def _named_event(data: Json) -> bytes:
+    """Named by the type that the event has in itself."""
+    return f"event: {data['type']}\ndata: {_JSON.encode(data)}\n\n".encode()
+
+
+def _line(data: Json) -> bytes:
+    return _JSON.encode(data).encode() + b"\n"
+
+
+EVENTS = Framing(content_type=_EVENT_STREAM, encode=_event, trailer=b"data: [DONE]\n\n")
+"""OpenAI's completions, of chats and of text."""
+
+NAMED_EVENTS = Framing(content_type=_EVENT_STREAM, encode=_named_event, pings=True)
+"""OpenAI's responses and Anthropic's messages."""
+
+LINES = Framing(content_type=b"application/x-ndjson", encode=_line, has_comments=False)
+"""Ollama."""

@@ -1,0 +1,86 @@
+"""Responses that later ones may go on from, kept in memory: the newest ones of each key, within bounds.
+
+Server thread.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from studio.server.framing import Json
+from studio.server.responses.items import Item
+
+MAX_RESPONSES = 1024
+MAX_BYTES = 64 << 20
+KEY_SHARE = 4
+"""No key has more than one in so many of either."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptResponse:
+    """A response that has ended."""
+
+    response: Json
+    inputs: tuple[Item, ...]
+    """What was sent with it."""
+    context: tuple[Item, ...]
+    """What the next one goes on from: all that was said before, `inputs` and the reply."""
+    size_bytes: int
+    """About what the context takes; what several responses have in common counts for each."""
+
+    @property
+    def response_id(self) -> str:
+        return str(self.response["id"])
+
+
+class ResponseStore:
+    """One for each server. A key sees only its own; the least recently used ones make room."""
+
+    def __init__(self, *, max_responses: int = MAX_RESPONSES, max_bytes: int = MAX_BYTES) -> None:
+        self._max_responses = max_responses
+        self._max_bytes = max_bytes
+        self._kept: OrderedDict[tuple[str, str], KeptResponse] = OrderedDict()
+        self._num_bytes = 0
+
+    def put(self, key_id: str, kept: KeptResponse) -> None:
+        """Keep it, if it is not larger than all that a key may have."""
+        self.drop(key_id, kept.response_id)
+        if kept.size_bytes > self._max_bytes // KEY_SHARE:
+            return
+        self._kept[key_id, kept.response_id] = kept
+        self._num_bytes += kept.size_bytes
+        self._make_room(key_id)
+
+    def get(self, key_id: str, response_id: str) -> KeptResponse | None:
+        kept = self._kept.get((key_id, response_id))
+        if kept is not None:
+            self._kept.move_to_end((key_id, response_id))
+        return kept
+
+    def drop(self, key_id: str, response_id: str) -> bool:
+        """Forget it; whether it was there."""
+        kept = self._kept.pop((key_id, response_id), None)
+        self._num_bytes -= kept.size_bytes if kept is not None else 0
+        return kept is not None
+
+    def find_item(self, key_id: str, item_id: str) -> Item | None:
+        """An item of any response that is kept, the newest first."""
+        for owner, response_id in reversed(self._kept):
+            if owner == key_id:
+                for item in reversed(self._kept[owner, response_id].context):
+                    if item.wire["id"] == item_id:
+                        return item
+        return None
+
+    def _make_room(self, key_id: str) -> None:
+        own = [name for name in self._kept if name[0] == key_id]
+        own_bytes = sum(self._kept[name].size_bytes for name in own)
+        while own and (
+            len(own) > self._max_responses // KEY_SHARE or own_bytes > self._max_bytes // KEY_SHARE
+        ):
+            oldest = own.pop(0)
+            own_bytes -= self._kept[oldest].size_bytes
+            self.drop(*oldest)
+        while len(self._kept) > self._max_responses or self._num_bytes > self._max_bytes:
+            self.drop(*next(iter(self._kept)))

@@ -1,0 +1,56 @@
+"""What an error says, in the user's language. Pure functions on the GUI thread. Must not import services or widgets.
+
+The catalogues have most errors sentence by sentence. What is wrong deep inside a model's file is told in its maker's
+English in the log and over the API; in another language the window says what it comes to.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QLocale
+
+from engine.errors import (
+    CorruptModel,
+    DeviceFailure,
+    EngineError,
+    InvalidRequest,
+    ModelError,
+    ModelNotFound,
+    NotEnoughMemory,
+    RequestError,
+    UnsupportedModel,
+)
+from studio.views.words import tr
+
+
+def error_words(error: Exception) -> str:
+    """What it says; what to do where only its maker's English is there."""
+    code = error.code if isinstance(error, EngineError) else ""
+    return detail_words(str(error), code)
+
+
+def detail_words(text: str, code: str) -> str:
+    """The same for an error of which there is its text and its code."""
+    told, language = tr(text), QLocale.Language
+    speaks_english = QLocale().language() in (language.English, language.C)  # C: nothing was chosen
+    if told != text or speaks_english or code not in _INSTEAD:
+        return told
+    return tr(_INSTEAD[code])
+
+
+def error_sentence(error: Exception) -> str:
+    """The same, as a sentence of its own."""
+    text = error_words(error)
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+_INSTEAD = {
+    EngineError.code: "the log has the particulars",
+    RequestError.code: "the log has the particulars",
+    InvalidRequest.code: "the log has the particulars",
+    ModelError.code: "it cannot be loaded as it is; the log has the particulars",
+    ModelNotFound.code: "there is nothing at that place; check the path",
+    CorruptModel.code: "the file is damaged or incomplete; download it again",
+    UnsupportedModel.code: "models of this kind are not supported by this version",
+    NotEnoughMemory.code: "close other programs, or take a smaller model or a smaller pool",
+    DeviceFailure.code: "load the model again; the log has the particulars",
+}

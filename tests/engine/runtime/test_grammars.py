@@ -1,0 +1,362 @@
+"""The real engine on a tiny model: replies match their grammar, whatever happens to them on the way."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from engine.api import (
+    Chat,
+    ChatMessage,
+    Failed,
+    Finished,
+    FinishReason,
+    Grammar,
+    GrammarKind,
+    LoadModel,
+    LoadOptions,
+    Parked,
+    Request,
+    RequestGroup,
+    SamplingParams,
+    TokenDelta,
+)
+from engine.errors import InvalidRequest
+from engine.factory import create_engine
+from engine.runtime.disk.state_folder import SUFFIX
+from engine.runtime.engine import Engine
+from fakes.disk_rig import ID, LONG, comeback, command_at, park, resumed, wait_on_disk
+from fakes.listening import Ear, run_all, submit_together
+from fakes.native_rig import needs_kernels
+from fakes.parking_rig import ask, inside, load, tokens_alone
+from fakes.tiny_files import EOS_ID, UNKNOWN_ID, write_tiny_gguf
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "maxLength": 12},
+        "age": {"type": "integer", "minimum": 0, "maximum": 999},
+        "tags": {"type": "array", "items": {"enum": ["hello", "the"]}, "maxItems": 2},
+    },
+    "required": ["name", "age", "tags"],
+    "additionalProperties": False,
+}
+JSON = Grammar(kind=GrammarKind.JSON_SCHEMA, source=json.dumps(SCHEMA))
+ENDS = (UNKNOWN_ID, EOS_ID)
+"""Both end a reply of the tiny model."""
+LONG_WORD = Grammar(kind=GrammarKind.REGEX, source="[a-z]{90,120}")
+"""So many tokens or some less: longer than what the pool of these tests takes of four."""
+VARIANTS = ["torch", pytest.param("native", marks=needs_kernels)]
+
+
+@pytest.fixture(scope="module")
+def model_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_gguf(tmp_path_factory.mktemp("model"))
+
+
+def regex(source: str) -> Grammar:
+    return Grammar(kind=GrammarKind.REGEX, source=source)
+
+
+def lark(source: str) -> Grammar:
+    return Grammar(kind=GrammarKind.LARK, source=source)
+
+
+def asked(request_id: str, grammar: Grammar, **fields: object) -> Request:
+    fields = {"max_tokens": 200, "ignore_eos": False, "grammar": grammar, **fields}
+    return ask(request_id, **fields)
+
+
+def finished(ear: Ear, request_id: str) -> Finished:
+    end = ear.wait_end(request_id)
+    assert isinstance(end, Finished), end
+    return end
+
+
+def first_top(ear: Ear, request_id: str) -> list[tuple[int, float]]:
+    """What the model thought likeliest for the first token."""
+    event = next(event for event in ear.of(request_id) if isinstance(event, TokenDelta))
+    return [(one.token_id, one.logprob) for one in event.logprobs[0].top]
+
+
+def refusal(engine: Engine, request: Request) -> InvalidRequest:
+    ear = run_all(engine, [request])
+    end = ear.wait_end(request.request_id)
+    assert isinstance(end, Failed)
+    assert isinstance(end.error, InvalidRequest), end.error
+    assert not end.partial
+    return end.error
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("temperature", [0.0, 0.8, 5.0])
+def test_a_reply_is_the_json_that_its_schema_asks_for(
+    engine: Engine, model_path: Path, variant: str, temperature: float
+) -> None:
+    load(engine, model_path, pool_tokens=LONG, cpu_variant=variant)
+    sampling = [SamplingParams(temperature=temperature, seed=seed) for seed in range(6)]
+    requests = [
+        asked(f"r{n}", JSON, sampling=one, max_tokens=450) for n, one in enumerate(sampling)
+    ]
+    ear = run_all(engine, requests)
+    for request in requests:
+        end = finished(ear, request.request_id)
+        assert end.reason is FinishReason.STOP, ear.text(request.request_id)
+        value = json.loads(ear.text(request.request_id))
+        assert list(value) == ["name", "age", "tags"]
+        assert 0 <= value["age"] <= 999
+        assert ear.tokens(request.request_id)[-1] in ENDS
+
+
+WAYS_TO_SAMPLE = {
+    "greedy": SamplingParams(temperature=0.0),
+    "all kept": SamplingParams(temperature=1.0, top_k=0, top_p=1.0, min_p=0.0),
+    "typical": SamplingParams(typical_p=0.8),
+    "penalties": SamplingParams(repetition_penalty=1.3, frequency_penalty=0.5, dry_multiplier=0.8),
+    "logprobs": SamplingParams(logprobs=3),
+    "biased": SamplingParams(logit_bias=((5, 100.0), *((token_id, -100.0) for token_id in ENDS))),
+}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("way", WAYS_TO_SAMPLE)
+def test_a_grammar_goes_with_every_way_to_sample(
+    engine: Engine, model_path: Path, variant: str, way: str
+) -> None:
+    load(engine, model_path, pool_tokens=LONG, cpu_variant=variant)
+    sampling = replace(WAYS_TO_SAMPLE[way], seed=4)
+    ear = run_all(engine, [asked("r", regex("[0-9a-f]{20}(ing|and)?!"), sampling=sampling)])
+    end = ear.wait_end("r")
+    assert re.fullmatch("[0-9a-f]{20}(ing|and)?!", ear.text("r"))
+    if way == "biased":  # nothing but the end may come, and that is forbidden
+        assert isinstance(end, Failed)
+        assert "logit_bias forbids every token" in str(end.error)
+    else:
+        assert isinstance(end, Finished)
+        assert end.reason is FinishReason.STOP
+
+
+@needs_kernels
+@pytest.mark.parametrize("temperature", [0.0, 0.9])
+def test_the_likeliest_allowed_token_is_taken_and_logprobs_are_the_models_own(
+    engine: Engine, model_path: Path, temperature: float
+) -> None:
+    load(engine, model_path, pool_tokens=LONG, cpu_variant="native")
+    sampling = SamplingParams(temperature=temperature, seed=3)
+    plain = asked("plain", regex("[0-9]{30}"), sampling=sampling)
+    told = replace(plain, request_id="told", sampling=replace(sampling, logprobs=20))
+    told = replace(told, prompt=plain.prompt)
+    ear = run_all(engine, [plain, told])
+    assert ear.tokens("told") == ear.tokens("plain")
+    free = run_all(engine, [replace(told, request_id="free", grammar=None, max_tokens=1)])
+    assert first_top(ear, "told") == first_top(free, "free")
+
+
+# --- beside others
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"test_preempt_copy": True}, {"test_preempt_every": 3}, {"preempt_ram_mib": 1}],
+    ids=str,
+)
+def test_parks_change_no_token(
+    engine: Engine, model_path: Path, variant: str, options: dict[str, object]
+) -> None:
+    load(engine, model_path, cpu_variant=variant, **options)
+    grammars = [LONG_WORD, regex("([a-m]{2} ){30,40}"), JSON, lark('start: (/[a-z]/ ","){30,60}')]
+    requests = [asked(f"r{n}", one, max_tokens=100) for n, one in enumerate(grammars)]
+    requests.append(ask("free"))
+    alone = tokens_alone(engine, requests)
+    ear = Ear(engine)
+    submit_together(engine, requests)
+    for request in requests:
+        finished(ear, request.request_id)
+    assert {request_id: ear.tokens(request_id) for request_id in alone} == alone
+    assert any(isinstance(event, Parked) for event in ear.events)
+
+
+def test_a_request_carried_to_another_load_keeps_its_place(
+    engine: Engine, model_path: Path
+) -> None:
+    load(engine, model_path, pool_tokens=LONG)
+    request = asked("r", LONG_WORD)
+    alone = tokens_alone(engine, [request])["r"]
+    ear = Ear(engine)
+    options = LoadOptions(pool_tokens=LONG, threads=1, test_preempt_copy=True)
+    again = LoadModel(path=model_path, name="tiny", options=options, carries_on=True)
+    command_at(engine, 20, again, of="r")
+    engine.submit(request)
+    finished(ear, "r")
+    assert ear.tokens("r") == alone
+
+
+def test_a_request_goes_on_from_disk_in_another_engine_at_its_place(
+    tmp_path: Path, model_path: Path
+) -> None:
+    options = {"pool_tokens": LONG, "preempt_disk": tmp_path}
+    first = create_engine()
+    assert isinstance(first, Engine)
+    load(first, model_path, **options)
+    request = asked(ID, LONG_WORD, is_durable=True)
+    alone = tokens_alone(first, [replace(request, is_durable=False)])[ID]
+    before = park(first, request, at_token=30)
+    wait_on_disk(first, tmp_path)
+    first.shutdown()
+    assert (tmp_path / f"{ID}{SUFFIX}").exists()
+
+    second = create_engine()
+    assert isinstance(second, Engine)
+    load(second, model_path, **options)
+    ear = Ear(second)
+    second.submit(comeback())
+    finished(ear, ID)
+    event = resumed(ear)
+    second.shutdown()
+    assert list(event.token_ids) == before.tokens(ID)
+    assert [*event.token_ids, *ear.tokens(ID)] == alone
+
+
+def test_siblings_each_have_a_place_of_their_own(engine: Engine, model_path: Path) -> None:
+    load(engine, model_path, pool_tokens=LONG)
+    group = RequestGroup(group_id="g", size=4)
+    requests = [
+        asked(
+            f"g-{n}",
+            JSON,
+            prompt=ask("g").prompt,
+            group=group,
+            sampling=SamplingParams(temperature=2.0, seed=n),
+        )
+        for n in range(4)
+    ]
+    ear = run_all(engine, requests)
+    texts = {ear.text(request.request_id) for request in requests}
+    assert len(texts) == 4
+    for text in texts:
+        assert list(json.loads(text)) == ["name", "age", "tags"]
+
+
+# --- how it ends
+
+
+def test_max_tokens_cuts_and_a_stop_string_ends(engine: Engine, model_path: Path) -> None:
+    load(engine, model_path, pool_tokens=LONG)
+    stops = asked("stops", regex("[a-c]{40}"), stop=("ab",))
+    ear = run_all(engine, [asked("cut", LONG_WORD, max_tokens=7), stops])
+    assert finished(ear, "cut").reason is FinishReason.LENGTH
+    assert len(ear.tokens("cut")) == 7
+    assert re.fullmatch("[a-z]+", ear.text("cut"))
+    assert finished(ear, "stops").reason is FinishReason.STOP
+    assert re.fullmatch("[a-c]*", ear.text("stops"))
+    assert len(ear.text("stops")) < 40
+    assert "ab" not in ear.text("stops")
+
+
+def test_only_the_end_may_come_where_the_grammar_is_complete(
+    engine: Engine, model_path: Path
+) -> None:
+    load(engine, model_path, pool_tokens=LONG)
+    ear = run_all(engine, [asked("r", regex("yes")), asked("nothing", regex(""))])
+    assert finished(ear, "r").reason is FinishReason.STOP
+    assert ear.text("r") == "yes"
+    assert finished(ear, "nothing").reason is FinishReason.STOP
+    assert ear.text("nothing") == ""
+
+
+@pytest.mark.parametrize("temperature", [0.0, 3.0])
+def test_a_reply_that_may_end_or_go_on_does_either(
+    engine: Engine, model_path: Path, temperature: float
+) -> None:
+    load(engine, model_path, pool_tokens=LONG)
+    requests = [
+        asked(f"r{n}", regex("(xy)*"), sampling=SamplingParams(temperature=temperature, seed=n))
+        for n in range(5)
+    ]
+    ear = run_all(engine, requests)
+    for request in requests:
+        whole = finished(ear, request.request_id).reason is FinishReason.STOP
+        assert re.fullmatch("(xy)*" if whole else "(xy)*x?", ear.text(request.request_id))
+
+
+def test_a_dead_end_ends_its_request_alone(engine: Engine, model_path: Path) -> None:
+    load(engine, model_path, pool_tokens=LONG)
+    dead = lark('start: "ab" NEVER\nNEVER: /c+/ & /d+/\n')
+    beside = asked("beside", regex("[a-z]{30}"))
+    ear = run_all(engine, [asked("dead", dead), beside])
+    end = ear.wait_end("dead")
+    assert isinstance(end, Failed)
+    assert isinstance(end.error, InvalidRequest)
+    assert end.error.param == "grammar"
+    assert finished(ear, "beside").reason is FinishReason.STOP
+
+
+# --- what is refused
+
+
+@pytest.mark.parametrize(
+    ("grammar", "words"),
+    [
+        (regex("[unclosed"), "unclosed"),
+        (lark("start: missing"), "missing"),
+        (lark("begin: /a/"), "start"),
+        (lark("start: <|nobody|>"), "nobody"),
+        (Grammar(kind=GrammarKind.JSON_SCHEMA, source='{"not": {}}'), "not"),
+        (Grammar(kind=GrammarKind.JSON_SCHEMA, source='{"$ref": "#/$defs/x"}'), "x"),
+        (Grammar(kind=GrammarKind.JSON_SCHEMA, source="{"), "no JSON"),
+        (Grammar(kind=GrammarKind.JSON_SCHEMA, source="false"), "false"),
+        (Grammar(kind=GrammarKind.JSON_SCHEMA, source='{"type": "wrong"}'), "wrong"),
+        (regex("a" * 300_000), "300000 characters, the limit is 262144"),
+        (lark("start: " + "(" * 300 + "/a/" + ")" * 300), "300 deep"),
+    ],
+    ids=lambda value: value[:12] if isinstance(value, str) else "",
+)
+def test_a_grammar_that_is_wrong_is_refused_by_name(
+    engine: Engine, model_path: Path, grammar: Grammar, words: str
+) -> None:
+    load(engine, model_path, pool_tokens=LONG)
+    error = refusal(engine, asked("r", replace(grammar, param="response_format")))
+    assert error.param == "response_format"
+    assert str(error).startswith("response_format ")
+    assert words in str(error)
+    assert len(str(error)) < 1200
+
+
+def test_ignore_eos_does_not_go_with_a_grammar(engine: Engine, model_path: Path) -> None:
+    load(engine, model_path, pool_tokens=LONG)
+    error = refusal(engine, asked("r", JSON, ignore_eos=True))
+    assert error.param == "ignore_eos"
+    assert "ignore_eos does not go with grammar" in str(error)
+
+
+def test_grammars_are_compiled_on_the_thread_that_reads_prompts(
+    engine: Engine, model_path: Path
+) -> None:
+    load(engine, model_path, pool_tokens=LONG)
+    threads = []
+    compiler = inside(engine).grammars
+    compiled = compiler._compiled
+
+    def watched(grammar: Grammar) -> object:
+        threads.append(threading.current_thread().name)
+        return compiled(grammar)
+
+    compiler._compiled = watched  # type: ignore[method-assign, assignment]
+    ear = Ear(engine)
+    engine.submit(asked("r", JSON))
+    finished(ear, "r")
+    assert threads == ["layby-intake"]
+
+
+def test_a_chat_reply_begins_where_the_grammar_does(engine: Engine, model_path: Path) -> None:
+    load(engine, model_path, pool_tokens=LONG)
+    chat = Chat(messages=(ChatMessage(role="user", content="hello"),))
+    ear = run_all(engine, [asked("r", regex(" [a-z]{3}"), prompt=chat)])
+    finished(ear, "r")
+    assert re.fullmatch(" [a-z]{3}", ear.text("r"))
