@@ -66,6 +66,14 @@ _OPENAI = {
         failures=_NEEDS_MODEL,
         example={"model": _MODEL, "input": "Hello!"},
     ),
+    ("POST", "/v1/responses/input_tokens"): Operation(
+        summary="Count a response's tokens beforehand",
+        tag=Tag.OPENAI,
+        body=ResponsesRequest,
+        reply=replies.RESPONSE_COUNT,
+        failures=_NEEDS_MODEL,
+        example={"model": _MODEL, "input": "Hello!"},
+    ),
     ("GET", "/v1/responses/{response_id}"): Operation(
         summary="A kept response",
         tag=Tag.OPENAI,

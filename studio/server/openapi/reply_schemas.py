@@ -130,6 +130,7 @@ RESPONSE = shape(
     usage=shape({"input_tokens": COUNT, "output_tokens": COUNT, "total_tokens": COUNT}),
     preempt=_PARKS,
 )
+RESPONSE_COUNT = shape({"object": always("response.input_tokens"), "input_tokens": COUNT})
 DELETED_RESPONSE = shape({"id": TEXT, "object": always("response"), "deleted": always(True)})
 INPUT_ITEMS = shape(
     {
