@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from engine.api import Grammar, GrammarKind, Request
 from engine.errors import InvalidRequest
 from engine.runtime.grammar_matcher import GrammarMatcher, readable
-from engine.text.json_schemas import SchemaRefused, prepared_schema
 from engine.runtime.grammar_vocabulary import GrammarVocabulary
 from engine.text.gbnf.lark import gbnf_to_lark
 from engine.text.gbnf.reader import GbnfError
+from engine.text.json_schemas import SchemaRefused, prepared_schema
 from engine.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -54,6 +54,15 @@ class GrammarCompiler:
             )
         _check_size(grammar)
         return self._compiled(grammar)
+
+    def can_follow(self, grammar: Grammar) -> bool:
+        """Whether a reply could be made to match it."""
+        try:
+            _check_size(grammar)
+            self._compiled(grammar)
+        except InvalidRequest:
+            return False
+        return True
 
     def _compiled(self, grammar: Grammar) -> GrammarMatcher:
         # Here and not above: it takes 50 ms, and most never need it.

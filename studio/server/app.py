@@ -98,6 +98,9 @@ def _answer_errors(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def on_routing_error(http: HttpRequest, error: HTTPException) -> Response:
+        if http.method == "OPTIONS" and error.status_code == 405:
+            allowed = (error.headers or {}).get("Allow", "")
+            return Response(status_code=204, headers={"allow": f"{allowed}, OPTIONS"})
         return error_response(_routing_error(http, error))
 
     @app.exception_handler(ClientLeft)

@@ -6,6 +6,7 @@ Each says exactly what its reader takes, as far as JSON schema can. Pure; any th
 from __future__ import annotations
 
 from engine.api import SAMPLING_BOUNDS, Priority
+from studio.server.chat_fields import Message
 from studio.server.messages.fields import PromptFields
 from studio.server.openapi.json_schema import (
     FLAG,
@@ -22,7 +23,6 @@ from studio.server.protocol import (
     MAX_STOPS,
     ChatCompletionRequest,
     GenerationFields,
-    Message,
     SamplingFields,
 )
 from studio.server.responses.fields import ResponsesRequest
@@ -38,25 +38,6 @@ _ARGUMENTS: Schema = {
     "properties": {"type": {"const": "object"}},
     "description": "A JSON schema, of an object.",
 }
-_FUNCTION = shape(
-    {"name": _NAME},
-    description=_OPTIONAL_TEXT,
-    parameters=either(_ARGUMENTS, NULL),
-    strict=_OPTIONAL_FLAG,
-)
-_CALL = shape(
-    {"function": shape({"name": _NAME}, arguments=either(OBJECT, {"const": "{}"}, NULL))},
-    id={"type": ["string", "null"], "maxLength": 256},
-    type={"const": "function"},
-)
-_TOOL = shape({"function": _FUNCTION}, type={"const": "function"})
-_TOOLS = either(many(_TOOL, maxItems=512), NULL)
-_NAMED = {"none", "auto", "required"}
-_CHOICE = either(
-    {"enum": sorted(_NAMED)},
-    shape({"type": {"const": "function"}, "function": shape({"name": _NAME})}),
-    NULL,
-)
 _TEXT_PART = shape({"type": {"const": "text"}, "text": TEXT})
 _STOPS = either(
     {"type": "string", "minLength": 1},
@@ -133,18 +114,8 @@ READ_FIELDS: dict[type[WireModel], dict[str, Schema]] = {
     GenerationFields: {
         "stop": _STOPS,
         "max_tokens": _LIMIT,
-        "tools": _TOOLS,
-        "tool_choice": _CHOICE,
-        "functions": either(many(_FUNCTION, maxItems=512), NULL),
-        "function_call": either({"enum": ["none", "auto"]}, shape({"name": _NAME}), NULL),
-        "chat_template_kwargs": either(OBJECT, NULL),
     },
     ChatCompletionRequest: {"max_completion_tokens": _LIMIT},
-    Message: {
-        "role": {"enum": ["system", "developer", "user", "assistant"]},
-        "content": either(TEXT, many(_TEXT_PART)),
-        "tool_calls": either(many(_CALL, maxItems=512), NULL),
-    },
     PromptFields: {
         "messages": many(_ANTHROPIC_MESSAGE, minItems=1),
         "system": either(TEXT, many(_TEXT_PART), NULL),
@@ -162,13 +133,14 @@ READ_FIELDS: dict[type[WireModel], dict[str, Schema]] = {
             NULL,
         ),
     },
+    Message: {"role": {"enum": ["system", "developer", "user", "assistant", "tool"]}},
     PriorityChange: {"priority": {"enum": [each.name.lower() for each in Priority]}},
     ResponsesRequest: {
         "input": either(TEXT, many(_ITEM, minItems=1)),
         "max_output_tokens": _LIMIT,
         "tools": either(many(_FLAT_TOOL, maxItems=512), NULL),
         "tool_choice": either(
-            {"enum": sorted(_NAMED)},
+            {"enum": ["none", "auto", "required"]},
             shape({"type": {"const": "function"}, "name": _NAME}),
             NULL,
         ),
