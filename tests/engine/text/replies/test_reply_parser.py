@@ -195,7 +195,11 @@ def test_text_under_a_broken_header_is_not_lost() -> None:
         heard = hear(ReplyParser(reply, ReplyPlan(tools=TOOLS), seed="r"), [text])
         assert "zebra" in heard.text
     assert (
-        hear(ReplyParser(reply, ReplyPlan(tools=TOOLS), seed="r"), ["<|start|>assistant<|channel|>fin"]).text == ""
+        hear(
+            ReplyParser(reply, ReplyPlan(tools=TOOLS), seed="r"),
+            ["<|start|>assistant<|channel|>fin"],
+        ).text
+        == ""
     )
 
 
