@@ -63,6 +63,7 @@ def write_tiny_gguf(
     tensors_per_shard: int = 0,
     pooling: gguf.PoolingType | None = None,
     controls: tuple[str, ...] = (),
+    template: str = CHAT_TEMPLATE,
 ) -> Path:
     """Write a GGUF file ("llama", "qwen2", "qwen3") and return its path.
 
@@ -78,6 +79,7 @@ def write_tiny_gguf(
     shape = WIDE_SHAPE if is_wide else tiny_shape(architecture)
     writer = gguf.GGUFWriter(path, architecture, split_max_tensors=tensors_per_shard)
     _add_gguf_metadata(writer, shape, controls)
+    writer.add_chat_template(template)
     if pooling is not None:
         writer.add_pooling_type(pooling)
     writer.add_file_type(gguf.LlamaFileType[_file_type_name(storage)])
@@ -156,7 +158,6 @@ def _add_gguf_metadata(
     writer.add_eos_token_id(EOS_ID)
     writer.add_unk_token_id(UNKNOWN_ID)
     writer.add_add_bos_token(False)
-    writer.add_chat_template(CHAT_TEMPLATE)
 
 
 def write_tiny_folder(
