@@ -21,7 +21,7 @@ from engine.api import (
     ToolCallDelta,
 )
 from engine.errors import EngineError
-from studio.server.errors import ApiError, error_body, request_cancelled
+from studio.server.errors import ApiError, error_body
 from studio.server.framing import EVENTS, Framing, Json
 from studio.server.reply_parts import PartKind, ReplyParts
 from studio.server.reply_shape import ReplyEnd
@@ -154,9 +154,7 @@ def call_deltas(call: ToolCallDelta) -> list[Json]:
 
 
 def finish_reason(reason: FinishReason) -> str:
-    """The word for a normal end; raises ApiError for a request that was stopped from elsewhere."""
-    if reason is FinishReason.ABORTED:
-        raise request_cancelled()
+    """The word for an end that was no abort."""
     return _FINISH_WORDS[reason]
 
 
