@@ -58,6 +58,7 @@ def responses_request(wire: ResponsesRequest, items: Sequence[Item], reply_id: s
         prompt=chat_of(wire, items),
         sampling=sampling_params(wire, logprobs=wire.logprobs),
         max_tokens=wire.max_output_tokens,
+        grammar=wire.text.format.grammar if wire.text and wire.text.format else None,
         max_wait_s=wire.max_wait,
         tells_parts=True,
     )
@@ -90,7 +91,7 @@ def blank_response(wire: ResponsesRequest, request: Request, head: ReplyHead) ->
         "store": wire.is_kept,
         "temperature": request.sampling.temperature,
         "text": {
-            "format": (text.format if text is not None else None) or {"type": "text"},
+            "format": text.format.wire if text and text.format else {"type": "text"},
             "verbosity": (text.verbosity if text is not None else None) or "medium",
         },
         "tool_choice": wire.tool_choice.wire,
