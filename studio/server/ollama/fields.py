@@ -98,9 +98,7 @@ class ReplyFields(WireModel):
     think: Think = None
     logprobs: bool | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
-    keep_alive: Annotated[
-        Any, WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string"}, {"type": "null"}]})
-    ] = None
+    keep_alive: float | str | None = None
     template: Annotated[Any, only("")] = None
     max_wait: MaxWait = None
 
@@ -137,7 +135,7 @@ def _read_message(place: str, value: object, call_ids: dict[str, str]) -> ChatMe
         raise wrong_value(f"has images at {place}; this model takes only text")
     calls = _read_calls(f"{place}.tool_calls", place, value.get("tool_calls"))
     call_ids.update({call.name: call.call_id for call in calls})
-    name = _text(f"{place}.tool_name", value.get("tool_name") or value.get("name"))
+    name = _text(f"{place}.tool_name", value.get("tool_name", value.get("name")))
     return ChatMessage(
         role=role,
         content=_text(f"{place}.content", value.get("content")),

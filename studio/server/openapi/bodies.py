@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from inspect import get_annotations
 from typing import Any, get_args
 
 from pydantic.json_schema import models_json_schema
@@ -51,11 +52,13 @@ def _types_in(annotation: object) -> set[type[WireModel]]:
 
 
 def _describe(body: type[WireModel], schema: Schema) -> None:
-    """Put in what is known of fields that are read by functions, from where they were defined first."""
-    for owner in reversed(body.__mro__):
-        for name, said in READ_FIELDS.get(owner, {}).items():
-            if name in schema["properties"]:
-                schema["properties"][name] = said
+    """Put in what is known of fields that are read by functions, of the type that has defined each."""
+    for name in schema["properties"]:
+        for owner in body.__mro__:
+            if name in get_annotations(owner):
+                said = READ_FIELDS.get(owner, {})
+                schema["properties"][name] = said.get(name, schema["properties"][name])
+                break
 
 
 def _without_titles(value: Any) -> Any:

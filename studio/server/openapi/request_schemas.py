@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from engine.api import SAMPLING_BOUNDS, Priority
 from studio.server.chat_fields import Message
+from studio.server.llamacpp.fields import CompletionFields
 from studio.server.messages.fields import PromptFields
 from studio.server.openapi.json_schema import (
     FLAG,
@@ -68,7 +69,7 @@ _ANTHROPIC_MESSAGE = either(
     shape({"role": {"enum": ["user", "assistant"]}, "content": many(_BLOCK)}),
 )
 _ANTHROPIC_TOOL = shape(
-    {"name": _NAME, "input_schema": _ARGUMENTS},
+    {"name": _NAME, "input_schema": or_null(_ARGUMENTS)},
     description=_OPTIONAL_TEXT,
     type={"enum": ["custom", None]},
 )
@@ -133,6 +134,10 @@ READ_FIELDS: dict[type[WireModel], dict[str, Schema]] = {
             NULL,
         ),
     },
+    CompletionFields: {
+        "seed": _bounded("seed", "integer"),
+        "stop": or_null(many(TEXT, maxItems=MAX_STOPS)),
+    },
     Message: {"role": {"enum": ["system", "developer", "user", "assistant", "tool"]}},
     PriorityChange: {"priority": {"enum": [each.name.lower() for each in Priority]}},
     ResponsesRequest: {
@@ -146,4 +151,4 @@ READ_FIELDS: dict[type[WireModel], dict[str, Schema]] = {
         ),
     },
 }
-"""By the wire type that has the field first; types that build on it say the same."""
+"""By the wire type that defines the field; types that build on it say the same."""
