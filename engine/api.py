@@ -33,7 +33,16 @@ from engine.prompts import TokenIds as TokenIds
 from engine.prompts import Tool as Tool
 from engine.prompts import ToolCall as ToolCall
 from engine.prompts import ToolChoice as ToolChoice
-from engine.runs import ForgetSaved, Holding, ParkReason, ParkUsage, Run, SteeringCommand, Suspend
+from engine.runs import (
+    ForgetSaved,
+    Holding,
+    ParkReason,
+    ParkUsage,
+    Run,
+    SteeringCommand,
+    StepCount,
+    Suspend,
+)
 from engine.runs import Origin as Origin
 from engine.runs import PoolUsage as PoolUsage
 from engine.runs import Priority as Priority
@@ -339,6 +348,7 @@ class EngineSnapshot:
     saved_ids: tuple[str, ...] = ()
     """Requests of before whose state is on disk: what can be asked with `Request.resumes`."""
     tokens_per_s: float = 0.0
+    steps: tuple[StepCount, ...] = ()
 
 
 Listener = Callable[[tuple[EngineEvent, ...]], None]

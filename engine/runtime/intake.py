@@ -220,8 +220,8 @@ def _encode_gap(prompt: Infill, tokenizer: Tokenizer) -> tuple[int, ...]:
     marks = tokenizer.fill_in
     if marks is None:
         raise InvalidRequest(
-            "a text with a suffix needs a model with fill-in-the-middle tokens, as code models have, and the one loaded "
-            "has none; leave the suffix out or load such a model",
+            "a text with a suffix needs a model with fill-in-the-middle tokens, as code models have, and the one "
+            "loaded has none; leave the suffix out or load such a model",
             param="suffix",
         )
     ids = [

@@ -42,6 +42,7 @@ from engine.runtime.output_reader import Pooler, PromptScorer
 from engine.runtime.page_copier import PageCopier, choose_copies
 from engine.runtime.park_plan import lowered_budget, make_knobs, mib_of
 from engine.runtime.sampler import Sampler
+from engine.runtime.step_tally import StepTally
 from engine.runtime.wanted import check_wanted
 from engine.text.chat_template import ChatTemplate, load_chat_template
 from engine.text.replies.reply_format import ReplyParser, ReplyPlan
@@ -72,6 +73,7 @@ class LoadedModel:
     """Why it does not work."""
     files: tuple[tuple[Path, int, int], ...] = ()
     """Path, size and time of change of each file with weights: the same for a model that is loaded again."""
+    tally: StepTally = field(default_factory=StepTally)
 
     def __post_init__(self) -> None:
         self.grammars = GrammarCompiler(self.tokenizer)

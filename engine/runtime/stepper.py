@@ -51,6 +51,8 @@ class Stepper:
         self._stays: dict[str, LiveRequest] = {}
         self._wakes_s = math.inf
         """When the next step may do something, if nothing else happens before."""
+        self._is_steady = False
+        """The latest step was, and nothing has happened since: there is no prompt to be read."""
 
     def wait_s(self) -> float:
         """Seconds until there is a step to compute, for all that is known now; infinite if nobody is alive."""
@@ -61,12 +63,14 @@ class Stepper:
     def wake(self) -> None:
         """Something has changed: the next step may have something to do."""
         self._wakes_s = 0.0
+        self._is_steady = False
 
     def add(self, live: LiveRequest) -> None:
         """Put a tokenised request in line."""
         assert live.generation is not None
         self._scheduler.add(live.generation.seq)
         live.is_in_line = True
+        self.wake()
 
     def follow(self, live: LiveRequest) -> None:
         """Put a request at the head of the line that goes on where another has ended, if that one stays still."""
@@ -74,6 +78,7 @@ class Stepper:
         self._stays.pop(live.request.follows, None)
         self._scheduler.follow(live.generation.seq, live.request.follows, self._clock())
         live.is_in_line = True
+        self.wake()
 
     def let_go(self, request_id: str) -> None:
         """Keep nothing more of a request that has ended; does nothing if nothing is kept."""
@@ -92,6 +97,7 @@ class Stepper:
         assert live.generation is not None
         self._scheduler.adopt(live.generation.seq, self._clock())
         live.is_in_line = True
+        self.wake()
 
     def finish_copy(self, done: CopyDone) -> None:
         """A copy that was made beside the steps has ended."""
@@ -146,16 +152,16 @@ class Stepper:
             events += _prompt_progress(batch)
         for update in updates:
             events += self._report_update(update, choices.get(update.seq.request_id), now_s)
+        self._model.tally.add(batch, num_replies, self._clock() - began_s)
         return events
 
     # --- the plan
 
     def _plan(self) -> tuple[StepBatch, list[EngineEvent]]:
         """A batch whose copies are made and whose pages have memory behind them, and what moved for it."""
-        num_replies = self._scheduler.num_replies
-        has_prompts = len(self._live) > num_replies
-        most = self._pace.beside_replies(num_replies) if has_prompts else None
+        most = None if self._is_steady else self._most_beside_replies()
         batch = self._scheduler.schedule(self._clock(), beside_replies=most)
+        self._is_steady = batch.is_steady
         if batch.is_steady:
             return batch, []
         batch = self._prepare(batch)
@@ -166,6 +172,12 @@ class Stepper:
             batch = self._prepare(self._scheduler.last_resort(batch, self._clock()))
             events += self._report_moves(batch)
         return batch, events
+
+    def _most_beside_replies(self) -> int | None:
+        """Tokens of prompts that keep the pace of the replies; None: no limit, or there are no prompts."""
+        num_replies = self._scheduler.num_replies
+        has_prompts = len(self._live) > num_replies
+        return self._pace.beside_replies(num_replies) if has_prompts else None
 
     def _prepare(self, batch: StepBatch) -> StepBatch:
         """Give back what is free and carry out the copies; without those who could not be restored after all."""

@@ -67,7 +67,7 @@ _OPENAI = {
         example={"model": _MODEL, "input": "Hello!"},
     ),
     ("POST", "/v1/responses/input_tokens"): Operation(
-        summary="Count a response's tokens beforehand",
+        summary="Count a response's tokens",
         tag=Tag.OPENAI,
         body=ResponsesRequest,
         reply=replies.RESPONSE_COUNT,

@@ -53,7 +53,9 @@ class ResponsesReply:
         return [each for step in self._parts.add(event) for each in self._tell(step, _DONE)]
 
     def sign_of_life(self, index: int) -> Sequence[Json]:
-        return (self._event("response.in_progress", response=self._blank),)
+        """With all that has been told: clients take it for the response as it now is."""
+        response = {**self._blank, "output": self._items(self._parts, _RUNNING)}
+        return (self._event("response.in_progress", response=response),)
 
     def closing(self, index: int, finished: Finished, end: ReplyEnd | None) -> Sequence[Json]:
         assert end is not None, "a response has one choice"

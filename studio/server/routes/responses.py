@@ -96,7 +96,8 @@ def _add_kept(router: APIRouter, store: ResponseStore) -> None:
 def _page(items: Sequence[Item], query: Mapping[str, str]) -> Json:
     """Some of the items, the last one first unless asked otherwise."""
     limit, order = query.get("limit", "20"), query.get("order", "desc")
-    if not (limit.isascii() and limit.isdecimal() and 1 <= int(limit[:4]) <= _MOST_ITEMS):
+    is_number = limit.isascii() and limit.isdecimal() and len(limit) <= len(str(_MOST_ITEMS))
+    if not (is_number and 1 <= int(limit) <= _MOST_ITEMS):
         raise InvalidRequest(
             f"limit is {limit[:40]!r}, allowed is 1 to {_MOST_ITEMS}", param="limit"
         )

@@ -319,15 +319,17 @@ async def test_answers_carry_a_request_id() -> None:
     assert unsafe.headers["x-request-id"].startswith("req_")
 
 
+@pytest.mark.parametrize("path", POSTS)
 @on_a_loop
-async def test_a_bug_is_an_internal_error_without_its_details() -> None:
+async def test_a_bug_is_an_internal_error_without_its_details(path: str) -> None:
     class Broken(FakeEngine):
         def snapshot(self) -> EngineSnapshot:
             raise RuntimeError("secret")
 
     async with open_client(Broken()) as client:
-        answer = await client.get("/v1/models")
+        answer = await client.post(path, json=POSTS[path], headers={"x-request-id": "abc-1"})
     assert "secret" not in assert_error(answer, 500, "internal_error")
+    assert answer.headers["x-request-id"] == "abc-1"
 
 
 def test_every_request_is_one_log_line_with_its_id(caplog: pytest.LogCaptureFixture) -> None:

@@ -219,11 +219,11 @@ def test_one_call_at_most_where_no_more_are_wanted(sample: Sample) -> None:
 def test_long_replies_take_time_in_proportion(piece: str) -> None:
     def seconds(repeats: int) -> float:
         parser = parser_of(SAMPLES[0])
-        began = time.perf_counter()
+        began = time.thread_time()
         for _ in range(repeats):
             parser.push(piece)
         parser.finish()
-        return time.perf_counter() - began
+        return time.thread_time() - began
 
     seconds(1000)
     assert seconds(32_000) < 200 * max(seconds(1000), 0.001)

@@ -228,6 +228,22 @@ async def test_logprobs_come_with_the_text_if_they_were_asked_for(stream: bool) 
 
 
 @on_a_loop
+async def test_a_sign_of_life_in_the_middle_takes_nothing_back() -> None:
+    engine = WatchedEngine(auto=False)
+    call, request_id = await begin(engine, timings=LIVELY, stream=True)
+    await call.tell(engine, TokenDelta(request_id=request_id, text="Once", token_ids=(1,)))
+    engine.park(request_id)
+    told = call.text.count("event: response.in_progress")
+    await call.until(lambda call: call.text.count("event: response.in_progress") > told)
+    alive = [event for event in events(call) if event["type"] == "response.in_progress"][-1]
+    (item,) = alive["response"]["output"]
+    assert (item["status"], item["content"][0]["text"]) == ("in_progress", "Once")
+    engine.restore(request_id)
+    engine.finish(request_id)
+    await call.finished()
+
+
+@on_a_loop
 async def test_a_parked_stream_has_comments_and_says_how_often_it_was_parked() -> None:
     engine = WatchedEngine(auto=False)
     engine.publish(parks=ParkUsage(budget_bytes=1 << 20))
