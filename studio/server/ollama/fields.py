@@ -29,6 +29,8 @@ def _read_stops(value: object) -> object:
     stops = [value] if isinstance(value, str) else value
     if isinstance(stops, list) and len(stops) > MAX_STOPS:
         raise wrong_value(f"has {len(stops)} strings, the limit is {MAX_STOPS}")
+    if isinstance(stops, list) and "" in stops:
+        raise wrong_value("has an empty string; leave it out")
     return stops
 
 

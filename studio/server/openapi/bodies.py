@@ -9,7 +9,7 @@ from typing import Any, get_args
 from pydantic.json_schema import models_json_schema
 
 from studio.server.openapi.json_schema import Schema
-from studio.server.openapi.request_schemas import READ_FIELDS
+from studio.server.openapi.request_schemas import READ_FIELDS, WHOLES
 from studio.server.wire import WireModel
 
 _PREFIX = "#/components/schemas/"
@@ -32,7 +32,7 @@ def body_schemas(bodies: Iterable[type[WireModel]]) -> dict[str, Schema]:
     for each in types:
         schema = _without_titles(whole["$defs"][each.__name__])
         _describe(each, schema)
-        schemas[each.__name__] = schema
+        schemas[each.__name__] = {**schema, **WHOLES.get(each, {})}
     return schemas
 
 

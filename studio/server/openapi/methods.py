@@ -11,8 +11,10 @@ from studio.server.openapi.entries import OPERATIONS
 
 
 def methods_of(path: str) -> tuple[str, ...]:
-    """In alphabetical order; none for a path that nobody serves."""
-    return tuple(sorted({method for method, pattern in _patterns() if pattern.match(path)}))
+    """In alphabetical order; none for a path that nobody serves. A path that is in the table goes before patterns."""
+    own = {method for method, each in OPERATIONS if each == path}
+    fitting = own or {method for method, pattern in _patterns() if pattern.match(path)}
+    return tuple(sorted(fitting))
 
 
 @cache

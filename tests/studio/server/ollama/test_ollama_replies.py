@@ -300,6 +300,7 @@ async def test_changes_of_the_library_are_refused_with_what_to_do_instead(
         (OLLAMA_CHAT, {**HELLO, "think": "hard"}, "think"),
         (OLLAMA_CHAT, {**HELLO, "options": {"temperature": "hot"}}, "options.temperature"),
         (OLLAMA_CHAT, {**HELLO, "options": {"mirostat": 1}}, "options.mirostat"),
+        (OLLAMA_CHAT, {"options": {"stop": [""]}}, "options.stop"),
         (OLLAMA_CHAT, {**HELLO, "tools": [{}]}, "tools"),
         (OLLAMA_GENERATE, {"prompt": "a", "images": ["aGk="]}, "images"),
         (OLLAMA_GENERATE, {"prompt": "a", "context": [1]}, "context"),

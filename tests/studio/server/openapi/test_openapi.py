@@ -239,6 +239,7 @@ async def test_both_are_served_without_a_key_and_the_page_under_a_policy() -> No
     [
         ("/v1/responses/resp_1", "DELETE, GET"),
         ("/v1/responses/resp_1/input_items", "GET"),
+        ("/v1/responses/input_tokens", "POST"),
         ("/v1/models/some/name", "GET"),
         ("/api/delete", "DELETE"),
         ("/docs", "GET"),
