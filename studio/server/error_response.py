@@ -13,6 +13,7 @@ from studio.server.errors import ApiError, error_body, error_headers, kind_of
 from studio.server.framing import Json
 from studio.server.layers import clean_path, request_id_of
 from studio.server.messages import errors as messages_errors
+from studio.server.request_rows import note_of
 
 Error = ApiError | EngineError
 
@@ -49,6 +50,7 @@ class ErrorResponse(Response):
         self._error = error
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        note_of(scope).fail(str(self._error))
         wording = _wording_of(clean_path(scope["path"]))
         body = wording.body(self._error, request_id_of(scope))
         status, headers = wording.status(self._error), error_headers(self._error)
