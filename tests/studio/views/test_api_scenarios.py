@@ -45,8 +45,9 @@ const ask = (more) => fetch(address + "/v1/chat/completions", {
   method: "POST", headers: {"content-type": "application/json"}, body: JSON.stringify({...body, ...more}),
 }).then((answer) => answer.text());
 Promise.all([ask({stream: true}), ask({})]).then(([stream, whole]) => {
-  const data = stream.split("\\n").filter((line) => line.startsWith("data: {"));
-  const ends = data.map((line) => JSON.parse(line.slice(6))).flatMap((chunk) => chunk.choices.map((one) => one.finish_reason)).filter(Boolean);
+  const lines = stream.split("\\n").filter((line) => line.startsWith("data: {"));
+  const choices = lines.flatMap((line) => JSON.parse(line.slice(6)).choices);
+  const ends = choices.map((one) => one.finish_reason).filter(Boolean);
   console.log(JSON.stringify([...ends, ...JSON.parse(whole).choices.map((one) => one.finish_reason)]));
 });
 """
