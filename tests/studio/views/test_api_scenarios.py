@@ -23,7 +23,7 @@ from engine.api import Origin, SamplingParams
 from fakes.at_once import NEVER_ENDS
 from fakes.chat_rig import until
 from fakes.real_window import RealWindow, open_real
-from fakes.shots import shoot
+from fakes.shots import head, shoot
 from fakes.tiny_files import write_tiny_gguf
 from studio.models.chat import Message
 from studio.models.chat_settings import ChatSettings
@@ -230,12 +230,12 @@ def test_s14_every_kind_of_request_has_its_row_in_the_servers_window(
                 row = model.row_at(model.index(place, 0))
                 assert row is not None
                 words = str(model.index(place, Column.STATE).data())
-                assert ("Failed" in words) is (row.status >= 400), words
+                assert (head("Failed · {status}") in words) is (row.status >= 400), words
                 assert bool(row.error) is (row.status >= 400)
             failed = next(
                 place
                 for place in range(model.rowCount())
-                if "Failed" in str(model.index(place, Column.STATE).data())
+                if head("Failed · {status}") in str(model.index(place, Column.STATE).data())
             )
             server.requests.table.setCurrentIndex(model.index(failed, 0))
             assert not server.requests.detail.isHidden()
