@@ -46,6 +46,10 @@ class Paths:
         return self.config / "keys.json"
 
     @property
+    def tool_servers_file(self) -> Path:
+        return self.config / "tool_servers.json"
+
+    @property
     def facts_file(self) -> Path:
         return self.cache / "model_facts.json"
 

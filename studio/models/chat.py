@@ -13,6 +13,7 @@ from engine.runs import ParkReason
 from studio.models.attachment import Attachment
 from studio.models.chat_settings import ChatSettings
 from studio.models.message_tree import MessageTree
+from studio.models.tool_use import ChatTools, ToolUse, ToolUseState
 
 _SUMMARY = "summary-"
 _REPLY_ID = re.compile(r"chat-(-?\d{1,18})-(-?\d{1,18})(-\d{1,9})?", re.ASCII)
@@ -29,12 +30,14 @@ class Role(Enum):
 
 
 class MessageStatus(Enum):
-    """How a message stands. The first four are alive; the others have ended."""
+    """How a message stands. The first five are alive; the others have ended."""
 
     QUEUED = "queued"
     READING = "reading"
     WRITING = "writing"
     PARKED = "parked"
+    TOOLS = "tools"
+    """It has called tools: they run, or wait for the user's word."""
     DONE = "done"
     STOPPED = "stopped"
     LENGTH = "length"
@@ -49,7 +52,13 @@ class MessageStatus(Enum):
 
 
 _ALIVE = frozenset(
-    {MessageStatus.QUEUED, MessageStatus.READING, MessageStatus.WRITING, MessageStatus.PARKED}
+    {
+        MessageStatus.QUEUED,
+        MessageStatus.READING,
+        MessageStatus.WRITING,
+        MessageStatus.PARKED,
+        MessageStatus.TOOLS,
+    }
 )
 
 
@@ -104,6 +113,14 @@ class Message:
     parent_id: int | None = None
     """The message that it answers or follows; None: it begins the chat."""
     attachments: tuple[Attachment, ...] = ()
+    calls: tuple[ToolUse, ...] = ()
+    """Of a reply: the tools that it calls, and what came of it. What the model says then is a message after it."""
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether a call waits for the user's word."""
+        is_open = self.status is MessageStatus.TOOLS
+        return is_open and any(use.state is ToolUseState.ASKED for use in self.calls)
 
 
 THIS_PROMPT = 0
@@ -168,6 +185,7 @@ class Conversation:
     is_archived: bool = False
     deleted_s: float | None = None
     """When it was deleted; it can be brought back until it is purged."""
+    tools: ChatTools = field(default_factory=ChatTools)
     draft: str = ""
     draft_attachments: tuple[Attachment, ...] = ()
     queued: QueuedPrompt | None = None
@@ -228,7 +246,7 @@ class Conversation:
 
     @property
     def running_message(self) -> Message | None:
-        """The reply being queued, read, written or parked, if there is one."""
+        """The reply being queued, read, written or parked, or whose tools are not done, if there is one."""
         if self.messages and self.messages[-1].status.is_alive:
             return self.messages[-1]
         return None

@@ -8,6 +8,7 @@ StudioError
 │   └── StoreBroken         the file was damaged; it has been set aside
 ├── ServerStartError        the local server cannot start as it is set
 │   └── PortTaken           another program listens at its port
+├── ToolServerError         a server of tools cannot be declared, started or asked like that
 ├── LibraryError            the model library cannot be changed like that
 └── FetchError              a model could not be fetched
     ├── FetchUnavailable    this installation or its network cannot fetch
@@ -85,6 +86,12 @@ class AttachmentError(StudioError):
     """A file cannot be attached; the message names it and says why."""
 
     code = "attachment_refused"
+
+
+class ToolServerError(StudioError):
+    """A server of tools cannot be declared, started or asked like that; the message names it."""
+
+    code = "tool_server_failed"
 
 
 class SupportError(StudioError):

@@ -24,6 +24,7 @@ from studio.models.setting_field import (
     fields_of,
 )
 from studio.models.source_settings import SourceSettings
+from studio.models.tool_settings import ToolSettings
 from studio.models.window_settings import AppearanceSettings, Theme, WindowSettings
 
 __all__ = [
@@ -70,6 +71,7 @@ class Settings:
     engine: EngineSettings = field(default_factory=EngineSettings)
     park: ParkSettings = field(default_factory=ParkSettings)
     park_test: ParkTestSettings = field(default_factory=ParkTestSettings)
+    tools: ToolSettings = field(default_factory=ToolSettings)
     server: LocalServerSettings = field(default_factory=LocalServerSettings)
     sources: SourceSettings = field(default_factory=SourceSettings)
     appearance: AppearanceSettings = field(default_factory=AppearanceSettings)

@@ -141,3 +141,15 @@ def without_thoughts(text: str) -> str:
     if splitter.was_thought_all_along:
         answer = answer[-1:] if pieces and not pieces[-1].is_thought else []
     return "".join(answer).lstrip() if len(answer) != len(pieces) else text
+
+
+def split_thoughts(text: str) -> tuple[str, str]:
+    """The thinking of a whole reply, without its tags, and the answer."""
+    answer = without_thoughts(text)
+    if answer == text:
+        return "", text
+    splitter = ThoughtSplitter()
+    pieces = splitter.feed(text) + splitter.finish()
+    if splitter.was_thought_all_along:
+        return "".join(piece.text for piece in pieces)[: -len(answer) or None].strip(), answer
+    return "".join(piece.text for piece in pieces if piece.is_thought).strip(), answer

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Container
+from collections.abc import Container, Iterator
+from dataclasses import dataclass, replace
 
-from engine.api import Chat, ChatMessage, Origin, Priority, Request
+from engine.api import (
+    Chat,
+    ChatMessage,
+    Origin,
+    Priority,
+    Request,
+    Stay,
+    Tool,
+    ToolCall,
+    ToolChoice,
+)
 from studio.models.attachment import Attachment
 from studio.models.chat import (
     NEW_CHAT_TITLE,
@@ -17,23 +28,49 @@ from studio.models.chat import (
     Role,
     reply_request_id,
 )
+from studio.models.thoughts import split_thoughts
+from studio.models.tool_use import ToolUse, ToolUseState
 
 _TITLE_CHARS = 40
+_TOOL = "tool"
 _SUMMARY = "What was said before, in short:\n"
 _USABLE = frozenset(
     {MessageStatus.DONE, MessageStatus.STOPPED, MessageStatus.LENGTH, MessageStatus.INTERRUPTED}
 )
 
 
-def request_for(chat: Conversation, reply: Message, *, resumes: bool = False) -> Request:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toolbox:
+    """The tools that a reply may call."""
+
+    tools: tuple[Tool, ...] = ()
+    may_call: bool = True
+    """False: the model is shown them and has to answer without."""
+    stay: Stay | None = None
+    """How long its state is kept while they run, and while the user is asked."""
+
+
+def request_for(
+    chat: Conversation, reply: Message, *, resumes: bool = False, toolbox: Toolbox | None = None
+) -> Request:
     """The request whose answer becomes `reply`, the last message of the chat, or goes on with the text it has.
 
     `resumes`: it goes on with the state that the engine has on disk.
     """
+    toolbox = toolbox or Toolbox()
+    prompt = prompt_for(chat, continued=reply if reply.text and not resumes else None)
+    if toolbox.tools:
+        choice = ToolChoice.AUTO if toolbox.may_call else ToolChoice.NONE
+        prompt = replace(prompt, tools=toolbox.tools, tool_choice=choice)
+    before = chat.messages[-2] if len(chat.messages) > 1 else None
+    follows = before is not None and bool(before.calls) and before.role is Role.ASSISTANT
     return Request(
         request_id=reply_request_id(reply),
         origin=Origin.GUI,
-        prompt=prompt_for(chat, continued=reply if reply.text and not resumes else None),
+        prompt=prompt,
+        tells_parts=bool(toolbox.tools),
+        stays=toolbox.stay if toolbox.tools and toolbox.may_call else None,
+        follows=reply_request_id(before) if follows and before is not None else "",
         sampling=chat.settings.sampling,
         max_tokens=chat.settings.max_tokens,
         stop=chat.settings.stop,
@@ -57,14 +94,45 @@ def prompt_for(chat: Conversation, *, continued: Message | None = None) -> Chat:
         turns.append(ChatMessage(role=Role.SYSTEM.value, content=system))
     for message in messages_after(chat, cut):
         content = content_of(message)
-        if message.status not in _USABLE or not content or message is continued:
+        if message.status not in _USABLE or message is continued:
             continue
-        if turns and turns[-1].role == message.role.value:
-            content = f"{turns.pop().content}\n\n{content}"
-        turns.append(ChatMessage(role=message.role.value, content=content))
+        if message.calls:
+            turns += turns_of_calls(message)
+        elif content:
+            if turns and turns[-1].role == message.role.value and not turns[-1].tool_calls:
+                content = f"{turns.pop().content}\n\n{content}"
+            turns.append(ChatMessage(role=message.role.value, content=content))
     if continued is not None:
         turns.append(ChatMessage(role=continued.role.value, content=continued.text))
     return Chat(messages=tuple(turns), continues=continued is not None)
+
+
+def turns_of_calls(message: Message) -> Iterator[ChatMessage]:
+    """A reply that calls tools, as the model wrote it, and a turn with what came of each call."""
+    reasoning, content = split_thoughts(message.text)
+    calls = tuple(
+        ToolCall(call_id=use.call_id, name=use.name, arguments=use.arguments or "{}")
+        for use in message.calls
+    )
+    role = message.role.value
+    yield ChatMessage(role=role, content=content.strip(), reasoning=reasoning, tool_calls=calls)
+    for use in message.calls:
+        yield ChatMessage(
+            role=_TOOL, content=result_of(use), tool_call_id=use.call_id, name=use.name
+        )
+
+
+def result_of(use: ToolUse) -> str:
+    """What the model is told of a call."""
+    match use.state:
+        case ToolUseState.DONE:
+            return use.result or "(no output)"
+        case ToolUseState.FAILED:
+            return f"Error: {use.result}"
+        case ToolUseState.DENIED if use.result:
+            return f"The user did not allow this call. They say: {use.result}"
+        case _:
+            return "The user did not allow this call."
 
 
 def messages_after(chat: Conversation, cut: ContextCut | None) -> list[Message]:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from engine.client import EngineClient
 from studio.models.chat import NEW_CHAT_TITLE, Conversation
 from studio.models.chat_settings import ChatSettings
 from studio.models.errors import StoreError
+from studio.models.tool_settings import ToolSettings
 from studio.services.attachments.attachment_service import AttachmentService
 from studio.services.chat_book import ChatBook
 from studio.services.chat_records import ChatRecords
@@ -29,8 +31,18 @@ from studio.services.preset_service import PresetService
 from studio.services.reply_runner import ReplyRunner
 from studio.services.search_service import SearchService
 from studio.services.shelf_service import ShelfService
+from studio.services.tools.tool_desk import ToolDesk
+from studio.services.tools.tool_service import ToolService
 from studio.services.turn_service import TurnService
 from studio.services.version_service import VersionService
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatTooling:
+    """What chats use tools with."""
+
+    service: ToolService
+    settings: Callable[[], ToolSettings]
 
 
 class ChatService:
@@ -39,7 +51,7 @@ class ChatService:
     turns: ask, edit, ask again, go on. versions: choose, write otherwise, delete one message, branch, duplicate.
     context: how much of the window a chat takes. drafts: unsent text and files, the queued prompt. shelf: pin, archive,
     move, delete, restore. folders. presets: a chat's settings and named ones. search. attachments: files for drafts.
-    exchange: export and import.
+    exchange: export and import. desk: the user's word on calls of tools; None where there are none.
     """
 
     def __init__(
@@ -50,7 +62,9 @@ class ChatService:
         *,
         clock: Callable[[], float] = time.time,
         save_interval_s: float = SAVE_INTERVAL_S,
+        tools: ChatTooling | None = None,
     ) -> None:
+        """`tools`: the servers whose tools chats may use, and the settings of that; None: no chat has any."""
         self.book = book = ChatBook()
         self.chat_added = book.chat_added
         self.chat_removed = book.chat_removed
@@ -63,7 +77,14 @@ class ChatService:
         self._clock = clock
         self._saver = ChatSaver(store, notices, save_interval_s)
         self._records = records = ChatRecords(store, self._saver)
-        self._runner = runner = ReplyRunner(client, book, records, notices=notices, clock=clock)
+        self.desk: ToolDesk | None = None
+        if tools is not None:
+            self.desk = ToolDesk(
+                book, records, tools.service, settings=tools.settings, notices=notices
+            )
+        self._runner = runner = ReplyRunner(
+            client, book, records, notices=notices, clock=clock, desk=self.desk
+        )
         self.turns = TurnService(client, book, records, runner=runner, notices=notices, clock=clock)
         self.versions = VersionService(book, records, notices, clock=clock)
         self.context = ContextService(client)

@@ -27,6 +27,12 @@ from studio.models.chat import (
 )
 from studio.models.chat_settings import ChatSettings, Preset
 from studio.models.folder import Folder
+from studio.services.call_rows import (
+    calls_as_json,
+    calls_from_json,
+    tools_as_json,
+    tools_from_json,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -34,11 +40,13 @@ Row = tuple[object, ...]
 
 CHAT_COLUMNS = (
     "chat_id, title, created_s, updated_s, system_prompt, sampling, max_tokens, draft, has_unread, stop, preset_id, "
-    "folder_id, is_pinned, is_archived, deleted_s, leaf_id, queued"
+    "folder_id, is_pinned, is_archived, deleted_s, leaf_id, queued, tools"
 )
 LAST_STATUS = "(SELECT status FROM messages WHERE message_id = leaf_id) AS last_status"
 """The status of the last message of the version that is shown, NULL if there is none."""
-MESSAGE_COLUMNS = "message_id, chat_id, role, text, created_s, status, note, stats, parent_id"
+MESSAGE_COLUMNS = (
+    "message_id, chat_id, role, text, created_s, status, note, stats, calls, parent_id"
+)
 ATTACHMENT_COLUMNS = (
     "attachment_id, chat_id, message_id, holder, name, kind, text, num_tokens, data, path"
 )
@@ -88,6 +96,7 @@ def chat_row(chat: Conversation) -> Row:
         chat.deleted_s,
         chat.leaf_id,
         valid_text(chat.queued.text) if chat.queued is not None else None,
+        tools_as_json(chat.tools),
     )
 
 
@@ -109,6 +118,7 @@ def chat_from_row(row: tuple[Any, ...]) -> Conversation:
         draft=cells["draft"],
         queued=QueuedPrompt(text=cells["queued"]) if cells["queued"] is not None else None,
         leaf_id=cells["leaf_id"],
+        tools=tools_from_json(cells["tools"], f"chat {cells['chat_id']}"),
         has_unread=bool(cells["has_unread"]),
         stored_status=MessageStatus(status) if status is not None else None,
     )
@@ -125,14 +135,15 @@ def message_row(message: Message) -> Row:
         message.status.value,
         valid_text(message.note),
         _changed_as_json(message.stats, ReplyStats()),
+        calls_as_json(message.calls),
         message.parent_id,
     )
 
 
 def message_from_row(row: tuple[Any, ...]) -> Message:
     """The message of a row, without its attachments."""
-    message_id, chat_id, role, text, created_s, status, note, stats, parent_id = row
-    return Message(
+    message_id, chat_id, role, text, created_s, status, note, stats, calls, parent_id = row
+    message = Message(
         message_id=message_id,
         chat_id=chat_id,
         role=Role(role),
@@ -142,7 +153,11 @@ def message_from_row(row: tuple[Any, ...]) -> Message:
         note=note,
         stats=_stats(stats, message_id),
         parent_id=parent_id,
+        calls=calls_from_json(calls, f"message {message_id}"),
     )
+    if message.status is MessageStatus.TOOLS and not message.is_asking:
+        message.status = MessageStatus.INTERRUPTED  # nothing is left to be answered
+    return message
 
 
 def attachment_row(attachment: Attachment) -> Row:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from studio.models.chat import MessageStatus
 from studio.models.errors import StoreError
 
-_ALIVE = ", ".join(f"'{status.value}'" for status in MessageStatus if status.is_alive)
+_ALIVE = "'queued', 'reading', 'writing', 'parked'"
+"""Statuses of replies that grow; of a reply that waits for its tools the words are known."""
 LINK_MESSAGES = """
     UPDATE messages SET parent_id = (
         SELECT max(older.message_id) FROM messages AS older
@@ -107,11 +107,17 @@ MIGRATIONS: tuple[str, ...] = (
             SELECT new.message_id, new.text WHERE new.status NOT IN ({_ALIVE});
     END;
     """,
+    """
+    ALTER TABLE messages ADD COLUMN calls TEXT NOT NULL DEFAULT '[]';
+    ALTER TABLE chats ADD COLUMN tools TEXT NOT NULL DEFAULT '{}';
+    """,
 )
 """Script n brings a file from version n to n + 1. Released ones never change; new ones are added at the end.
 
 Version 2: a chat's messages are a tree (`parent_id`, and the chat's `leaf_id`), and their words are indexed once they
-have ended: a growing reply would be indexed anew with every save."""
+have ended: a growing reply would be indexed anew with every save.
+
+Version 3: a message's calls of tools, and the tools of a chat."""
 
 
 def open_database(path: Path) -> sqlite3.Connection:

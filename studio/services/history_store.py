@@ -34,8 +34,9 @@ _PUT_MESSAGE = put_statement("messages", MESSAGE_COLUMNS)
 _PUT_ATTACHMENT = put_statement("attachments", ATTACHMENT_COLUMNS)
 _END_ALIVE = (
     f"UPDATE messages SET status = '{MessageStatus.INTERRUPTED.value}', note = '' WHERE status IN "
-    f"({', '.join(repr(status.value) for status in MessageStatus if status.is_alive)})"
+    f"({', '.join(repr(one.value) for one in MessageStatus if one.is_alive and one is not MessageStatus.TOOLS)})"
 )
+"""Those that wait for the user's word to a tool wait on."""
 _DELETE_UNTOUCHED = (
     "DELETE FROM chats WHERE title = ? AND draft = '' AND system_prompt = '' AND NOT is_pinned "
     "AND chat_id NOT IN (SELECT chat_id FROM messages) "

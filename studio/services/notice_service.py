@@ -82,6 +82,11 @@ NOTICE_TABLE: dict[str, _Row] = {
         "A file was not attached",
         NoticeAction.NONE,
     ),
+    "tool_server_failed": (
+        NoticeLevel.WARNING,
+        "A server of tools did not work",
+        NoticeAction.NONE,
+    ),
     "support_failed": (
         NoticeLevel.WARNING,
         "The log bundle was not saved",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import assert_never
 
 from engine.api import (
@@ -17,17 +18,19 @@ from engine.api import (
     Resumed,
     Started,
     TokenDelta,
+    ToolCallDelta,
 )
 from engine.errors import EngineError, ModelUnavailable, ResumeRefused, Suspended
 from studio.models.chat import Message, MessageStatus, Park
 from studio.models.thoughts import ThoughtSplitter
+from studio.models.tool_use import ToolUse
 
 NO_MODEL_WAS_READY = "no model was ready for it"
 MODEL_WAS_UNLOADED = "its model was unloaded meanwhile"
 _ENDED_AS = {
     FinishReason.STOP: MessageStatus.DONE,
     FinishReason.LENGTH: MessageStatus.LENGTH,
-    FinishReason.TOOL_CALLS: MessageStatus.DONE,
+    FinishReason.TOOL_CALLS: MessageStatus.TOOLS,
     FinishReason.ABORTED: MessageStatus.STOPPED,
 }
 
@@ -51,6 +54,8 @@ class ReplyFold:
         """What had been written before; no part of the speed measured now."""
         self._thoughts = ThoughtSplitter()
         self._thoughts.feed(message.text if is_continued else "")
+        self._is_reasoning = False
+        """What comes apart as reasoning has begun and not ended."""
         self._asked_s = asked_s
         self._first_token_at_s: float | None = None
         self._parked_before_s = 0.0
@@ -102,9 +107,11 @@ class ReplyFold:
         message, stats = self._message, self._message.stats
         message.status = MessageStatus.WRITING
         message.reread_tokens = 0
-        message.text += event.text
+        text = self._text_of(event)
+        message.text += text
+        message.calls = with_calls(message.calls, event.tool_calls)
         had_thought = self._thoughts.has_thought
-        self._thoughts.feed(event.text)
+        self._thoughts.feed(text)
         stats.completion_tokens = (stats.completion_tokens or 0) + len(event.token_ids)
         if self._first_token_at_s is None:
             self._first_token_at_s = now_s
@@ -116,6 +123,17 @@ class ReplyFold:
         if self._thoughts.has_thought and not had_thought:
             stats.thought_s = (stats.thought_s or 0.0) + writing_s
         stats.tokens_per_s = _rate(stats.completion_tokens - self._tokens_before, writing_s)
+
+    def _text_of(self, event: TokenDelta) -> str:
+        """Reasoning that comes apart from the text stands in it between tags, like that of a model that writes them."""
+        text = ""
+        if event.reasoning:
+            text = event.reasoning if self._is_reasoning else f"<think>\n{event.reasoning}"
+            self._is_reasoning = True
+        if self._is_reasoning and (event.text or event.tool_calls):
+            self._is_reasoning = False
+            text += "\n</think>\n\n"
+        return text + event.text
 
     def _come_back(self, event: Restored) -> None:
         message = self._message
@@ -130,6 +148,10 @@ class ReplyFold:
     def _finish(self, event: Finished) -> None:
         message, usage = self._message, event.usage
         message.status = _ENDED_AS[event.reason]
+        if message.status is MessageStatus.TOOLS and not message.calls:
+            message.status = MessageStatus.DONE
+        if self._is_reasoning:
+            message.text += "\n</think>\n"
         message.park = None
         message.stats.prompt_tokens = usage.prompt_tokens
         message.stats.cached_tokens = usage.cached_tokens
@@ -137,6 +159,26 @@ class ReplyFold:
         new_tokens = message.stats.completion_tokens - self._tokens_before
         message.stats.tokens_per_s = _rate(new_tokens, usage.decode_s)
         message.stats.parked_s = self._parked_kept_s + usage.parked_s
+
+
+def with_calls(
+    calls: tuple[ToolUse, ...], deltas: tuple[ToolCallDelta, ...]
+) -> tuple[ToolUse, ...]:
+    """The calls of a reply with what has been written more of them."""
+    if not deltas:
+        return calls
+    grown = list(calls)
+    for delta in deltas:
+        while len(grown) <= delta.index:
+            grown.append(ToolUse(call_id="", name="", arguments=""))
+        use = grown[delta.index]
+        grown[delta.index] = replace(
+            use,
+            call_id=use.call_id or delta.call_id,
+            name=use.name + delta.name,
+            arguments=use.arguments + delta.arguments,
+        )
+    return tuple(grown)
 
 
 def _note_of(error: EngineError, message: Message) -> str:

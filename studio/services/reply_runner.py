@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from engine.api import Failed, Request
 from engine.client import EngineClient
 from engine.errors import EngineError, Suspended
 from engine.runs import Suspend
-from studio.models.chat import Conversation, Message, MessageStatus, reply_request_id
+from studio.models.chat import Conversation, Message, MessageStatus, Role, reply_request_id
+from studio.models.errors import StudioError
 from studio.models.signal import Signal
 from studio.services.chat_book import ChatBook
 from studio.services.chat_prompt import request_for
 from studio.services.chat_records import ChatRecords
 from studio.services.notice_service import NoticeService
 from studio.services.reply_fold import ReplyFold, checked_comeback
+from studio.services.tools.tool_desk import ToolDesk
 
 _log = logging.getLogger(__name__)
 
@@ -37,7 +41,9 @@ class ReplyRunner:
         *,
         notices: NoticeService,
         clock: Callable[[], float],
+        desk: ToolDesk | None = None,
     ) -> None:
+        """Without a desk no reply is offered tools."""
         self.ended: Signal[[Conversation, Message]] = Signal()
         """A reply has ended by itself: it was not stopped."""
         self._client = client
@@ -45,9 +51,12 @@ class ReplyRunner:
         self._records = records
         self._notices = notices
         self._clock = clock
-        self._replies: dict[int, asyncio.Task[None]] = {}
+        self._desk = desk
+        if desk is not None:
+            desk.unattended.connect(self.go_on_after_calls)
+        self._replies: dict[int, asyncio.Task[Message]] = {}
         """The running reply of each chat that has one, by chat id."""
-        self._ending: set[asyncio.Task[None]] = set()
+        self._ending: set[asyncio.Task[Message]] = set()
         """Replies that were stopped and still have to leave their streams."""
         self._visible: set[int] = set()
 
@@ -56,10 +65,15 @@ class ReplyRunner:
 
         `resumes`: with the state that the engine has on disk.
         """
-        work = self._run(chat, reply, request_for(chat, reply, resumes=resumes))
-        task = asyncio.get_running_loop().create_task(work)
-        self._replies[chat.chat_id] = task
-        task.add_done_callback(partial(self._on_done, chat, reply))
+        request = (
+            request_for(chat, reply, resumes=resumes) if not self._offers_tools(chat) else None
+        )
+        self._work_on(chat, self._run(chat, reply, request, resumes=resumes))
+
+    def go_on_after_calls(self, chat: Conversation, reply: Message) -> None:
+        """Carry out what is open of the calls of the last reply, and ask what the model says to it."""
+        if self._desk is not None and chat.chat_id not in self._replies:
+            self._work_on(chat, self._after_calls(chat, reply))
 
     def stop(self, chat: Conversation) -> None:
         """End the running reply, keeping its text; nothing if none is running."""
@@ -79,7 +93,42 @@ class ReplyRunner:
         if running := {*self._ending, *self._replies.values()}:
             await asyncio.wait(running)
 
-    async def _run(self, chat: Conversation, reply: Message, request: Request) -> None:
+    def _offers_tools(self, chat: Conversation) -> bool:
+        return self._desk is not None and bool(chat.tools.servers)
+
+    def _work_on(self, chat: Conversation, work: Coroutine[Any, Any, Message]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._replies[chat.chat_id] = task
+        task.add_done_callback(partial(self._on_done, chat))
+
+    async def _run(
+        self, chat: Conversation, reply: Message, request: Request | None, *, resumes: bool = False
+    ) -> Message:
+        """Write a reply, and those that follow its calls of tools; the last of them. No request: it is made here."""
+        if request is None:
+            toolbox = await self._desk.toolbox(chat) if self._desk is not None else None
+            request = request_for(chat, reply, resumes=resumes, toolbox=toolbox)
+        await self._write(chat, reply, request)
+        if reply.status is not MessageStatus.TOOLS or self._desk is None:
+            return reply
+        self._desk.begin(chat, reply)
+        return await self._after_calls(chat, reply)
+
+    async def _after_calls(self, chat: Conversation, reply: Message) -> Message:
+        assert self._desk is not None
+        await self._desk.settle(chat, reply)
+        following = Message(0, chat.chat_id, Role.ASSISTANT, "", self._clock())
+        following.status, following.parent_id = MessageStatus.QUEUED, reply.message_id
+        await self._records.add_messages(replace(chat, updated_s=self._clock()), [following])
+        reply.status = MessageStatus.DONE
+        self._records.save_message(chat, reply)
+        chat.append(following)
+        self._book.message_changed.emit(reply)
+        self._book.message_added.emit(following)
+        self._book.chat_changed.emit(chat)
+        return await self._run(chat, following, None)
+
+    async def _write(self, chat: Conversation, reply: Message, request: Request) -> None:
         fold = ReplyFold(reply, asked_s=self._clock(), resumes=request.resumes)
         async with self._client.stream(request) as events:
             async for heard in events:
@@ -101,19 +150,29 @@ class ReplyRunner:
         self._book.chat_changed.emit(chat)
 
     def _end(self, chat: Conversation, status: MessageStatus) -> None:
-        """The reply has ended for everybody at once; its task leaves the engine's stream on its own."""
-        reply, task = chat.running_message, self._replies.get(chat.chat_id)
-        if reply is None or task is None:
-            return
-        del self._replies[chat.chat_id]
-        self._ending.add(task)
-        if status is MessageStatus.INTERRUPTED:  # before the abort that leaving the stream is
-            self._client.control(Suspend(request_id=reply_request_id(reply)))
-        task.cancel()
-        reply.status = status
-        self._tell_ended(chat, reply)
+        """The reply has ended for everybody at once; its task leaves the engine's stream on its own.
 
-    def _on_done(self, chat: Conversation, reply: Message, task: asyncio.Task[None]) -> None:
+        One that waits for its tools is stopped too, but not interrupted: it waits on after a restart.
+        """
+        reply, task = chat.running_message, self._replies.get(chat.chat_id)
+        is_waiting = reply is not None and reply.status is MessageStatus.TOOLS
+        if reply is None or (task is None and not is_waiting):
+            return
+        if is_waiting:
+            self._client.abort(reply_request_id(reply))  # it has ended, and stays
+            if status is MessageStatus.STOPPED:
+                ToolDesk.give_up(reply)
+        elif status is MessageStatus.INTERRUPTED:  # before the abort that leaving the stream is
+            self._client.control(Suspend(request_id=reply_request_id(reply)))
+        if task is not None:
+            del self._replies[chat.chat_id]
+            self._ending.add(task)
+            task.cancel()
+        if not is_waiting or status is MessageStatus.STOPPED:
+            reply.status = status
+            self._tell_ended(chat, reply)
+
+    def _on_done(self, chat: Conversation, task: asyncio.Task[Message]) -> None:
         self._ending.discard(task)
         is_current = self._replies.get(chat.chat_id) is task
         if is_current:
@@ -121,16 +180,19 @@ class ReplyRunner:
         if task.cancelled():
             return
         if (error := task.exception()) is not None:
-            if isinstance(error, EngineError):
+            reply = chat.running_message
+            if isinstance(error, EngineError | StudioError):
                 self._notices.report(error)
             else:
-                _log.error("the reply %d failed", reply.message_id, exc_info=error)
-            if reply.status.is_alive:
-                reply.status = MessageStatus.FAILED
+                _log.error("a reply of chat %d failed", chat.chat_id, exc_info=error)
+            if is_current and reply is not None:
+                is_known = reply.status is MessageStatus.TOOLS
+                reply.status = MessageStatus.INTERRUPTED if is_known else MessageStatus.FAILED
                 reply.note = str(error)
                 self._tell_ended(chat, reply)
-        if is_current:
-            self.ended.emit(chat, reply)
+                self.ended.emit(chat, reply)
+        elif is_current:
+            self.ended.emit(chat, task.result())
 
     def _tell_ended(self, chat: Conversation, reply: Message) -> None:
         reply.park = None

@@ -132,10 +132,21 @@ class TurnService:
         if self._book.is_changing(chat) or not self.can_continue(chat):
             return False
         reply = chat.messages[-1]
+        if reply.calls:
+            return self._go_on_after_calls(chat, reply)
         is_kept = reply_request_id(reply) in self._client.snapshot().saved_ids
         if not is_kept:
             reply.stats.num_continues += 1
         self._wake(chat, reply, resumes=is_kept)
+        return True
+
+    def _go_on_after_calls(self, chat: Conversation, reply: Message) -> bool:
+        """Let the model be told what came of its calls, or that they were not wanted, and say more."""
+        reply.status, reply.note = MessageStatus.TOOLS, ""
+        self._records.save_message(chat, reply)
+        self._book.message_changed.emit(reply)
+        self._book.chat_changed.emit(chat)
+        self._runner.go_on_after_calls(chat, reply)
         return True
 
     async def go_on(self, chat: Conversation, request_id: str) -> bool:

@@ -11,7 +11,9 @@ from dataclasses import replace
 
 from studio.models.chat import NEW_CHAT_TITLE, Conversation, Message, MessageStatus, Role
 from studio.models.errors import StoreError
+from studio.models.tool_use import ChatTools
 from studio.models.undo import Undo, UndoKind
+from studio.services.call_rows import settled
 from studio.services.chat_book import ChatBook
 from studio.services.chat_prompt import numbered_title
 from studio.services.chat_records import ChatRecords
@@ -122,6 +124,7 @@ class VersionService:
             settings=chat.settings,
             preset_id=chat.preset_id,
             folder_id=chat.folder_id,
+            tools=ChatTools(servers=chat.tools.servers),
         )
         try:
             await self._records.add_chat(made, is_temporary=chat.is_temporary)
@@ -173,7 +176,8 @@ def _settled(message: Message) -> Message:
     """A copy of what is being written goes no further."""
     if not message.status.is_alive:
         return message
-    return replace(message, status=MessageStatus.STOPPED, park=None, stats=replace(message.stats))
+    stats, calls = replace(message.stats), settled(message.calls)
+    return replace(message, status=MessageStatus.STOPPED, park=None, stats=stats, calls=calls)
 
 
 def _leaf_without(chat: Conversation, message: Message) -> Message | None:

@@ -11,6 +11,7 @@ from typing import assert_never
 
 from engine.api import EngineSnapshot
 from studio.models.chat import NEW_CHAT_TITLE, Conversation, Message, MessageStatus
+from studio.models.tool_use import ToolUseState
 from studio.views.words import count, plural, rate, seconds, tokens, tr, when
 
 
@@ -86,6 +87,8 @@ def describe_reply(message: Message) -> StatusWords:
             return StatusWords(Mark.DOT, joined(tr("Writing"), _speed(message)), Tone.ACTIVE)
         case MessageStatus.PARKED:
             return StatusWords(Mark.BARS, tr("Parked"), Tone.WAITING)
+        case MessageStatus.TOOLS:
+            return _tools(message)
         case MessageStatus.DONE:
             return StatusWords(Mark.NONE, figures(message))
         case MessageStatus.STOPPED:
@@ -105,6 +108,8 @@ def describe_chat(chat: Conversation, now_s: float) -> StatusWords:
     last = chat.messages[-1] if chat.messages else None
     if last is not None and last.status.is_alive:
         return describe_reply(last)
+    if chat.last_status is MessageStatus.TOOLS:
+        return StatusWords(Mark.HAND, tr("Waiting for your answer"), Tone.WAITING)
     if chat.last_status is MessageStatus.INTERRUPTED:
         return _interrupted(last.note if last is not None else "")
     if chat.last_status is MessageStatus.FAILED:
@@ -160,6 +165,16 @@ def describe_end(message: Message) -> str:
         status.INTERRUPTED: _interrupted(message.note).text,
         status.FAILED: tr(message.note),
     }.get(message.status, "")
+
+
+def _tools(message: Message) -> StatusWords:
+    if message.is_asking:
+        return StatusWords(Mark.HAND, tr("Waiting for your answer"), Tone.WAITING)
+    running = [use for use in message.calls if use.state is ToolUseState.RUNNING]
+    if len(running) == 1:
+        words = tr("Running {tool}").format(tool=running[0].tool)
+        return StatusWords(Mark.TURN, words, Tone.ACTIVE)
+    return StatusWords(Mark.TURN, tr("Running tools"), Tone.ACTIVE)
 
 
 def _interrupted(note: str) -> StatusWords:

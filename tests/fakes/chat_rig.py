@@ -13,7 +13,7 @@ from typing import Any
 from engine.client import EngineClient
 from fakes.fake_engine import FakeEngine
 from studio.models.chat import Conversation, Message
-from studio.services.chat_service import ChatService
+from studio.services.chat_service import ChatService, ChatTooling
 from studio.services.history_store import HistoryStore
 from studio.services.notice_service import NoticeService
 
@@ -58,13 +58,17 @@ def read_rows(path: Path, query: str) -> list[tuple[Any, ...]]:
 
 @asynccontextmanager
 async def open_chats(
-    path: Path, engine: FakeEngine | None = None, *, save_interval_s: float = 0.01
+    path: Path,
+    engine: FakeEngine | None = None,
+    *,
+    save_interval_s: float = 0.01,
+    tools: ChatTooling | None = None,
 ) -> AsyncIterator[ChatRig]:
     """Services over the history at `path`, started and closed."""
     engine = engine or FakeEngine(auto=False)
     client = EngineClient(engine, asyncio.get_running_loop())
     store, notices = HistoryStore(path), NoticeService()
-    chats = ChatService(client, store, notices, save_interval_s=save_interval_s)
+    chats = ChatService(client, store, notices, save_interval_s=save_interval_s, tools=tools)
     try:
         await chats.start()
         yield ChatRig(engine, store, notices, chats, path)

@@ -178,6 +178,19 @@ class FakeEngine:
         self.alive[request_id] += 1
         self.emit(TokenDelta(request_id=request_id, text=text, token_ids=(self.alive[request_id],)))
 
+    def call(
+        self,
+        request_id: str,
+        name: str,
+        arguments: str = "{}",
+        *,
+        call_id: str = "c1",
+        index: int = 0,
+    ) -> None:
+        """The model calls a tool; `finish` with TOOL_CALLS afterwards."""
+        self.write(request_id, call=ToolCallDelta(index=index, call_id=call_id, name=name))
+        self.write(request_id, call=ToolCallDelta(index=index, arguments=arguments))
+
     def write(
         self,
         request_id: str,

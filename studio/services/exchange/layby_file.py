@@ -14,6 +14,8 @@ from typing import Any
 from studio.models.attachment import Attachment, AttachmentKind
 from studio.models.chat import Conversation, Message, MessageStatus, Role
 from studio.models.chat_settings import ChatSettings, Preset
+from studio.models.tool_use import ChatTools
+from studio.services.call_rows import settled
 from studio.services.exchange.reading import (
     BrokenEntry,
     ReadChat,
@@ -76,6 +78,7 @@ def _chat(chat: Conversation, folder: Sequence[str]) -> dict[str, Any]:
         "is_archived": chat.is_archived,
         "draft": valid_text(chat.draft),
         "settings": _settings(chat.settings),
+        "tools": list(chat.tools.servers),
         "shown_until": chat.leaf_id,
         "messages": [_message(message) for message in chat.tree],
     }
@@ -93,7 +96,7 @@ def _settings(settings: ChatSettings) -> dict[str, Any]:
 
 
 def _message(message: Message) -> dict[str, Any]:
-    stats = message_row(message)[7]
+    stats, calls = message_row(message)[7:9]
     return {
         "id": message.message_id,
         "parent": message.parent_id,
@@ -103,6 +106,7 @@ def _message(message: Message) -> dict[str, Any]:
         "status": ended(message.status, message.role).value,
         "note": valid_text(message.note),
         "stats": json.loads(str(stats)),
+        "calls": json.loads(str(calls)),
         "attachments": [_attachment(one) for one in message.attachments],
     }
 
@@ -129,6 +133,7 @@ def _read_chat(entry: Mapping[str, Any]) -> ReadChat:
         is_pinned=entry.get("is_pinned") is True,
         is_archived=entry.get("is_archived") is True,
         draft=text_of(entry, "draft", ""),
+        tools=_read_tools(entry.get("tools")),
     )
     read = [_read_message(one) for one in entry.get("messages") or ()]
     shown = next((one for one in read if one.message_id == entry.get("shown_until")), None)
@@ -158,11 +163,17 @@ def _read_settings(entry: Mapping[str, Any]) -> ChatSettings:
     return preset_from_row(row).settings
 
 
+def _read_tools(names: object) -> ChatTools:
+    """Which servers the chat used. What it allowed for always is asked anew here."""
+    listed = names if isinstance(names, list) else []
+    return ChatTools(servers=tuple(name for name in listed if isinstance(name, str)))
+
+
 def _read_message(entry: Mapping[str, Any]) -> Message:
     message_id, parent_id = entry.get("id"), entry.get("parent")
     if type(message_id) is not int or (parent_id is not None and type(parent_id) is not int):
         raise BrokenEntry("id")
-    stats = entry.get("stats")
+    stats, calls = entry.get("stats"), entry.get("calls")
     role = Role(text_of(entry, "role"))
     row = (
         message_id,
@@ -173,9 +184,11 @@ def _read_message(entry: Mapping[str, Any]) -> Message:
         ended(MessageStatus(text_of(entry, "status", "done")), role).value,
         text_of(entry, "note", ""),
         json.dumps(stats if isinstance(stats, dict) else {}),
+        json.dumps(calls if isinstance(calls, list) else []),
         parent_id,
     )
     message = message_from_row(row)
+    message.calls = settled(message.calls)
     message.attachments = tuple(_read_attachment(one) for one in entry.get("attachments") or ())
     return message
 

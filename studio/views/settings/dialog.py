@@ -43,7 +43,14 @@ class Page:
 
 
 PAGES = (
-    Page("Engine", (("engine", "Model and pool"), ("park", "When the pool is full"))),
+    Page(
+        "Engine",
+        (
+            ("engine", "Model and pool"),
+            ("park", "When the pool is full"),
+            ("tools", "Tools in chats"),
+        ),
+    ),
     Page("Appearance", (("appearance", ""), ("window", "Window"), ("log", "Log"))),
 )
 _USUAL_EM_PX = 17

@@ -221,7 +221,7 @@ def test_damage_in_the_middle_costs_only_what_lies_there(path: Path) -> None:
             message for chat in chats for message in await store.load_messages(chat.chat_id)
         ]
         await store.close()
-        assert len(chats) == 200
+        assert len(chats) >= 199  # a row of the list may lie there too
         assert 600 < len(messages) < 800
         assert all(message.text.startswith("x" * 2000) for message in messages)
 

@@ -68,7 +68,7 @@ def test_everything_of_an_old_file_is_there(path: Path) -> None:
 def test_an_upgrade_that_fails_leaves_the_old_file_as_it_was(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, second = history_schema.MIGRATIONS
+    first, second, *_ = history_schema.MIGRATIONS
     monkeypatch.setattr(history_schema, "MIGRATIONS", (first, f"{second}; INSERT INTO nothing;"))
     before = read_rows(path, "SELECT * FROM messages")
 
