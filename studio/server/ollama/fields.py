@@ -29,6 +29,8 @@ def _read_stops(value: object) -> object:
     stops = [value] if isinstance(value, str) else value
     if isinstance(stops, list) and len(stops) > MAX_STOPS:
         raise wrong_value(f"has {len(stops)} strings, the limit is {MAX_STOPS}")
+    if isinstance(stops, list) and "" in stops:
+        raise wrong_value("has an empty string; leave it out")
     return stops
 
 
@@ -98,9 +100,7 @@ class ReplyFields(WireModel):
     think: Think = None
     logprobs: bool | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
-    keep_alive: Annotated[
-        Any, WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string"}, {"type": "null"}]})
-    ] = None
+    keep_alive: float | str | None = None
     template: Annotated[Any, only("")] = None
     max_wait: MaxWait = None
 
@@ -137,7 +137,7 @@ def _read_message(place: str, value: object, call_ids: dict[str, str]) -> ChatMe
         raise wrong_value(f"has images at {place}; this model takes only text")
     calls = _read_calls(f"{place}.tool_calls", place, value.get("tool_calls"))
     call_ids.update({call.name: call.call_id for call in calls})
-    name = _text(f"{place}.tool_name", value.get("tool_name") or value.get("name"))
+    name = _text(f"{place}.tool_name", value.get("tool_name", value.get("name")))
     return ChatMessage(
         role=role,
         content=_text(f"{place}.content", value.get("content")),

@@ -129,10 +129,6 @@ class ReasoningField(WireModel):
     effort: str | None = None
     summary: str | None = None
 
-    @property
-    def is_on(self) -> bool | None:
-        return None if self.effort is None else self.effort not in ("none", "minimal")
-
 
 class ResponsesRequest(SamplingFields):
     """POST /v1/responses."""

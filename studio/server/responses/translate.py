@@ -16,7 +16,7 @@ from studio.server.responses.fields import ResponsesRequest
 from studio.server.responses.items import Item, add_to
 from studio.server.tool_fields import offer
 from studio.server.translate import sampling_params
-from studio.server.turns import Turns, thinking_options
+from studio.server.turns import Turns, effort_options
 
 
 def chat_of(wire: ResponsesRequest, items: Sequence[Item]) -> Chat:
@@ -45,9 +45,7 @@ def chat_of(wire: ResponsesRequest, items: Sequence[Item]) -> Chat:
         tool_choice=offered.tool_choice,
         tool_name=offered.tool_name,
         calls_in_parallel=offered.calls_in_parallel,
-        template_options=()
-        if reasoning is None
-        else thinking_options(reasoning.is_on, effort=reasoning.effort),
+        template_options=effort_options(reasoning.effort if reasoning is not None else None),
     )
 
 
