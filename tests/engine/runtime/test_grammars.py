@@ -207,6 +207,14 @@ def test_parks_change_no_token(
     assert any(isinstance(event, Parked) for event in ear.events)
 
 
+def test_tokens_that_a_context_shift_forgets_still_count(engine: Engine, model_path: Path) -> None:
+    load(engine, model_path, pool_tokens=128, context_shift=True)
+    ear = run_all(engine, [asked("r", regex("([a-y]{7}z){40}"), max_tokens=400)])
+    assert finished(ear, "r").reason is FinishReason.STOP
+    assert re.fullmatch("([a-y]{7}z){40}", ear.text("r"))
+    assert len(ear.tokens("r")) > 128
+
+
 def test_a_request_carried_to_another_load_keeps_its_place(
     engine: Engine, model_path: Path
 ) -> None:
