@@ -89,6 +89,7 @@ def request_of(
         stop=tuple(wire.stop or ()),
         stop_ids=tuple(wire.stop_token_ids or ()),
         tells_prompt=tells_prompt,
+        grammar=wire.wanted_grammar,
         ignore_eos=bool(wire.ignore_eos),
         max_wait_s=wire.max_wait,
     )
