@@ -20,13 +20,13 @@ class ReplyWishes:
     """Of one model."""
 
     def __init__(self, reply: ReplyFormat, tokenizer: Tokenizer, grammars: GrammarCompiler) -> None:
-        self._reply = reply
+        self.reply = reply
         self._tokenizer = tokenizer
         self._grammars = grammars
 
     def plan_for(self, request: Request, plan: ReplyPlan | None) -> ReplyPlan | None:
         """How the request wants its reply told apart; None: all of it is text."""
-        if plan is None or not request.tells_parts or not self._reply.has_parts(plan):
+        if plan is None or not request.tells_parts or not self.reply.has_parts(plan):
             return None
         is_free = request.grammar is None or request.grammar.kind is GrammarKind.JSON_SCHEMA
         return plan if is_free else None  # what a client's own grammar says is what it gets
@@ -41,7 +41,7 @@ class ReplyWishes:
                     f"tool_choice asks for a call, and {grammar.param} for something else; leave one of them out",
                     param=grammar.param,
                 )
-            thinking = self._reply.thinking
+            thinking = self.reply.thinking
             if grammar.kind is GrammarKind.JSON_SCHEMA and thinking and plan and plan.is_thinking:
                 return json_after_thoughts(grammar, thinking, self._tokenizer)
             return grammar
@@ -60,7 +60,7 @@ class ReplyWishes:
 
     def _call_grammar(self, wish: CallWish, plan: ReplyPlan) -> Grammar:
         """With the tools' schemas; of tools that are not strict without them, where they cannot be followed."""
-        reply = self._reply.planned(plan)
+        reply = self.reply.planned(plan)
         thinking = None if reply.thinking is None else (reply.thinking, plan.is_thinking)
         grammar = call_grammar(wish, reply.family, thinking, self._tokenizer)
         if all(tool.is_strict for tool in wish.tools) or self._grammars.can_follow(grammar):

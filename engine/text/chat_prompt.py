@@ -74,7 +74,7 @@ def render_chat(template: ChatTemplate, chat: Chat) -> RenderedChat:
     plan = ReplyPlan(tools=tools, begun=begun, most_calls=None if chat.calls_in_parallel else 1)
     if tools or any(message.tool_calls or message.role == "tool" for message in messages):
         shape = template.shape
-        if tools and not shape.knows_tools:
+        if not shape.knows_tools and (tools or not shape.writes_calls):
             # all in words then, what was called before too
             shape = replace(shape, writes_calls=False, writes_results=False)
             plan = replace(plan, is_generic=True)

@@ -14,6 +14,7 @@ from pydantic import AliasChoices, BeforeValidator, Field
 from studio.server.chat_fields import MAX_MESSAGES as MAX_MESSAGES
 from studio.server.chat_fields import ChatFields
 from studio.server.prompt_fields import MAX_TOKEN_ID
+from studio.server.structured import StructuredFields
 from studio.server.wire import MaxWait, PingInterval, WireModel, wrong_value
 from studio.server.wire import only as _only
 
@@ -91,9 +92,6 @@ class UnsupportedFields(WireModel):
     tool_choice: Annotated[Any, _only("none", "auto")] = None
     functions: Annotated[Any, _only([])] = None
     function_call: Annotated[Any, _only("none", "auto")] = None
-    response_format: Annotated[Any, _only({"type": "text"})] = None
-    json_schema: Annotated[Any, _only({})] = None
-    grammar: Annotated[Any, _only("")] = None
     modalities: Annotated[Any, _only(["text"])] = None
     audio: Annotated[Any, _only()] = None
     prediction: Annotated[Any, _only()] = None
@@ -114,7 +112,7 @@ class StreamOptions(WireModel):
     include_usage: bool | None = None
 
 
-class GenerationFields(SamplingFields, UnsupportedFields):
+class GenerationFields(SamplingFields, StructuredFields, UnsupportedFields):
     """What chat and text completions have in common."""
 
     model: str | None = None

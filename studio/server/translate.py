@@ -90,6 +90,7 @@ def request_of(
         min_tokens=wire.min_tokens or 0,
         stop_ids=tuple(wire.stop_token_ids or ()),
         tells_prompt=tells_prompt,
+        grammar=wire.wanted_grammar,
         ignore_eos=bool(wire.ignore_eos),
         max_wait_s=wire.max_wait,
     )

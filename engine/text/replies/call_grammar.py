@@ -23,6 +23,8 @@ PARAM = "tools"
 """The field of a request that errors about such a grammar name."""
 _SPACE = {"whitespace_pattern": r" |\n[ \t]{0,24}"}
 _ANY_TEXT = "/(.|\\n)*/"
+_NO_ARGUMENTS: dict[str, Any] = {"properties": {}}
+"""Of a tool that says nothing about arguments."""
 _SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$/]")
 
 
@@ -139,7 +141,7 @@ class _Source:
 
 def _body(source: _Source, shape: CallShape, tool: Tool, *, is_loose: bool) -> str:
     """From a tool's name to the end of its call."""
-    schema = json.loads(tool.parameters)
+    schema = json.loads(tool.parameters) or _NO_ARGUMENTS
     if is_loose and not tool.is_strict:
         schema = {}
     begin = source.spelled(tool.name + shape.after_name)
@@ -180,7 +182,8 @@ def _value(
     if isinstance(words, list) and words and all(isinstance(word, str) for word in words):
         return f"({' | '.join(json.dumps(word, ensure_ascii=False) for word in words)}) {after}"
     if schema.get("type", "string") == "string":
-        return source.text_until(shape.after_value)
+        tag = shape.after_value.strip()
+        return f"{source.text_until(tag)} {source.spelled(shape.after_value.partition(tag)[2])}"
     definitions = {key: whole[key] for key in ("$defs", "definitions") if key in whole}
     described = json.dumps({**definitions, **schema, "x-guidance": _SPACE}, ensure_ascii=False)
     return f"{source.new_rule(f'%json {described}', 'value')} {after}"

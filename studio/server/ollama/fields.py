@@ -7,13 +7,13 @@ setting. Any thread; no web framework.
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema
 
-from engine.api import ChatMessage, Grammar, GrammarKind, Tool, ToolCall
+from engine.api import ChatMessage, Grammar, Tool, ToolCall
 from studio.server.protocol import MAX_MESSAGES, MAX_STOPS, SamplingFields
+from studio.server.structured import object_grammar, schema_grammar
 from studio.server.tool_fields import make_call, read_tools
 from studio.server.wire import MaxWait, WireModel, only, wrong_value
 
@@ -63,10 +63,10 @@ def _read_format(value: object) -> Grammar | None:
     if value is None or value == "":
         return None
     if value == "json":
-        return Grammar(kind=GrammarKind.JSON_SCHEMA, source='{"type": "object"}')
+        return object_grammar("format")
     if not isinstance(value, dict):
         raise wrong_value(f'is {value!r:.40}, allowed are "json" and a JSON schema')
-    return Grammar(kind=GrammarKind.JSON_SCHEMA, source=json.dumps(value, ensure_ascii=False))
+    return schema_grammar(value, "format")
 
 
 _FORMAT_SCHEMA: dict[str, Any] = {
