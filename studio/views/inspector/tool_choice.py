@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QPushButton, QVBoxLayout, QWidget
 from shiboken6 import isValid
 
@@ -43,8 +43,8 @@ class ToolChoice(QWidget):
         layout.addWidget(self._none)
         layout.addLayout(self._list)
         layout.addWidget(self._always)
-        layout.addWidget(self.forget)
-        layout.addWidget(self.declare)
+        layout.addWidget(self.forget, 0, Qt.AlignmentFlag.AlignLeft)
+        layout.addWidget(self.declare, 0, Qt.AlignmentFlag.AlignLeft)
         self._disconnect = tools.store.changed.connect(self._list_servers)
         self._list_servers()
 

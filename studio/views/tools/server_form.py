@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QFormLayout,
     QFrame,
@@ -20,7 +20,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from studio.models.errors import ToolServerError
 from studio.models.tool_servers import ToolServer
+from studio.views.error_words import error_sentence
 from studio.views.inputs import QuietList
 from studio.views.labels import line
 from studio.views.words import tr
@@ -84,13 +86,13 @@ class ServerForm(QFrame):
             return
         try:
             server = self._server()
-        except ValueError as error:
-            self.show_problem(str(error))
+        except ToolServerError as error:
+            self.show_problem(error_sentence(error))
             return
         self.wanted.emit(server)
 
     def _server(self) -> ToolServer:
-        """Raises ValueError."""
+        """Raises ToolServerError."""
         name = self.name.text().strip()
         if self.kind.currentData() == "address":
             headers = _pairs(self.headers.toPlainText(), ":")
@@ -98,7 +100,9 @@ class ServerForm(QFrame):
         try:
             words = shlex.split(self.command.text())
         except ValueError as error:
-            raise ValueError(tr("the command has a quotation mark that is not closed")) from error
+            raise ToolServerError(
+                "the command has a quotation mark that is not closed; close it"
+            ) from error
         return ToolServer(
             name=name,
             command=words[0] if words else "",
@@ -145,7 +149,7 @@ class ServerForm(QFrame):
             rows.addRow(self._label(field.accessibleName()), field)
         foot = QHBoxLayout()
         foot.addWidget(self._problem, 1)
-        foot.addWidget(self.add)
+        foot.addWidget(self.add, 0, Qt.AlignmentFlag.AlignRight)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(16, 12, 16, 12)
         layout.setSpacing(12)
@@ -159,15 +163,13 @@ class ServerForm(QFrame):
 
 
 def _pairs(text: str, mark: str) -> tuple[tuple[str, str], ...]:
-    """Raises ValueError for a line without the mark."""
+    """Raises ToolServerError for a line without the mark."""
     found = []
     for one in filter(None, map(str.strip, text.splitlines())):
         name, separator, value = one.partition(mark)
         if not separator or not name.strip():
-            raise ValueError(
-                tr("the line {line} has no {mark}; one name and one value on each line").format(
-                    line=one, mark=mark
-                )
+            raise ToolServerError(
+                f"the line {one!r} has no {mark!r}; write one name and one value on each line"
             )
         found.append((name.strip(), value.strip()))
     return tuple(found)

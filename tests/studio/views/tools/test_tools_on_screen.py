@@ -243,7 +243,7 @@ def test_what_is_wrong_in_the_form_is_said_there(play: Play, tmp_path: Path) -> 
             form.command.setText("x")
             form.env.setPlainText("KEY")
             form.add.click()
-            assert "the line KEY has no =" in spoken(form)
+            assert "The line 'KEY' has no '='" in spoken(form)
             form.kind.setCurrentIndex(2)
             form.json.setPlainText("{")
             form.add.click()
