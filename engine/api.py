@@ -33,10 +33,20 @@ from engine.prompts import TokenIds as TokenIds
 from engine.prompts import Tool as Tool
 from engine.prompts import ToolCall as ToolCall
 from engine.prompts import ToolChoice as ToolChoice
-from engine.runs import ForgetSaved, Holding, ParkReason, ParkUsage, Run, SteeringCommand, Suspend
+from engine.runs import (
+    ForgetSaved,
+    Holding,
+    ParkReason,
+    ParkUsage,
+    Run,
+    SteeringCommand,
+    StepCount,
+    Suspend,
+)
 from engine.runs import Origin as Origin
 from engine.runs import PoolUsage as PoolUsage
 from engine.runs import Priority as Priority
+from engine.sampling_params import SAMPLING_BOUNDS as SAMPLING_BOUNDS
 from engine.sampling_params import SamplingParams as SamplingParams
 from engine.texts import Detokenize as Detokenize
 from engine.texts import Render as Render
@@ -245,6 +255,8 @@ class Resumed:
     request_id: str
     text: str
     token_ids: tuple[int, ...]
+    reasoning: str = ""
+    tool_calls: tuple[ToolCallDelta, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -336,6 +348,7 @@ class EngineSnapshot:
     saved_ids: tuple[str, ...] = ()
     """Requests of before whose state is on disk: what can be asked with `Request.resumes`."""
     tokens_per_s: float = 0.0
+    steps: tuple[StepCount, ...] = ()
 
 
 Listener = Callable[[tuple[EngineEvent, ...]], None]

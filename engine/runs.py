@@ -207,6 +207,22 @@ class ParkUsage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StepCount:
+    """All steps of one kind since the model was loaded, added up."""
+
+    replies: int
+    """Tokens of replies in each of them."""
+    has_prompts: bool
+    """Whether parts of prompts were read in them, too."""
+    steps: int
+    seconds: float
+    """From the plan of a step to its last event: what is planned, parked and copied does not count."""
+    prompt_tokens: int
+    context_tokens: int
+    """For each token computed, the tokens that its sequence held before its share of the step."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ParkNow:
     """Park a request by hand; it stays out until `ResumeNext`."""
 

@@ -9,6 +9,15 @@ from dataclasses import dataclass
 
 from engine.checks import check_range
 
+SAMPLING_BOUNDS: dict[str, tuple[float, float]] = {
+    "temperature": (0, 100), "top_k": (0, 1 << 30), "top_p": (0, 1), "min_p": (0, 1), "typical_p": (0, 1),
+    "repetition_penalty": (0.01, 100), "presence_penalty": (-100, 100), "frequency_penalty": (-100, 100),
+    "penalty_last_n": (-1, 1 << 30), "dry_multiplier": (0, 100), "dry_base": (1, 100),
+    "dry_allowed_length": (1, 1 << 20), "dry_penalty_last_n": (-1, 1 << 30),
+    "seed": (-(1 << 63), (1 << 64) - 1), "logprobs": (0, 20),
+}  # fmt: skip
+"""Allowed values, ends included; None is allowed where it is the default."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamplingParams:
@@ -47,14 +56,6 @@ class SamplingParams:
     """None: no logprobs. N: the chosen token's and the N likeliest tokens' log probabilities."""
 
     def __post_init__(self) -> None:
-        for name, low, high in (
-            ("temperature", 0, 100), ("top_k", 0, 1 << 30), ("top_p", 0, 1), ("min_p", 0, 1),
-            ("typical_p", 0, 1), ("repetition_penalty", 0.01, 100), ("presence_penalty", -100, 100),
-            ("frequency_penalty", -100, 100), ("penalty_last_n", -1, 1 << 30), ("dry_multiplier", 0, 100),
-            ("dry_base", 1, 100), ("dry_allowed_length", 1, 1 << 20), ("dry_penalty_last_n", -1, 1 << 30),
-        ):  # fmt: skip
-            check_range(name, getattr(self, name), low, high)
-        if self.seed is not None:
-            check_range("seed", self.seed, -(1 << 63), (1 << 64) - 1)
-        if self.logprobs is not None:
-            check_range("logprobs", self.logprobs, 0, 20)
+        for name, (low, high) in SAMPLING_BOUNDS.items():
+            if (value := getattr(self, name)) is not None:
+                check_range(name, value, low, high)

@@ -43,12 +43,16 @@ class FoundRows:
 
     def found(self) -> list[Found]:
         """What was found of the rows of which something was wanted."""
-        return [self._found_of(row, wish) for row, wish in enumerate(self._wishes)]
+        found: list[Found] = []
+        for row, wish in enumerate(self._wishes):
+            if wish.is_drawn:
+                token_id = self._drawn[row]
+                found.append(token_id if token_id >= 0 else None)
+            else:
+                found.append(self._likeliest(row))
+        return found
 
-    def _found_of(self, row: int, wish: Wish) -> Found:
-        if wish.is_drawn:
-            token_id = self._drawn[row]
-            return token_id if token_id >= 0 else None
+    def _likeliest(self, row: int) -> Likeliest | None:
         count = self._counts[row]
         if not count:
             return None

@@ -23,17 +23,6 @@ class Load:
     budget_bytes: int
 
 
-def stretched(calibration: Calibration, factor: float) -> Calibration:
-    """The same machine with steps that take `factor` times as long: all else, copies too, stays."""
-    return replace(
-        calibration,
-        step_s=calibration.step_s * factor,
-        decode_token_s=calibration.decode_token_s * factor,
-        prefill_token_s=calibration.prefill_token_s * factor,
-        context_token_s=calibration.context_token_s * factor,
-    )
-
-
 def bound_tokens_s(load: Load, calibration: Calibration) -> float:
     """Generated tokens per second where steps take what the calibration says and parks nothing."""
     free = replace(calibration, park_s=_FREE_S)

@@ -15,6 +15,7 @@ import numpy as np
 
 from engine.bench.step_rig import StepTime
 from engine.core.cost_model import Calibration
+from engine.runs import StepCount
 
 _LEAST_S = 1e-9
 """A calibration has no zeros: a figure that the steps do not show is this."""
@@ -58,12 +59,26 @@ def fit_steps(steps: Iterable[StepTime]) -> StepFit:
         [np.median([features for features, _ in kind], axis=0) for kind in kinds.values()]
     ).reshape(-1, 4)
     seconds = np.array([statistics.median(s for _, s in kind) for kind in kinds.values()])
-    if not rows[:, 1].any() or not rows[:, 2].any():
-        raise ValueError("a calibration needs steps of prompts and steps of decoding")
+    _require_both(rows)
     found = _least_squares(rows / seconds[:, None], np.ones(len(rows)))
-    errors = np.abs(rows @ found / seconds - 1)
-    step_s, decode_s, prefill_s, context_s = (max(float(one), _LEAST_S) for one in found)
-    return StepFit(step_s, decode_s, prefill_s, context_s, float(errors.max()))
+    return _step_fit(found, rows, seconds)
+
+
+def fit_counts(counts: Iterable[StepCount]) -> StepFit:
+    """The same from steps added up by kind, which count by their share of the time; all together take what they took.
+
+    Raises ValueError when there are not both steps of a prompt and steps of decoding.
+    """
+    kinds = [one for one in counts if one.seconds > 0]
+    rows = np.array(
+        [(s.steps, s.steps * s.replies, s.prompt_tokens, s.context_tokens) for s in kinds], float
+    ).reshape(-1, 4)
+    seconds = np.array([one.seconds for one in kinds])
+    _require_both(rows)
+    weights = np.sqrt(seconds / seconds.sum())
+    found = _least_squares(rows * (weights / seconds)[:, None], weights)
+    found *= seconds.sum() / (rows @ found).sum()
+    return _step_fit(found, rows, seconds)
 
 
 def make_calibration(fit: StepFit, parks: ParkCosts) -> Calibration:
@@ -78,6 +93,17 @@ def make_calibration(fit: StepFit, parks: ParkCosts) -> Calibration:
         copy_in_bytes_s=parks.copy_in_bytes_s,
         park_s=max(parks.park_s, _LEAST_S),
     )
+
+
+def _require_both(rows: np.ndarray) -> None:
+    if not rows[:, 1].any() or not rows[:, 2].any():
+        raise ValueError("a calibration needs steps of prompts and steps of decoding")
+
+
+def _step_fit(found: np.ndarray, rows: np.ndarray, seconds: np.ndarray) -> StepFit:
+    errors = np.abs(rows @ found / seconds - 1)
+    step_s, decode_s, prefill_s, context_s = (max(float(one), _LEAST_S) for one in found)
+    return StepFit(step_s, decode_s, prefill_s, context_s, float(errors.max()))
 
 
 def _features(step: StepTime) -> tuple[float, ...]:

@@ -1,6 +1,7 @@
 """What the planner of parks costs where nothing is parked. Pure Python, no model: the steps compute nothing.
 
-The same decoding steps are planned with the planner and without it, by turns; what they differ by is its price.
+The same decoding steps are planned as a whole with the planner and without it, by turns; what they differ by is its
+price. Most steps of an engine are planned at one look (`engine.core.steady`), where it has no part and no price.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from engine.core.types import Sequence
 
 _PROMPT_TOKENS = 512
 _STEPS_A_TURN = 25
+_NEVER = 1 << 62
+"""The so-manieth park is told to fail: any knob makes every plan a whole one."""
 
 
 def time_planner(num_sequences: int, *, turns: int) -> tuple[float, ...]:
-    """Seconds that the planner adds to a step of so many sequences, a sample for each pair of turns.
+    """Seconds that the planner adds to a whole plan for so many sequences, a sample for each pair of turns.
 
     Single samples may be below 0: the price is near what a clock can tell.
     """
@@ -44,7 +47,7 @@ def _plan_steps(num_sequences: int, num_steps: int, *, is_planner_on: bool) -> I
             page_bytes=PAGE_TOKENS,
             budget_bytes=num_sequences * most,
         ),
-        knobs=Knobs(is_planner_on=is_planner_on),
+        knobs=Knobs(is_planner_on=is_planner_on, fail_save=_NEVER),
     )
     scheduler = Scheduler(config)
     for index in range(num_sequences):

@@ -256,7 +256,7 @@ class StepRow:
         seq, stop = self.seq, self.start + self.count
         samples = stop == len(seq.token_ids) and seq.num_generated < seq.max_new_tokens
         object.__setattr__(self, "samples", samples)
-        is_read = seq.num_read < min(seq.read_until, stop)
+        is_read = seq.num_read < seq.read_until and seq.num_read < stop
         object.__setattr__(self, "num_outputs", self.count if is_read else int(samples))
 
 

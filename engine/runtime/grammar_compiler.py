@@ -54,6 +54,15 @@ class GrammarCompiler:
         _check_size(grammar)
         return self._compiled(grammar)
 
+    def can_follow(self, grammar: Grammar) -> bool:
+        """Whether a reply could be made to match it."""
+        try:
+            _check_size(grammar)
+            self._compiled(grammar)
+        except InvalidRequest:
+            return False
+        return True
+
     def _compiled(self, grammar: Grammar) -> GrammarMatcher:
         # Here and not above: it takes 50 ms, and most never need it.
         from llguidance import LLMatcher

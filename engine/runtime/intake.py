@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from engine.api import (
     Chat,
+    Grammar,
     Infill,
     Prompt,
     Request,
@@ -36,8 +37,11 @@ from engine.errors import (
 )
 from engine.runtime.grammar_compiler import GrammarCompiler
 from engine.runtime.grammar_matcher import GrammarMatcher
+from engine.runtime.reply_wishes import ReplyWishes
 from engine.runtime.text_questions import answer_question, check_ids
-from engine.text.chat_template import ChatTemplate, encode_chat
+from engine.text.chat_prompt import encode_rendered, render_chat
+from engine.text.chat_template import ChatTemplate
+from engine.text.replies.reply_format import ReplyPlan
 from engine.text.tokenizer import Tokenizer
 
 
@@ -70,6 +74,10 @@ class Prepared:
     token_ids: tuple[int, ...]
     matcher: GrammarMatcher | None = None
     """Of the request's grammar, if it has one."""
+    grammar: Grammar | None = None
+    """The request's own, or the one of the calls that it must make."""
+    plan: ReplyPlan | None = None
+    """How its reply is told apart; None: all of it is text."""
     error: EngineError | None = None
 
 
@@ -118,7 +126,7 @@ def answer(task: PrepareTask) -> Prepared:
     """Read a prompt; what is wrong with it is part of the answer."""
     request_id = task.request.request_id
     try:
-        return Prepared(request_id, _tokenize(task), task.grammars.matcher_for(task.request))
+        return _prepared(task)
     except EngineError as error:
         return Prepared(request_id, (), error=error)
     except Exception as error:  # noqa: BLE001 - a prompt must never end the worker
@@ -141,10 +149,15 @@ def _answer_text(task: TextTask) -> None:
         task.answer.set_exception(RequestError(reason))
 
 
-def _tokenize(task: PrepareTask) -> tuple[int, ...]:
-    token_ids = tokenize(task.request.prompt, task.tokenizer, task.template)
-    check_fits(len(token_ids), task.window_tokens, task.request.wants)
-    return token_ids
+def _prepared(task: PrepareTask) -> Prepared:
+    request = task.request
+    read = _read(request.prompt, task.tokenizer, task.template)
+    check_fits(len(read.token_ids), task.window_tokens, request.wants)
+    wishes = ReplyWishes(task.template.reply, task.tokenizer, task.grammars)
+    plan = wishes.plan_for(request, read.plan)
+    grammar = wishes.grammar_for(request, plan or read.plan)
+    matcher = wishes.matcher_for(request, grammar)
+    return Prepared(request.request_id, read.token_ids, matcher, grammar, plan)
 
 
 def check_fits(prompt_tokens: int, window_tokens: int, wanted: Wanted) -> None:
@@ -165,8 +178,20 @@ def check_fits(prompt_tokens: int, window_tokens: int, wanted: Wanted) -> None:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A prompt's tokens, and of a chat's how the reply to it is to be read."""
+
+    token_ids: tuple[int, ...]
+    plan: ReplyPlan | None = None
+
+
 def tokenize(prompt: Prompt, tokenizer: Tokenizer, template: ChatTemplate) -> tuple[int, ...]:
     """A prompt's tokens; any thread. Raises RequestError for one that the model's template does not take."""
+    return _read(prompt, tokenizer, template).token_ids
+
+
+def _read(prompt: Prompt, tokenizer: Tokenizer, template: ChatTemplate) -> _Read:
     try:
         return _encode(prompt, tokenizer, template)
     except (
@@ -175,17 +200,19 @@ def tokenize(prompt: Prompt, tokenizer: Tokenizer, template: ChatTemplate) -> tu
         raise RequestError(f"the model's own rules do not take this prompt: {error}") from error
 
 
-def _encode(prompt: Prompt, tokenizer: Tokenizer, template: ChatTemplate) -> tuple[int, ...]:
+def _encode(prompt: Prompt, tokenizer: Tokenizer, template: ChatTemplate) -> _Read:
     match prompt:
-        case Chat(messages=messages, continues=continues):
-            return tuple(encode_chat(tokenizer, template, messages, continues=continues))
+        case Chat():
+            rendered = render_chat(template, prompt)
+            return _Read(encode_rendered(tokenizer, rendered), rendered.plan)
         case Text(text=text, reads_control=reads_control):
-            return tuple(tokenizer.encode(text, parse_special=reads_control, add_special=True))
+            ids = tokenizer.encode(text, parse_special=reads_control, add_special=True)
+            return _Read(tuple(ids))
         case Infill():
-            return _encode_gap(prompt, tokenizer)
+            return _Read(_encode_gap(prompt, tokenizer))
         case TokenIds(ids=ids):
             check_ids(ids, tokenizer, "prompt")
-            return ids
+            return _Read(ids)
 
 
 def _encode_gap(prompt: Infill, tokenizer: Tokenizer) -> tuple[int, ...]:
@@ -193,8 +220,8 @@ def _encode_gap(prompt: Infill, tokenizer: Tokenizer) -> tuple[int, ...]:
     marks = tokenizer.fill_in
     if marks is None:
         raise InvalidRequest(
-            "suffix needs a model with fill-in-the-middle tokens, as code models have, and the one loaded has none; "
-            "leave it out or load such a model",
+            "a text with a suffix needs a model with fill-in-the-middle tokens, as code models have, and the one "
+            "loaded has none; leave the suffix out or load such a model",
             param="suffix",
         )
     ids = [

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _KEPT_FREE_BYTES = 64 << 20
 """Left to the system when memory is put behind pages."""
+_MOST_AHEAD_BYTES = 16 << 20
+"""For so much an answer of the system holds: asking takes a millisecond where others wait for the interpreter lock."""
 
 
 class Arena(Protocol):
@@ -58,6 +60,8 @@ class KvArena:
         self._mapping = mapping
         self._page_bytes = self.pages.shape[1]
         self._is_committed = bytearray(num_pages)
+        self._ahead_bytes = 0
+        """What the system was found to have left for pages still to come."""
 
     @staticmethod
     def allocate(num_pages: int, page_bytes: int) -> KvArena:
@@ -67,18 +71,24 @@ class KvArena:
     def commit(self, pages: Iterable[int], free_bytes: Callable[[], int]) -> None:
         """See to it that memory can be put behind `pages`, which are about to be written.
 
-        `free_bytes` tells what the system has left, and is only asked where new memory is needed.
+        `free_bytes` tells what the system has left, and is only asked where more new memory is needed than the latest
+        answer holds for.
         Raises MemoryError, and nothing has changed, when the system has too little left. Systems that promise more
         than they have would end the whole process at the first write instead.
         """
         new = [page for page in pages if not self._is_committed[page]]
         if not new:
             return
-        free = free_bytes()
-        if len(new) * self._page_bytes + _KEPT_FREE_BYTES > free:
-            raise MemoryError(
-                f"{len(new)} pages of {self._page_bytes:,} bytes, {free:,} bytes are free"
-            )
+        needed = len(new) * self._page_bytes
+        if needed > self._ahead_bytes:
+            free = free_bytes()
+            left = free - needed - _KEPT_FREE_BYTES
+            if left < 0:
+                raise MemoryError(
+                    f"{len(new)} pages of {self._page_bytes:,} bytes, {free:,} bytes are free"
+                )
+            self._ahead_bytes = needed + min(left, _MOST_AHEAD_BYTES)
+        self._ahead_bytes -= needed
         for page in new:
             self._is_committed[page] = True
 

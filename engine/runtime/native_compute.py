@@ -17,7 +17,6 @@ from kernels.kv_layout import KvPool, PageLayout, page_layout
 from kernels.kv_layout import KvType as PageNumbers
 from kernels.native_backend import NativeBackend as Kernels
 from kernels.native_backend import NativeProgram, StepLimits
-from kernels.wishes import Found
 
 if TYPE_CHECKING:
     from engine.runtime.kv_arena import Pages
@@ -87,6 +86,8 @@ class NativeCompute:
         self._program = program
         self.kernels = f"native {kernels.variant}"
         self.mover = kernels.make_mover()
+        self.found = program.found
+        """See `compute.Compute`."""
 
     def run(self, inputs: StepInputs) -> np.ndarray:
         """See `compute.Compute`."""
@@ -94,10 +95,6 @@ class NativeCompute:
             return self._program.run(inputs)
         except NativeError as error:
             raise RuntimeError(str(error)) from error
-
-    def found(self) -> list[Found]:
-        """See `compute.Compute`."""
-        return self._program.found()
 
     def set_threads(self, threads: int) -> None:
         """See `compute.Compute`."""

@@ -17,7 +17,8 @@ class RateMeter:
     def add(self, now_s: float, tokens: int) -> None:
         self._steps.append((now_s, tokens))
         self._tokens += tokens
-        self._forget(now_s)
+        if self._steps[0][0] < now_s - _WINDOW_S:
+            self._forget(now_s)
 
     def rate(self, now_s: float) -> float:
         """Tokens per second between the oldest step remembered and `now_s`; 0 when there are fewer than two."""

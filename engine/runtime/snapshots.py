@@ -115,6 +115,7 @@ class SnapshotMaker:
             holdings=explainer.holdings() if explainer is not None else (),
             saved_ids=model.disk.earlier_ids if model.disk is not None else (),
             tokens_per_s=self._rate.rate(now_s),
+            steps=model.tally.counts(),
         )
 
     def _list_runs(

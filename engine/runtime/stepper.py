@@ -25,6 +25,7 @@ from engine.runtime.moves import error_of, report_moves
 from engine.runtime.rate_meter import RateMeter
 from engine.runtime.sampler import SampledToken
 from engine.runtime.step_outputs import OutputRow, last_outputs, rows_to_read
+from engine.text.text_stream import Told
 from kernels.wishes import Found
 
 _NO_TOKEN = 0
@@ -50,6 +51,8 @@ class Stepper:
         self._stays: dict[str, LiveRequest] = {}
         self._wakes_s = math.inf
         """When the next step may do something, if nothing else happens before."""
+        self._is_steady = False
+        """The latest step was, and nothing has happened since: there is no prompt to be read."""
 
     def wait_s(self) -> float:
         """Seconds until there is a step to compute, for all that is known now; infinite if nobody is alive."""
@@ -60,12 +63,14 @@ class Stepper:
     def wake(self) -> None:
         """Something has changed: the next step may have something to do."""
         self._wakes_s = 0.0
+        self._is_steady = False
 
     def add(self, live: LiveRequest) -> None:
         """Put a tokenised request in line."""
         assert live.generation is not None
         self._scheduler.add(live.generation.seq)
         live.is_in_line = True
+        self.wake()
 
     def follow(self, live: LiveRequest) -> None:
         """Put a request at the head of the line that goes on where another has ended, if that one stays still."""
@@ -73,6 +78,7 @@ class Stepper:
         self._stays.pop(live.request.follows, None)
         self._scheduler.follow(live.generation.seq, live.request.follows, self._clock())
         live.is_in_line = True
+        self.wake()
 
     def let_go(self, request_id: str) -> None:
         """Keep nothing more of a request that has ended; does nothing if nothing is kept."""
@@ -91,6 +97,7 @@ class Stepper:
         assert live.generation is not None
         self._scheduler.adopt(live.generation.seq, self._clock())
         live.is_in_line = True
+        self.wake()
 
     def finish_copy(self, done: CopyDone) -> None:
         """A copy that was made beside the steps has ended."""
@@ -145,16 +152,16 @@ class Stepper:
             events += _prompt_progress(batch)
         for update in updates:
             events += self._report_update(update, choices.get(update.seq.request_id), now_s)
+        self._model.tally.add(batch, num_replies, self._clock() - began_s)
         return events
 
     # --- the plan
 
     def _plan(self) -> tuple[StepBatch, list[EngineEvent]]:
         """A batch whose copies are made and whose pages have memory behind them, and what moved for it."""
-        num_replies = self._scheduler.num_replies
-        has_prompts = len(self._live) > num_replies
-        most = self._pace.beside_replies(num_replies) if has_prompts else None
+        most = None if self._is_steady else self._most_beside_replies()
         batch = self._scheduler.schedule(self._clock(), beside_replies=most)
+        self._is_steady = batch.is_steady
         if batch.is_steady:
             return batch, []
         batch = self._prepare(batch)
@@ -165,6 +172,12 @@ class Stepper:
             batch = self._prepare(self._scheduler.last_resort(batch, self._clock()))
             events += self._report_moves(batch)
         return batch, events
+
+    def _most_beside_replies(self) -> int | None:
+        """Tokens of prompts that keep the pace of the replies; None: no limit, or there are no prompts."""
+        num_replies = self._scheduler.num_replies
+        has_prompts = len(self._live) > num_replies
+        return self._pace.beside_replies(num_replies) if has_prompts else None
 
     def _prepare(self, batch: StepBatch) -> StepBatch:
         """Give back what is free and carry out the copies; without those who could not be restored after all."""
@@ -215,23 +228,24 @@ class Stepper:
         if isinstance(choice, EngineError):
             self._scheduler.abort(seq.request_id, now_s)
             return [self._failed(seq, choice)]
-        generation, finish, text = self._generation(seq), update.finish, ""
+        generation, finish, told = self._generation(seq), update.finish, Told()
         if update.token_id is not None:
             if seq.num_generated == 1:
                 generation.parked_before_first_s = seq.parked_s
             generation.reply_ids.append(update.token_id)
             if update.token_id not in seq.eos_ids:
-                step = generation.stream.push(update.token_id)
-                text = step.text
-                if step.stopped and finish is not FinishReason.STOP:
+                told = generation.stream.push(update.token_id)
+                if told.has_ended and finish is not FinishReason.STOP:
                     if finish is None:
                         self._scheduler.finish(seq)
                     finish = FinishReason.STOP
         if finish is not None:
-            text += generation.stream.finish()
+            told = Told.joined((told, generation.stream.finish()))
+            if finish is FinishReason.STOP and generation.stream.has_called:
+                finish = FinishReason.TOOL_CALLS
         events: list[EngineEvent] = []
-        if update.token_id is not None or text:
-            events.append(self._delta(generation, update.token_id, text, choice))
+        if update.token_id is not None or any(told):
+            events.append(self._delta(generation, update.token_id, told, choice))
         if finish is not None:
             live = self._live.pop(seq.request_id)
             self._stay_or_go(live, finish)
@@ -252,13 +266,20 @@ class Stepper:
             self.let_go(request_id)
 
     def _delta(
-        self, generation: Generation, token_id: int | None, text: str, choice: SampledToken | None
+        self, generation: Generation, token_id: int | None, told: Told, choice: SampledToken | None
     ) -> TokenDelta:
         request_id = generation.seq.request_id
-        self._live[request_id].has_sent_text |= bool(text)
+        self._live[request_id].has_sent_text |= bool(told.text or told.reasoning or told.calls)
         logprobs = token_logprobs(choice, self._model.tokenizer) if choice is not None else ()
         token_ids = () if token_id is None else (token_id,)
-        return TokenDelta(request_id=request_id, text=text, token_ids=token_ids, logprobs=logprobs)
+        return TokenDelta(
+            request_id=request_id,
+            text=told.text,
+            token_ids=token_ids,
+            logprobs=logprobs,
+            reasoning=told.reasoning,
+            tool_calls=told.calls,
+        )
 
     def _fail_batch(self, batch: StepBatch, error: Exception) -> list[EngineEvent]:
         failure = DeviceFailure(f"the step failed: {type(error).__name__}: {error}")

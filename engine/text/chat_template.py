@@ -9,25 +9,26 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 import jinja2
 from jinja2 import nodes
 
-from engine.api import ChatMessage
 from engine.errors import InvalidRequest, UnsupportedModel
 from engine.formats.base import Checkpoint
+from engine.text.replies.reply_format import ReplyFormat
 from engine.text.template_budget import Budget, TemplateTooCostlyError
+from engine.text.template_probe import probe
 from engine.text.template_sandbox import BoundedSandbox
+from engine.text.template_values import TemplateShape
 from engine.text.tokenizer import Tokenizer
-from engine.text.veil import Veil, taking_off
+from engine.text.veil import Veil
 
 MAX_SOURCE_CHARS = 1 << 17
-ROLES = ("system", "developer", "user", "assistant", "tool")
-"""Templates build control tokens from roles, so only these are taken."""
-
-_SYSTEM_ROLES = ("system", "developer")
 _FILENAME = "<chat template>"
+_NO_OPTIONS: Mapping[str, object] = MappingProxyType({})
 
 CHATML = """\
 {% for message in messages %}<|im_start|>{{ message.role }}
@@ -75,27 +76,41 @@ class ChatTemplate:
         except Exception as error:  # whatever the compilers of jinja2 and Python say to odd sources
             raise UnsupportedModel(f"the chat template does not compile: {error!r:.200}") from error
         self.source = source
+        self.reply = ReplyFormat.of(source, tokenizer)
+        """How its model writes."""
         literals = {c.value for c in tree.find_all(nodes.Const) if isinstance(c.value, str)}
         self.veil = Veil([token.content for token in tokenizer.control_tokens], literals)
         self._special_names = dict(tokenizer.special_names)
         self._now = now
 
+    @cached_property
+    def shape(self) -> TemplateShape:
+        """What it does with tools and reasoning; found out at the first use."""
+        return probe(self.source, lambda messages, tools: self.render(messages, tools=tools))
+
     def render(
-        self, messages: Sequence[Mapping[str, str]], *, add_generation_prompt: bool = True
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        options: Mapping[str, object] = _NO_OPTIONS,
+        add_generation_prompt: bool = True,
     ) -> str:
         """The text of the conversation, ready for the model to go on (or, without the prompt, to end).
 
-        Raises TemplateRefused, InvalidRequest when the template fails on these messages, and
-        UnsupportedModel when it does not come to an end within bounds.
+        Values are given to the template as they are; `options` are further variables. Raises TemplateRefused,
+        InvalidRequest when the template fails on these messages, and UnsupportedModel when it does not come to an end
+        within bounds.
         """
         budget = Budget()
         sandbox = BoundedSandbox(budget)
         functions = {"raise_exception": _raise_exception, "strftime_now": self._strftime_now}
         variables: dict[str, Any] = {
             **self._special_names,
-            "messages": [dict(message) for message in messages],
-            "tools": None,
             "documents": None,
+            **options,
+            "messages": [dict(message) for message in messages],
+            "tools": None if tools is None else list(tools),
             "add_generation_prompt": add_generation_prompt,
         }
         parts: list[str] = []
@@ -153,69 +168,3 @@ def load_chat_template(checkpoint: Checkpoint, tokenizer: Tokenizer) -> ChatTemp
         names = {token.content for token in tokenizer.control_tokens}
         source = CHATML if {"<|im_start|>", "<|im_end|>"} <= names else PLAIN
     return ChatTemplate(source, tokenizer)
-
-
-def encode_chat(
-    tokenizer: Tokenizer,
-    template: ChatTemplate,
-    messages: Sequence[ChatMessage],
-    *,
-    continues: bool = False,
-) -> list[int]:
-    """The ids up to where the assistant's reply begins: control tokens from the template alone, BOS once.
-
-    `continues`: and then the last message as the reply's beginning, with nothing after it.
-    A system message that the template refuses becomes the beginning of the first user message.
-    Raises InvalidRequest and UnsupportedModel as `ChatTemplate.render` does.
-    """
-    begun = ""
-    if continues and messages:
-        messages, begun = messages[:-1], messages[-1].content
-    if not messages:
-        raise InvalidRequest("messages is empty; send at least one", param="messages")
-    for message in messages:
-        if message.role not in ROLES:
-            raise InvalidRequest(
-                f"a message's role is {message.role!r:.50}, allowed are {', '.join(ROLES)}",
-                param="messages",
-            )
-    try:
-        return _encode(tokenizer, template, messages, begun)
-    except TemplateRefused as refused:
-        merged = _without_system(messages)
-        if merged is None:
-            raise
-        try:
-            return _encode(tokenizer, template, merged, begun)
-        except TemplateRefused:
-            raise refused from None
-
-
-def _encode(
-    tokenizer: Tokenizer, template: ChatTemplate, messages: Sequence[ChatMessage], begun: str
-) -> list[int]:
-    contents = [*(message.content for message in messages), begun]
-    private = template.veil.private_characters([template.source, *contents])
-    rendered = template.render(
-        [
-            {
-                "role": template.known_role(message.role),
-                "content": template.veil.put_on(message.content, private),
-            }
-            for message in messages
-        ]
-    )
-    rendered += template.veil.put_on(begun, private)
-    return tokenizer.encode_rendered(rendered, taking_off(private))
-
-
-def _without_system(messages: Sequence[ChatMessage]) -> list[ChatMessage] | None:
-    """The system messages at the beginning, put into the first user message; None if there are none."""
-    count = next((i for i, m in enumerate(messages) if m.role not in _SYSTEM_ROLES), len(messages))
-    if not count:
-        return None
-    texts = [message.content for message in messages[:count]]
-    rest = list(messages[count:])
-    if rest and rest[0].role == "user":
-        texts.append(rest.pop(0).content)
-    return [ChatMessage(role="user", content="\n\n".join(texts)), *rest]

@@ -11,7 +11,7 @@ from ctypes import POINTER, Structure, c_char_p, c_float, c_int32, c_int64, c_vo
 from enum import IntEnum
 from types import MappingProxyType
 
-ABI = 7
+ABI = 8
 NONE = -1
 
 

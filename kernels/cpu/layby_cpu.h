@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-enum { LAYBY_ABI = 7 };
+enum { LAYBY_ABI = 8 };
 // Kinds of buffers, what their number of rows follows, and no such buffer.
 enum {
   LAYBY_ROWS = 0,

@@ -1,23 +1,22 @@
 """What is measured on our servers, each a process of its own: starting, the three scenarios, gaps at parks.
 
-What is compared is measured by turns, pair by pair. Loads a model for the simulator's bound, which needs step times of
-this moment: import it only where something is measured.
+What is compared is measured by turns, pair by pair. The simulator's bound is that at the step times which the server
+itself counted in the very run that is held against it: so it tells what parking and all beside the steps cost, and
+nothing of the machine's drift or of other programs, which make steps longer.
 """
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
-from engine.bench.bound import Load, bound_tokens_s, stretched
-from engine.bench.calibrate import ParkCosts, fit_steps, make_calibration
+from engine.bench.bound import Load, bound_tokens_s
+from engine.bench.calibrate import fit_counts
 from engine.bench.figures import Figure, Goal, ratios
-from engine.bench.step_rig import StepRig, open_rig
-from engine.bench.steps import StepPlan, plan_for_window, survey_options, survey_steps
+from engine.runs import StepCount
 from engine.sim.calibration import Calibration
 from studio.bench.gaps import split_gaps
 from studio.bench.plan import BenchPlan, Part
@@ -29,12 +28,12 @@ from studio.bench.scenarios import (
     run_scenario,
     warm_up,
 )
+from studio.bench.served_steps import read_steps, steps_between
 from studio.bench.server_process import Server, layby_server
 
 OnNews = Callable[[str], object]
 """Hears what is being measured."""
 
-_BOUND_PLAN = StepPlan(batches=(1, 2, 3, 4), steps=25, prompts=2)
 _IDLE_S = 10.0
 _QUICK_IDLE_S = 1.0
 _MIB = 1 << 20
@@ -113,13 +112,13 @@ def _at_most(bound: float) -> Goal:
 
 @dataclass(slots=True)
 class _Runs:
-    """All runs, by scenario, in order of rounds; and of each round the simulator's bounds for overflow."""
+    """All runs, by scenario, in order of rounds."""
 
     of: dict[Scenario, list[ScenarioRun]] = field(default_factory=lambda: defaultdict(list))
     bounds: list[float] = field(default_factory=list)
-    """At the step times of an engine that has the machine to itself."""
-    served_bounds: list[float] = field(default_factory=list)
-    """At those of the server: so much longer, beside connections and clients, as chats that fit show."""
+    """Of each round, the simulator's for overflow."""
+    step_shares: list[float] = field(default_factory=list)
+    """Of each round, the share of the time of overflow that steps took."""
 
     def speeds(self, scenario: Scenario) -> list[float]:
         return [run.useful_tokens_s for run in self.of[scenario]]
@@ -128,28 +127,25 @@ class _Runs:
 def measure_scenarios(plan: BenchPlan, on_news: OnNews) -> Section:
     """The scenarios by turns, beside the simulator's bound."""
     runs = _Runs()
-    steps = plan_for_window(_BOUND_PLAN, plan.window_tokens)
     load = plan.load
     with (
         layby_server(plan, load.tight_pool_tokens) as tight,
         layby_server(plan, load.wide_pool_tokens) as wide,
-        open_rig(plan.model, survey_options(plan.options, steps)) as rig,
     ):
         servers = {load.tight_pool_tokens: tight, load.wide_pool_tokens: wide}
         for server in servers.values():
             warm_up(server.url, plan)
         for index in range(plan.rounds):
-            # Step times on both sides of the overflow, which comes first: a machine's speed drifts.
-            fits = [_fit(rig, steps)]
             for scenario in Scenario:
                 on_news(f"{scenario.value}, {index + 1} of {plan.rounds}")
                 # Those that fit are others: nobody else's prompt may be found again where chats have it to themselves.
                 seed = index + (_FIT_SEED if scenario is Scenario.FITS else 0)
-                run = _run(servers[scenario.pool_tokens(load)], plan, scenario, seed=seed)
-                runs.of[scenario].append(run)
+                server = servers[scenario.pool_tokens(load)]
+                before = read_steps(server.url, plan.api_key)
+                runs.of[scenario].append(_run(server, plan, scenario, seed=seed))
                 if scenario is Scenario.OVERFLOW:
-                    fits.append(_fit(rig, steps))
-            _bound_round(plan, runs, fits)
+                    after = read_steps(server.url, plan.api_key)
+                    _bound_round(plan, runs, steps_between(before, after))
     title = (
         f"{load.num_chats} chats of {load.prompt_words} words and {load.reply_tokens} tokens, pools of "
         f"{load.tight_pool_tokens} and {load.wide_pool_tokens}, over loopback"
@@ -164,37 +160,25 @@ def _run(
     return run_scenario(server.url, load, scenario, seed=seed, api_key=plan.api_key)
 
 
-def _fit(rig: StepRig, steps: StepPlan) -> Calibration:
-    """What steps take at this moment."""
-    parks = ParkCosts(
-        token_bytes=rig.token_bytes, copy_out_bytes_s=1.0, copy_in_bytes_s=1.0, park_s=1.0
-    )  # whatever parks cost: the bound makes them free
-    return make_calibration(fit_steps(survey_steps(rig, steps).all_steps), parks)
-
-
-def _bound_round(plan: BenchPlan, runs: _Runs, fits: list[Calibration]) -> None:
-    """The bounds of the latest round, each the mean of those at the step times found before and after."""
-    overflow, fitting = runs.of[Scenario.OVERFLOW][-1], runs.of[Scenario.FITS][-1]
-    tight, wide = plan.load.tight_pool_tokens, plan.load.wide_pool_tokens
-    runs.bounds.append(statistics.mean(_bound(plan, fit, overflow, tight) for fit in fits))
-    if not fitting.useful_tokens_s:
-        return
-    served = [
-        stretched(fit, _bound(plan, fit, fitting, wide) / fitting.useful_tokens_s) for fit in fits
-    ]
-    runs.served_bounds.append(statistics.mean(_bound(plan, fit, overflow, tight) for fit in served))
-
-
-def _bound(plan: BenchPlan, calibration: Calibration, run: ScenarioRun, pool_tokens: int) -> float:
-    """What the simulator gives for the load of this run at these step times, with free parks."""
+def _bound_round(plan: BenchPlan, runs: _Runs, counts: tuple[StepCount, ...]) -> None:
+    """The bound of the latest overflow, at the step times that its server counted meanwhile."""
+    run = runs.of[Scenario.OVERFLOW][-1]
     load = Load(
         prompt_tokens=tuple(reply.prompt_tokens for reply in run.replies),
         reply_tokens=plan.load.reply_tokens,
-        pool_tokens=pool_tokens,
+        pool_tokens=plan.load.tight_pool_tokens,
         step_tokens=plan.options.batch_tokens,
         budget_bytes=_ROOM_BYTES,
     )
-    return bound_tokens_s(load, calibration)
+    fit = fit_counts(counts)
+    steps = Calibration(
+        step_s=fit.step_s,
+        decode_token_s=fit.decode_token_s,
+        prefill_token_s=fit.prefill_token_s,
+        context_token_s=fit.context_token_s,
+    )
+    runs.bounds.append(bound_tokens_s(load, steps))
+    runs.step_shares.append(100 * sum(one.seconds for one in counts) / run.wall_s)
 
 
 def _scenario_figures(runs: _Runs) -> Iterator[Figure]:
@@ -207,20 +191,14 @@ def _scenario_figures(runs: _Runs) -> Iterator[Figure]:
     ]
     chats = len(runs.of[Scenario.OVERFLOW][0].replies)
     yield Figure("overflow: texts as alone", f"of {chats}", tuple(texts), Goal(bound=chats))
+    yield Figure("overflow: in steps", "% of the time", tuple(runs.step_shares))
     yield Figure(
-        "overflow by the simulator's bound without server and clients",
+        "overflow by the simulator's bound",
         "",
         ratios(overflow, runs.bounds),
+        Goal(bound=0.95),
         note=pair_of(overflow, runs.bounds, "tokens/s"),
     )
-    if len(runs.served_bounds) == len(overflow):
-        yield Figure(
-            "overflow by the simulator's bound",
-            "",
-            ratios(overflow, runs.served_bounds),
-            Goal(bound=0.95),
-            note=pair_of(overflow, runs.served_bounds, "tokens/s"),
-        )
     if all(alone):
         yield Figure(
             "overflow by one after another",

@@ -16,7 +16,7 @@ from studio.models.message_tree import MessageTree
 from studio.models.tool_use import ChatTools, ToolUse, ToolUseState
 
 _SUMMARY = "summary-"
-_REPLY_ID = re.compile(r"chat-(\d{1,18})-(\d{1,18})(-\d{1,9})?", re.ASCII)
+_REPLY_ID = re.compile(r"chat-(-?\d{1,18})-(-?\d{1,18})(-\d{1,9})?", re.ASCII)
 NEW_CHAT_TITLE = "New chat"
 """What a chat is called until its first prompt."""
 

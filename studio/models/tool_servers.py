@@ -52,7 +52,9 @@ class ToolServer:
             *(t for pair in self.env for t in pair),
         ):
             if "\0" in text:
-                raise ToolServerError(f"{self.name}: command and variables may not hold a zero byte")
+                raise ToolServerError(
+                    f"{self.name}: command and variables may not hold a zero byte"
+                )
 
     @property
     def is_program(self) -> bool:

@@ -30,11 +30,14 @@ from studio.server.layers import REQUEST_ID_HEADER, ForgivingPaths, RequestIds
 from studio.server.request_rows import RequestRows
 from studio.server.routes.chat import chat_router
 from studio.server.routes.completions import completions_router
+from studio.server.routes.docs import docs_router
 from studio.server.routes.embeddings import embeddings_router
 from studio.server.routes.health import health_router
+from studio.server.routes.llamacpp import llamacpp_router
 from studio.server.routes.messages import messages_router
 from studio.server.routes.metrics import metrics_router
 from studio.server.routes.models import models_router
+from studio.server.routes.ollama import ollama_router
 from studio.server.routes.responses import responses_router
 from studio.server.routes.runs import runs_router
 from studio.server.routes.slots import slots_router
@@ -50,15 +53,18 @@ _ROUTERS = (
     completions_router,
     embeddings_router,
     texts_router,
+    llamacpp_router,
+    ollama_router,
     messages_router,
     responses_router,
+    docs_router,
 )
 
 
 def build_app(
     context: ServerContext, settings: ServerSettings, *, keys: KeyRing, log: RequestLog
 ) -> FastAPI:
-    """The application. Its own documentation pages are off: they would load scripts from the network."""
+    """The application. The framework's own description is off: it knows no bodies, its page loads foreign scripts."""
     app = FastAPI(openapi_url=None, redirect_slashes=False)
     for router in _ROUTERS:
         app.include_router(router(context))
@@ -92,6 +98,9 @@ def _answer_errors(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def on_routing_error(http: HttpRequest, error: HTTPException) -> Response:
+        if http.method == "OPTIONS" and error.status_code == 405:
+            allowed = (error.headers or {}).get("Allow", "")
+            return Response(status_code=204, headers={"allow": f"{allowed}, OPTIONS"})
         return error_response(_routing_error(http, error))
 
     @app.exception_handler(ClientLeft)

@@ -22,7 +22,7 @@ LOCAL_ORIGIN = r"https?://(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?"
 """Pages served from this machine: beside those that the user has listed, the only ones that get CORS headers."""
 _WEB_ORIGIN = re.compile(r"https?://.*|null")
 """Origins that any website can send; "null" is what a sandboxed frame of one sends."""
-_OPEN_PATHS = frozenset({"/health"})
+_OPEN_PATHS = frozenset({"/health", "/docs", "/openapi.json"})
 _STEERING = "/v1/runs/"
 _CALLER = "layby.caller"
 _CAP_RETRY_S = 2.0

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, Response
 
-from engine.api import ModelInfo, Request
+from engine.api import ModelInfo, Prompt, Request
 from engine.client import EngineClient
 from engine.errors import EngineError, ModelNotFound, ModelUnavailable
 from studio.server.auth import caller_of
@@ -109,6 +109,13 @@ class ServerContext:
         """What becomes of all requests; the client leaving ends them."""
         asking = self._ask(http, requests, 1)
         return await self._while_there(http, gather(self.client, asking, self.gate))
+
+    async def count_tokens(self, http: HttpRequest, prompt: Prompt) -> int:
+        """What the loaded model makes of a prompt. Raises RequestError, ModelUnavailable and ClientLeft."""
+        count = await self.live.run(self.client.count_tokens(prompt), receive=http.receive)
+        if count is None:
+            raise ModelUnavailable("the model was unloaded meanwhile; ask again")
+        return count
 
     def _ask(
         self, http: HttpRequest, requests: tuple[Request, ...], choices_per_prompt: int

@@ -11,8 +11,9 @@ from starlette.types import Receive, Scope, Send
 from engine.errors import EngineError
 from studio.server.errors import ApiError, error_body, error_headers, kind_of
 from studio.server.framing import Json
-from studio.server.layers import clean_path, request_id_of
+from studio.server.layers import clean_path, id_headers, request_id_of
 from studio.server.messages import errors as messages_errors
+from studio.server.ollama import errors as ollama_errors
 
 Error = ApiError | EngineError
 
@@ -34,8 +35,13 @@ def _openai_body(error: Error, request_id: str) -> Json:
     return error_body(error)
 
 
+def _ollama_body(error: Error, request_id: str) -> Json:
+    return ollama_errors.error_body(error)
+
+
 _OPENAI = Wording(status=_openai_status, body=_openai_body)
 _OTHERS = (
+    ("/api", Wording(status=_openai_status, body=_ollama_body)),
     ("/v1/messages", Wording(status=messages_errors.error_status, body=messages_errors.error_body)),
 )
 """Paths that begin like this, and their wording."""
@@ -49,9 +55,10 @@ class ErrorResponse(Response):
         self._error = error
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        wording = _wording_of(clean_path(scope["path"]))
-        body = wording.body(self._error, request_id_of(scope))
-        status, headers = wording.status(self._error), error_headers(self._error)
+        wording, request_id = _wording_of(clean_path(scope["path"])), request_id_of(scope)
+        # What answers a bug of ours lies outside the layer that tells the id.
+        headers = {**id_headers(request_id), **(error_headers(self._error) or {})}
+        body, status = wording.body(self._error, request_id), wording.status(self._error)
         await JSONResponse(body, status, headers)(scope, receive, send)
 
 

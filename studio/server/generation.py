@@ -7,10 +7,20 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
-from engine.api import Embedded, Failed, Finished, PromptRead, Request, RequestEvent, TokenDelta
+from engine.api import (
+    Embedded,
+    Failed,
+    Finished,
+    FinishReason,
+    PromptRead,
+    Request,
+    RequestEvent,
+    TokenDelta,
+)
 from engine.client import EngineClient, RequestStream
 from engine.errors import WaitedTooLong
 from studio.models.server_keys import ANONYMOUS, Caller
+from studio.server.errors import request_cancelled
 from studio.server.framing import Json
 from studio.server.reply_parts import ReplyParts
 from studio.server.reply_shape import ReplyEnd, ReplyShape
@@ -84,8 +94,7 @@ async def _pump(index: int, stream: RequestStream, events: ChoiceEvents, note: R
 
 def _as_delta(read: PromptRead) -> TokenDelta:
     """The prompt's tokens as the first of the reply, with no text: replies tell them the same way."""
-    ids = tuple(token.token_id for token in read.tokens)
-    return TokenDelta(request_id=read.request_id, text="", token_ids=ids, logprobs=read.tokens)
+    return TokenDelta(request_id=read.request_id, text="", token_ids=(), logprobs=read.tokens)
 
 
 @contextmanager
@@ -131,6 +140,12 @@ async def gather(
         return await _collect(client, asking)
 
 
+def check_end(event: Finished) -> None:
+    """Raises ApiError for a request that something other than its own client ended."""
+    if event.reason is FinishReason.ABORTED:
+        raise request_cancelled()
+
+
 async def _collect(client: EngineClient, asking: Asking) -> tuple[list[ReplyParts], ReplyEnd]:
     choices = [ReplyParts() for _ in asking.requests]
     ends: dict[int, Finished] = {}
@@ -143,6 +158,7 @@ async def _collect(client: EngineClient, asking: Asking) -> tuple[list[ReplyPart
                 case Embedded():
                     choices[index].embedding = event.values
                 case Finished():
+                    check_end(event)
                     choices[index].finished = ends[index] = event
                 case Failed():
                     raise event.error

@@ -41,8 +41,7 @@ class RequestIds:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = MutableHeaders(scope=message)
-                headers[REQUEST_ID_HEADER] = headers[_SHORT_ID_HEADER] = request_id
+                MutableHeaders(scope=message).update(id_headers(request_id))
             await send(message)
 
         try:
@@ -61,6 +60,11 @@ class RequestIds:
 def _path_as_sent(scope: Scope) -> str:
     """The path with its percent signs: decoded it may hold line breaks, with which it could forge a line of the log."""
     return bytes(scope.get("raw_path", b"")).decode("ascii")[:_MOST_PATH_CHARS]
+
+
+def id_headers(request_id: str) -> dict[str, str]:
+    """The headers that tell it."""
+    return {REQUEST_ID_HEADER: request_id, _SHORT_ID_HEADER: request_id}
 
 
 def request_id_of(scope: Scope) -> str:

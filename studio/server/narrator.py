@@ -8,6 +8,7 @@ several choices carry the index of theirs.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from enum import Enum
 
 from engine.api import (
@@ -23,7 +24,7 @@ from engine.api import (
 from engine.errors import EngineError, InvalidRequest
 from studio.server.errors import ApiError
 from studio.server.framing import Json
-from studio.server.generation import Generation
+from studio.server.generation import Generation, check_end
 
 KEEPALIVE = b":\n\n"
 PARKED_KEEPALIVE = b": preempt-keepalive\n\n"
@@ -66,6 +67,8 @@ class Narrator:
         self._started: dict[int, Started] = {}
         self._begun: set[int] = set()
         self._parked: set[int] = set()
+        self._untold_ids: dict[int, tuple[int, ...]] = {}
+        """Of tokens whose text is undecided; they are told with it."""
         self._quiet = set(range(self._num_choices))
         self._ends: dict[int, Finished] = {}
         self._num_keepalives = 0
@@ -80,15 +83,18 @@ class Narrator:
         return bool(self._quiet)
 
     def tell(self, index: int, event: RequestEvent) -> bytes:
-        """What to write; nothing for events that clients do not hear of. Raises the error of a choice that failed.
+        """What to write, with the last choice the end of the stream; nothing for events that clients do not hear of.
 
-        With the last choice the end of the stream.
+        Raises the error of a choice that failed, ApiError for one that was stopped from elsewhere.
         """
         match event:
             case TokenDelta():
                 self._quiet.discard(index)
                 if event.text or event.logprobs or event.reasoning or event.tool_calls:
+                    if held := self._untold_ids.pop(index, ()):
+                        event = replace(event, token_ids=held + event.token_ids)
                     return self._begin(index) + self._encode(self._shape.delta(index, event))
+                self._untold_ids[index] = self._untold_ids.get(index, ()) + event.token_ids
             case Started():
                 self._started[index] = event
             case PromptProgress():
@@ -102,6 +108,7 @@ class Narrator:
                 again = ("recomputed",) if event.recomputed_tokens else ()
                 return self._notice(index, "resumed", *again)
             case Finished():
+                check_end(event)
                 return self._finish(index, event)
             case Failed():
                 raise event.error

@@ -70,10 +70,7 @@ class ReplyShape(Protocol):
         """Nothing new, for clients that take no comment for a sign of life."""
 
     def closing(self, index: int, finished: Finished, end: ReplyEnd | None) -> Sequence[Json]:
-        """The end of a choice, and with `end` that of the reply.
-
-        Raises ApiError for a request that was stopped from elsewhere, as `whole` does.
-        """
+        """The end of a choice, and with `end` that of the reply. Never of one that was aborted."""
 
     def failure(self, error: ApiError | EngineError) -> Sequence[Json]:
         """The end of a stream that had begun."""

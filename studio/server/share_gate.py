@@ -95,7 +95,7 @@ def _expected_tokens(request: Request) -> int:
     prompt = request.prompt
     match prompt:
         case Chat():
-            size = sum(len(each.content.encode()) for each in prompt.messages)
+            size = sum(len(text.encode()) for text in _texts_of(prompt))
             tokens = size // _BYTES_PER_TOKEN + _TOKENS_PER_MESSAGE * len(prompt.messages)
         case Text():
             tokens = len(prompt.text.encode()) // _BYTES_PER_TOKEN
@@ -105,3 +105,13 @@ def _expected_tokens(request: Request) -> int:
         case _:
             tokens = len(prompt.ids)
     return tokens + (request.max_tokens or 0)
+
+
+def _texts_of(chat: Chat) -> Iterator[str]:
+    for message in chat.messages:
+        yield message.content
+        for call in message.tool_calls:
+            yield call.arguments
+    for tool in chat.tools:
+        yield tool.description
+        yield tool.parameters

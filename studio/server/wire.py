@@ -5,10 +5,12 @@ Any thread; no web framework, no route.
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, PydanticCustomError
+from pydantic_core.core_schema import no_info_after_validator_function
 
 
 class WireModel(BaseModel):
@@ -22,16 +24,42 @@ def wrong_value(message: str) -> PydanticCustomError:
     return PydanticCustomError("layby_value", "{message}", {"message": message})
 
 
-def only(*off: object) -> AfterValidator:
-    """Refuses a field unless its value is null or one of `off`: values that ask for nothing."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Only:
+    """Refuses a field unless its value is null or one of `off`; JSON schema says the same.
 
-    def check(value: object) -> object:
-        if value is not None and value not in off:
+    Never equal to another: `Annotated` would take one for 0 for one for False.
+    """
+
+    off: tuple[Any, ...]
+
+    def __get_pydantic_core_schema__(
+        self, source: object, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return no_info_after_validator_function(self._check, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {"enum": [None, *self.off]}
+
+    def _check(self, value: object) -> object:
+        asks_nothing = value is None or any(
+            value == each and isinstance(value, bool) is isinstance(each, bool) for each in self.off
+        )
+        if not asks_nothing:
             raise wrong_value("is not supported yet; leave it out")
         return value
 
-    return AfterValidator(check)
 
+def only(*off: object) -> Only:
+    """For a field that is not supported: `off` are values that ask for nothing."""
+    return Only(off)
+
+
+Object = dict[str, Any]
+Objects = list[Object]
+"""What fields look like in the document of the API that are read by functions of their own."""
 
 MaxWait = Annotated[float, Field(ge=0, le=1e9)] | None
 """Seconds in line and parked, taken together, after which the request ends instead of waiting longer."""

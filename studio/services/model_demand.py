@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.api import EngineState, LoadModel, LoadOptions, ModelChanged
+from engine.api import EngineState, LoadModel, LoadOptions, ModelChanged, ModelInfo
 from engine.client import EngineClient
-from engine.errors import EngineError, ModelNotFound, ModelUnavailable
+from engine.errors import EngineError, ModelError, ModelNotFound, ModelUnavailable
 from studio.models.model_library import ModelEntry
 from studio.services.model_library_service import ModelLibraryService
 
@@ -32,6 +32,7 @@ class Offer:
     name: str
     path: Path
     created_s: int
+    size_bytes: int = 0
 
     def is_meant_by(self, name: str) -> bool:
         """Its name, or its file's, in any case of letters."""
@@ -58,10 +59,16 @@ class ModelDemand:
         self._usual_model = usual_model
         self._longest_load_s = longest_load_s
         self._loading = asyncio.Lock()
+        self._infos: dict[Offer, ModelInfo | None] = {}
+        """Facts of the offers; where they cannot be read, None."""
 
     async def offers(self) -> tuple[Offer, ...]:
         """The library as it is on disk now; nothing while loading on demand is switched off."""
         return await asyncio.to_thread(self._read_offers) if self._is_on() else ()
+
+    async def facts(self) -> tuple[tuple[Offer, ModelInfo | None], ...]:
+        """The offers, each with what its files say; None for files that are not sound."""
+        return await asyncio.to_thread(self._read_facts) if self._is_on() else ()
 
     async def bring(self, client: EngineClient, name: str | None, refusal: EngineError) -> None:
         """Have the model that `name` means loaded; returns when it is ready.
@@ -106,11 +113,34 @@ class ModelDemand:
             disconnect()
 
     def _read_offers(self) -> tuple[Offer, ...]:
-        return tuple(
-            Offer(name=entry.name, path=entry.path, created_s=_modified_s(entry))
-            for entry in self._library.entries()
-            if not entry.is_missing
-        )
+        return tuple(map(_offer, self._entries()))
+
+    def _read_facts(self) -> tuple[tuple[Offer, ModelInfo | None], ...]:
+        pairs = tuple((_offer(entry), entry) for entry in self._entries())
+        self._infos = {
+            offer: self._infos[offer] if offer in self._infos else self._inspect(entry)
+            for offer, entry in pairs
+        }
+        return tuple(self._infos.items())
+
+    def _entries(self) -> tuple[ModelEntry, ...]:
+        return tuple(entry for entry in self._library.entries() if not entry.is_missing)
+
+    def _inspect(self, entry: ModelEntry) -> ModelInfo | None:
+        try:
+            return self._library.inspect(entry)
+        except ModelError as error:
+            _log.info("%s: %s", entry.name, error)
+            return None
+
+
+def _offer(entry: ModelEntry) -> Offer:
+    return Offer(
+        name=entry.name,
+        path=entry.path,
+        created_s=_modified_s(entry),
+        size_bytes=entry.size_bytes,
+    )
 
 
 async def _until_ready(news: asyncio.Queue[ModelChanged], offer: Offer) -> None:

@@ -20,7 +20,7 @@ from studio.services.safe_file import write_atomically
 
 _log = logging.getLogger(__name__)
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 class ModelFactsReader:

@@ -7,6 +7,7 @@ events where a chat's reply is concerned.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from enum import Enum
 
 from engine.api import EngineSnapshot
@@ -69,24 +70,20 @@ class RunService:
 
     def names(self, runs: tuple[Run, ...]) -> dict[str, str]:
         """What each request is called, by its id: its chat's title, or the key and short id of a program's request."""
-        titles = {chat.request_id: chat.title for chat in self._chats.chats}
-        keys = self._keys()
-        return {
-            run.request_id: titles.get(run.request_id) or self._other_name(run.request_id, keys)
-            for run in runs
-        }
+        ids = [run.request_id for run in runs]
+        titles, keys = self._titles(ids), self._keys(ids)
+        return {one: titles.get(one) or self._other_name(one, keys) for one in ids}
 
     def name(self, request_id: str) -> str:
         """What a request is called, also one that has ended meanwhile."""
-        ids = ids_of_request(request_id)
-        titles = (chat.title for chat in self._chats.chats if ids and chat.chat_id == ids[0])
-        return next(titles, "") or self._other_name(request_id, self._keys())
+        found = self._titles([request_id]).get(request_id)
+        return found or self._other_name(request_id, self._keys([request_id]))
 
     def program(self, request_id: str) -> str:
         """What the program is called that a request came from: its key, else `program_word`."""
         if is_summary(request_id):
             return self.summary_word
-        return self._keys().get(request_id) or self.program_word
+        return self._keys([request_id]).get(request_id) or self.program_word
 
     def _other_name(self, request_id: str, keys: dict[str, str]) -> str:
         if is_summary(request_id):
@@ -94,10 +91,29 @@ class RunService:
         name, found = keys.get(request_id) or self.program_word, _SHORT_ID.match(request_id)
         return f"{name} {found.group(1) if found else request_id}".rstrip()
 
-    def _keys(self) -> dict[str, str]:
-        """Names of keys by the requests that came with them."""
+    def _titles(self, request_ids: Iterable[str]) -> dict[str, str]:
+        """Titles of the chats whose replies these are. Asked ten times a second, with thousands of chats."""
+        replies: dict[int, list[str]] = {}
+        for request_id in request_ids:
+            if (ids := ids_of_request(request_id)) is not None:
+                replies.setdefault(ids[0], []).append(request_id)
+        if not replies:
+            return {}
+        known = (chat for chat in self._chats.chats if chat.chat_id in replies)
+        return {one: chat.title for chat in known for one in replies[chat.chat_id]}
+
+    def _keys(self, request_ids: Iterable[str]) -> dict[str, str]:
+        """Names of the keys that these came with, as far as there are some; the newest rows are looked at first."""
+        wanted = {one for one in request_ids if ids_of_request(one) is None}
         rows = self._programs.rows if self._programs is not None else ()
-        return {run_id: row.key for row in rows if row.key for run_id in row.run_ids}
+        found: dict[str, str] = {}
+        for row in reversed(rows):
+            if not wanted:
+                break
+            for run_id in wanted.intersection(row.run_ids):
+                wanted.remove(run_id)
+                found[run_id] = row.key
+        return found
 
     def steer_chat(self, chat: Conversation, steer: Steer) -> None:
         """Do it to the chat's running reply; nothing if none is running."""

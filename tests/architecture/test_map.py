@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from itertools import chain
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,7 +29,7 @@ def test_everything_on_the_map_exists() -> None:
 
 def test_every_dependency_has_its_reason() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    requirements = project["dependencies"] + project["optional-dependencies"]["dev"]
+    requirements = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
     names = {re.split(r"[<>=; \[]", requirement)[0] for requirement in requirements}
     assert [name for name in sorted(names) if f"| {name} |" not in README] == []
     assert all(">=" in requirement for requirement in requirements)

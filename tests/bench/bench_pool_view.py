@@ -92,12 +92,15 @@ async def delays_ms(stage: Stage, rounds: int) -> list[float]:
 
 
 def frame_share(stage: Stage, frames: int) -> float:
-    """Of one core that the map and the bar of memory take at ten pictures a second, the words beside them left out."""
+    """Of one core that the map and the bar of memory take at ten pictures a second, drawn whole, the words beside them
+    left out.
+    """
     watch, figures = stage.window.context.watch, stage.window.pool_panel.figures
     cpu_s = 0.0
     for number in range(frames):
         publish(stage, number)
         watch.look()
+        stage.window.repaint()  # or what else has changed would be drawn with them
         began_s = time.process_time()
         figures.show_pictures(watch.snapshot)
         figures.map.repaint()

@@ -152,6 +152,11 @@ def test_kept_responses_are_shown_listed_and_deleted(client: openai.OpenAI) -> N
     assert unknown.value.code == "previous_response_not_found"
 
 
+def test_tokens_are_counted(client: openai.OpenAI) -> None:
+    body = {"model": "tiny", "input": "Say hello.", "instructions": "Be brief."}
+    assert client.post("/responses/input_tokens", cast_to=dict, body=body)["input_tokens"] == 4
+
+
 def test_a_stream_outlasts_a_park(engine: CallingEngine, client: openai.OpenAI) -> None:
     engine.auto = False
     texts: list[str] = []

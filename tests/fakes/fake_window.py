@@ -13,6 +13,7 @@ from engine.api import EngineState, LoadOptions, ModelInfo
 from engine.client import EngineClient
 from fakes.fake_engine import TINY_MODEL, FakeEngine
 from fakes.fake_tools import FakeTools
+from fakes.shots import window_size
 from studio.models.chat import Conversation
 from studio.models.engine_state import FetchProgress, ModelStatus
 from studio.models.errors import ServerStartError
@@ -245,7 +246,7 @@ async def open_stage(
         ),
     )
     window = MainWindow(services)
-    window.resize(1280, 800)  # whatever the screen of the test run
+    window.resize(window_size())  # whatever the screen of the test run
     window.show()
     try:
         await until(lambda: window.panes.active.chat is not None)

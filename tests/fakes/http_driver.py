@@ -32,9 +32,15 @@ MESSAGES = "/v1/messages"
 COUNT = "/v1/messages/count_tokens"
 RESPONSES = "/v1/responses"
 BODIES: dict[str, dict[str, Any]] = {CHAT: HELLO, TEXT: {"prompt": "Once upon"}}
+OLLAMA_CHAT = "/api/chat"
+OLLAMA_GENERATE = "/api/generate"
 REPLIES: dict[str, dict[str, Any]] = {
     **BODIES,
     MESSAGES: {**HELLO, "max_tokens": 64},
+    "/completion": {"prompt": "Once upon"},
+    "/infill": {"input_prefix": "Once", "input_suffix": "a time"},
+    OLLAMA_CHAT: {**HELLO, "stream": False},
+    OLLAMA_GENERATE: {"prompt": "Once upon", "stream": False},
     RESPONSES: {"input": "Say hello."},
 }
 """Every route that generates, with a body that it takes."""
@@ -42,10 +48,14 @@ EMBED = "/v1/embeddings"
 POSTS = {
     **REPLIES,
     COUNT: HELLO,
+    f"{RESPONSES}/input_tokens": {"input": "Say hello."},
     EMBED: {"input": "Once upon"},
     "/tokenize": {"content": "Once upon"},
     "/detokenize": {"tokens": [1, 2]},
     "/apply-template": HELLO,
+    "/api/embed": {"input": "Once upon"},
+    "/api/embeddings": {"prompt": "Once upon"},
+    "/api/show": {},
 }
 """Every route that reads a body and needs a model."""
 
@@ -128,9 +138,13 @@ async def open_client(
 
 
 def assert_error(answer: httpx.Response, status: int, code: str, param: str | None = None) -> str:
-    """The answer is an error in the shape of its path: OpenAI's or Anthropic's; returns its message."""
+    """The answer is an error in the shape of its path: OpenAI's, Anthropic's or Ollama's; returns its message."""
     if answer.request.url.path.startswith(MESSAGES):
         return _assert_anthropics_error(answer, status, code)
+    if answer.request.url.path.startswith("/api/"):
+        assert answer.status_code == status, answer.text
+        assert set(answer.json()) == {"error"}
+        return str(answer.json()["error"])
     assert answer.status_code == status, answer.text
     error = answer.json()["error"]
     assert set(error) >= {"message", "type", "param", "code"}

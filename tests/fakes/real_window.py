@@ -17,7 +17,7 @@ from engine.runs import Run
 from fakes.at_once import begin_at_once, shut
 from fakes.chat_rig import until
 from fakes.gate import Gate
-from fakes.shots import shoot
+from fakes.shots import shoot, window_size
 from studio.app import open_services
 from studio.models.chat import Conversation, Message, reply_request_id
 from studio.models.chat_settings import ChatSettings
@@ -116,7 +116,7 @@ async def open_real(home: Path, **flags: Any) -> AsyncIterator[RealWindow]:
     engine = create_engine()
     async with open_services(settings, paths_below(home), engine=engine) as services:
         window = MainWindow(services)
-        window.resize(1280, 800)
+        window.resize(window_size())
         window.show()
         gate = Gate(engine)
         try:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import tokenizers
 
+from engine.api import Chat, ChatMessage
 from engine.formats.base import FileFormat, FolderText, TensorInfo
+from engine.text.chat_prompt import encode_chat
+from engine.text.chat_template import ChatTemplate
 from engine.text.pieces import byte_alphabet
 from engine.text.tokenizer import Tokenizer, load_tokenizer
 
@@ -120,3 +123,15 @@ def folder_stand_in(
 def changed_json(library: tokenizers.Tokenizer, **changes: object) -> str:
     """Its tokenizer.json with some top-level entries exchanged."""
     return json.dumps({**json.loads(library.to_str()), **changes})
+
+
+def chat_ids(
+    tokenizer: Tokenizer,
+    template: ChatTemplate,
+    messages: Sequence[ChatMessage],
+    *,
+    continues: bool = False,
+) -> list[int]:
+    """The tokens of a conversation without tools."""
+    chat = Chat(messages=tuple(messages), continues=continues)
+    return list(encode_chat(tokenizer, template, chat))

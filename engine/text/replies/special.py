@@ -138,8 +138,16 @@ class RecipientReply:
 
 
 _TO = re.compile(r"\bto=([^\s<]+)")
-_HEADER = re.compile(r"(\s*(assistant|analysis|commentary|final|json|code|to=\S*))*\s*\w{0,16}")
-"""What a header that breaks off may have; anything else was meant as text."""
+_HEADER_WORDS = frozenset({"assistant", "analysis", "commentary", "final", "json", "code"})
+_LONGEST_HEADER_WORD = max(map(len, _HEADER_WORDS))
+
+
+def _is_header(text: str) -> bool:
+    """Whether a header that breaks off is nothing but one; its last word may be in pieces."""
+    *words, last = text.split() or [""]
+    return len(last) <= _LONGEST_HEADER_WORD and all(
+        word in _HEADER_WORDS or word.startswith("to=") for word in words
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +178,7 @@ class ChannelReply:
                 header, has_marks = "", True
             elif found and len(header) <= _MAX_HEADER_CHARS:
                 header, has_marks = header + " ", True
-            elif not has_marks or not _HEADER.fullmatch(header):
+            elif not has_marks or not _is_header(header):
                 sink.text(header)
                 yield from reader.copy_until(ends, sink.text)
                 header, has_marks = "", True

@@ -15,7 +15,7 @@ from engine.api import ChatMessage, Tool, ToolChoice
 from studio.server.messages.blocks import read_system, read_turns
 from studio.server.protocol import MAX_STOPS, SamplingFields
 from studio.server.tool_fields import MAX_TOOLS, distinct, make_tool, read_name
-from studio.server.wire import MaxWait, PingInterval, WireModel, only, wrong_value
+from studio.server.wire import MaxWait, Object, Objects, PingInterval, WireModel, only, wrong_value
 
 _CHOICES = {
     "auto": ToolChoice.AUTO,
@@ -129,11 +129,15 @@ class PromptFields(WireModel):
     """What is counted: POST /v1/messages/count_tokens, and a part of POST /v1/messages."""
 
     model: str | None = None
-    messages: Annotated[tuple[ChatMessage, ...], PlainValidator(read_turns)]
-    system: Annotated[str, PlainValidator(read_system)] = ""
-    tools: Annotated[tuple[Tool, ...], PlainValidator(_read_tools)] = ()
-    tool_choice: Annotated[ToolUse, PlainValidator(_read_tool_use)] = ToolUse()
-    thinking: Annotated[Thinking, PlainValidator(_read_thinking)] = Thinking()
+    messages: Annotated[tuple[ChatMessage, ...], PlainValidator(read_turns, Objects)]
+    system: Annotated[str, PlainValidator(read_system, str | Objects | None)] = ""
+    tools: Annotated[tuple[Tool, ...], PlainValidator(_read_tools, Objects | None)] = ()
+    tool_choice: Annotated[ToolUse, PlainValidator(_read_tool_use, Object | None)] = Field(
+        default_factory=ToolUse
+    )
+    thinking: Annotated[Thinking, PlainValidator(_read_thinking, Object | None)] = Field(
+        default_factory=Thinking
+    )
     output_config: OutputConfig | None = None
     mcp_servers: Annotated[Any, only([])] = None
     container: Annotated[Any, only()] = None

@@ -8,7 +8,7 @@ from pydantic_core import from_json
 
 from engine.api import Finished, FinishReason, Started, TokenDelta
 from engine.errors import EngineError
-from studio.server.errors import ApiError, request_cancelled
+from studio.server.errors import ApiError
 from studio.server.framing import NAMED_EVENTS, Framing, Json
 from studio.server.messages.errors import error_body
 from studio.server.replies import ReplyHead
@@ -133,11 +133,8 @@ def _arguments(text: str) -> Json:
 
 
 def _stop(finished: Finished | None) -> Json:
-    """Raises ApiError for a request that was stopped from elsewhere."""
     if finished is None:
         return {"stop_reason": None, "stop_sequence": None}
-    if finished.reason is FinishReason.ABORTED:
-        raise request_cancelled()
     if finished.stop_text:
         return {"stop_reason": "stop_sequence", "stop_sequence": finished.stop_text}
     return {"stop_reason": _STOP_REASONS[finished.reason], "stop_sequence": None}

@@ -46,12 +46,13 @@ class ResponseContext:
         for item in response["output"]:
             with suppress(ValueError):  # a call that was cut off is none that has a result
                 outputs.append(read_item("", item))
-        own = sum(len(json.dumps(item.wire)) for item in (*self._inputs, *outputs))
+        own = (response, *(item.wire for item in (*self._inputs, *outputs)))
         kept = KeptResponse(
             response=response,
+            before=self._before,
             inputs=self._inputs,
-            context=(*self._before, *self._inputs, *outputs),
-            size_bytes=self._before_bytes + own,
+            outputs=tuple(outputs),
+            size_bytes=self._before_bytes + sum(len(json.dumps(each)) for each in own),
         )
         self._store.put(self._key_id, kept)
 

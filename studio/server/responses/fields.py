@@ -16,12 +16,13 @@ from studio.server.framing import Json
 from studio.server.protocol import MaxTokens, SamplingFields
 from studio.server.responses.items import Item, read_items
 from studio.server.tool_fields import MAX_TOOLS, distinct, make_tool, read_name
-from studio.server.wire import MaxWait, PingInterval, WireModel, only, wrong_value
+from studio.server.wire import MaxWait, Object, Objects, PingInterval, WireModel, only, wrong_value
 
 _MOST_METADATA = 16
 _MOST_METADATA_KEY = 64
 _MOST_METADATA_VALUE = 512
 _LOGPROBS = "message.output_text.logprobs"
+_SEALS = "reasoning.encrypted_content"
 _WORDS = {
     "none": ToolChoice.NONE,
     "auto": ToolChoice.AUTO,
@@ -136,13 +137,15 @@ class ResponsesRequest(SamplingFields):
     """POST /v1/responses."""
 
     model: str | None = None
-    input: Annotated[tuple[Item, ...] | None, PlainValidator(read_items)] = None
+    input: Annotated[tuple[Item, ...] | None, PlainValidator(read_items, str | Objects)] = None
     instructions: str | None = None
     previous_response_id: str | None = None
     max_output_tokens: MaxTokens = None
     text: TextField | None = None
-    tools: Annotated[tuple[Tool, ...], PlainValidator(_read_tools)] = ()
-    tool_choice: Annotated[ChoiceField, PlainValidator(_read_choice)] = ChoiceField()
+    tools: Annotated[tuple[Tool, ...], PlainValidator(_read_tools, Objects | None)] = ()
+    tool_choice: Annotated[ChoiceField, PlainValidator(_read_choice, str | Object | None)] = Field(
+        default_factory=ChoiceField
+    )
     parallel_tool_calls: bool | None = None
     reasoning: ReasoningField | None = None
     include: Annotated[list[str], Field(fail_fast=True, max_length=64)] | None = None
@@ -164,6 +167,10 @@ class ResponsesRequest(SamplingFields):
         if self.top_logprobs or _LOGPROBS in (self.include or ()):
             return self.top_logprobs or 0
         return None
+
+    @property
+    def seals_thoughts(self) -> bool:
+        return _SEALS in (self.include or ())
 
     @property
     def is_kept(self) -> bool:

@@ -6,6 +6,7 @@ field. Any thread; no web framework.
 
 from __future__ import annotations
 
+import base64
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ _ROLES = {"user": "user", "system": "system", "developer": "system", ASSISTANT: 
 _TEXT_PARTS = {"input_text": "text", "output_text": "text", "text": "text", "refusal": "refusal"}
 """Types of parts that are text, and the field that has it."""
 _MOST_ID_CHARS = 256
+_SEAL = "layby."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +106,24 @@ def read_item(place: str, item: object) -> Item:
     )
 
 
+def sealed(text: str) -> str:
+    """Thoughts as `encrypted_content`: what clients hand back that keep no thoughts which they can read.
+
+    It is no secret, only a text that they leave alone.
+    """
+    return _SEAL + base64.b64encode(text.encode()).decode()
+
+
+def _unsealed(value: object) -> str:
+    """What others have sealed nobody here can read."""
+    if not isinstance(value, str) or not value.startswith(_SEAL):
+        return ""
+    try:
+        return base64.b64decode(value.removeprefix(_SEAL), validate=True).decode()
+    except ValueError:
+        return ""
+
+
 def add_to(turns: Turns, items: Iterable[Item]) -> None:
     """The items as turns. References must have been followed."""
     for item in items:
@@ -136,16 +156,18 @@ def _message(place: str, item: Json) -> Said:
 
 
 def _thought(place: str, item: Json) -> Thought:
-    """Its own words where they are there, else the summary; what is encrypted nobody here can read."""
+    """Its own words where they are there, else the summary."""
     content = _parts(place, item, "content", "reasoning_text")
     summary = _parts(place, item, "summary", "summary_text")
+    seal = item.get("encrypted_content")
     wire = {
         "id": _id_of(item, "rs"),
         "type": "reasoning",
         "summary": [{"type": "summary_text", "text": text} for text in summary],
         "content": [{"type": "reasoning_text", "text": text} for text in content],
     }
-    return Thought(wire=wire, text="\n".join(content or summary))
+    text = "\n".join(content) or _unsealed(seal) or "\n".join(summary)
+    return Thought(wire=wire, text=text)
 
 
 def _called(place: str, item: Json) -> Called:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from engine.api import Finished, Started, TokenDelta
+from engine.api import Finished, FinishReason, Started, TokenDelta
 from engine.errors import EngineError
 from studio.server.errors import ApiError, error_body
 from studio.server.framing import NAMED_EVENTS, Framing, Json
-from studio.server.replies import chat_logprobs, finish_reason
+from studio.server.replies import chat_logprobs
 from studio.server.reply_parts import Part, PartKind, PartStep, ReplyParts, StepKind
 from studio.server.reply_shape import ReplyEnd
+from studio.server.responses.items import sealed
 
 _PREFIXES = {PartKind.TEXT: "msg", PartKind.REASONING: "rs", PartKind.CALL: "fc"}
 _RUNNING, _DONE, _CUT = "in_progress", "completed", "incomplete"
@@ -21,11 +22,17 @@ class ResponsesReply:
     """One response; there is always one choice. Every event is numbered."""
 
     def __init__(
-        self, blank: Json, *, has_logprobs: bool, keep: Callable[[Json], None] | None
+        self,
+        blank: Json,
+        *,
+        has_logprobs: bool = False,
+        seals_thoughts: bool = False,
+        keep: Callable[[Json], None] | None = None,
     ) -> None:
         """`blank` is the response before anything has been written; `keep` hears it when it has ended."""
         self._blank = blank
         self._has_logprobs = has_logprobs
+        self._seals_thoughts = seals_thoughts
         self._keep = keep
         self._parts = ReplyParts()
         self._num_events = 0
@@ -46,7 +53,9 @@ class ResponsesReply:
         return [each for step in self._parts.add(event) for each in self._tell(step, _DONE)]
 
     def sign_of_life(self, index: int) -> Sequence[Json]:
-        return (self._event("response.in_progress", response=self._blank),)
+        """With all that has been told: clients take it for the response as it now is."""
+        response = {**self._blank, "output": self._items(self._parts, _RUNNING)}
+        return (self._event("response.in_progress", response=response),)
 
     def closing(self, index: int, finished: Finished, end: ReplyEnd | None) -> Sequence[Json]:
         assert end is not None, "a response has one choice"
@@ -81,7 +90,7 @@ class ResponsesReply:
 
     def whole(self, choices: Sequence[ReplyParts], end: ReplyEnd) -> Json:
         (reply,) = choices
-        is_cut = finish_reason(reply.reason) == "length"
+        is_cut = reply.reason is FinishReason.LENGTH
         status = _CUT if is_cut else _DONE
         response = {
             **self._blank,
@@ -171,7 +180,8 @@ class ResponsesReply:
                 return {**base, "type": "message", "role": "assistant", "content": content}
             case PartKind.REASONING:
                 content = [self._content(part)]
-                return {**base, "type": "reasoning", "summary": [], "content": content}
+                seal = {"encrypted_content": sealed(part.text)} if self._seals_thoughts else {}
+                return {**base, "type": "reasoning", "summary": [], "content": content, **seal}
         return {
             **base,
             "type": "function_call",

@@ -22,12 +22,18 @@ class KeptResponse:
     """A response that has ended."""
 
     response: Json
+    before: tuple[Item, ...]
+    """What it went on from."""
     inputs: tuple[Item, ...]
     """What was sent with it."""
-    context: tuple[Item, ...]
-    """What the next one goes on from: all that was said before, `inputs` and the reply."""
+    outputs: tuple[Item, ...]
     size_bytes: int
-    """About what the context takes; what several responses have in common counts for each."""
+    """About what all of it takes; what several responses have in common counts for each."""
+
+    @property
+    def context(self) -> tuple[Item, ...]:
+        """What the next one goes on from."""
+        return self.before + self.inputs + self.outputs
 
     @property
     def response_id(self) -> str:
@@ -42,6 +48,8 @@ class ResponseStore:
         self._max_bytes = max_bytes
         self._kept: OrderedDict[tuple[str, str], KeptResponse] = OrderedDict()
         self._num_bytes = 0
+        self._items: dict[tuple[str, str], Item] = {}
+        """Those that came with a response that is kept, by key and id."""
 
     def put(self, key_id: str, kept: KeptResponse) -> None:
         """Keep it, if it is not larger than all that a key may have."""
@@ -50,6 +58,8 @@ class ResponseStore:
             return
         self._kept[key_id, kept.response_id] = kept
         self._num_bytes += kept.size_bytes
+        for item in kept.inputs + kept.outputs:
+            self._items[key_id, item.wire["id"]] = item
         self._make_room(key_id)
 
     def get(self, key_id: str, response_id: str) -> KeptResponse | None:
@@ -59,19 +69,20 @@ class ResponseStore:
         return kept
 
     def drop(self, key_id: str, response_id: str) -> bool:
-        """Forget it; whether it was there."""
+        """Forget it and its items; whether it was there."""
         kept = self._kept.pop((key_id, response_id), None)
-        self._num_bytes -= kept.size_bytes if kept is not None else 0
-        return kept is not None
+        if kept is None:
+            return False
+        self._num_bytes -= kept.size_bytes
+        for item in kept.inputs + kept.outputs:
+            name = (key_id, item.wire["id"])
+            if self._items.get(name) is item:
+                del self._items[name]
+        return True
 
     def find_item(self, key_id: str, item_id: str) -> Item | None:
-        """An item of any response that is kept, the newest first."""
-        for owner, response_id in reversed(self._kept):
-            if owner == key_id:
-                for item in reversed(self._kept[owner, response_id].context):
-                    if item.wire["id"] == item_id:
-                        return item
-        return None
+        """An item that came with a response that is kept."""
+        return self._items.get((key_id, item_id))
 
     def _make_room(self, key_id: str) -> None:
         own = [name for name in self._kept if name[0] == key_id]

@@ -6,7 +6,6 @@ from fastapi import APIRouter
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, Response
 
-from engine.errors import ModelUnavailable
 from studio.server.context import Delivery, ServerContext
 from studio.server.layers import request_id_of
 from studio.server.messages.fields import MessagesRequest, PromptFields
@@ -34,10 +33,7 @@ def messages_router(context: ServerContext) -> APIRouter:
     async def count_tokens(http: HttpRequest) -> Response:
         wire = await context.read(http, PromptFields)
         await context.model_for(http, wire.model)
-        work = context.client.count_tokens(chat_of(wire))
-        count = await context.live.run(work, receive=http.receive)
-        if count is None:
-            raise ModelUnavailable("the model was unloaded meanwhile; ask again")
+        count = await context.count_tokens(http, chat_of(wire))
         return JSONResponse({"input_tokens": count})
 
     return router

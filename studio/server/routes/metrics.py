@@ -6,7 +6,7 @@ already exist.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from fastapi import APIRouter
 from prometheus_client import CollectorRegistry, generate_latest
@@ -17,6 +17,7 @@ from starlette.responses import Response
 
 from engine.api import EngineSnapshot
 from engine.client import EngineClient
+from engine.runs import StepCount
 from studio.server.context import ServerContext
 from studio.server.park_state import is_in_or_out, is_in_transfer, is_preempted
 
@@ -50,6 +51,7 @@ class _SnapshotCollector(Collector):
                 yield CounterMetricFamily(prefix + name, words, value)
             for name, words, value in _gauges(snapshot):
                 yield GaugeMetricFamily(prefix + name, words, value)
+        yield from _steps(snapshot)
 
 
 _Rows = tuple[tuple[str, str, float], ...]
@@ -73,6 +75,31 @@ def _counters(snapshot: EngineSnapshot) -> _Rows:
         ),
         ("preempt_last_resort", "Steps that unexpectedly found no page.", parks.num_last_resorts),
     )
+
+
+def _steps(snapshot: EngineSnapshot) -> Iterator[Metric]:
+    """Steps by kind, under our name alone: nobody else counts the same."""
+    for name, words, value_of in _STEP_COUNTERS:
+        family = CounterMetricFamily("layby:" + name, words, labels=("replies", "prompts"))
+        for one in snapshot.steps:
+            family.add_metric((str(one.replies), "yes" if one.has_prompts else "no"), value_of(one))
+        yield family
+
+
+_STEP_COUNTERS: tuple[tuple[str, str, Callable[[StepCount], float]], ...] = (
+    (
+        "steps",
+        "Steps, by the replies in them and whether prompts were read too.",
+        lambda s: s.steps,
+    ),
+    ("step_seconds", "Seconds of these steps, plans and copies aside.", lambda s: s.seconds),
+    ("step_prompt_tokens", "Tokens of prompts read in them.", lambda s: s.prompt_tokens),
+    (
+        "step_context_tokens",
+        "For each token computed, those that its sequence held before.",
+        lambda s: s.context_tokens,
+    ),
+)
 
 
 def _gauges(snapshot: EngineSnapshot) -> _Rows:

@@ -1,4 +1,4 @@
-"""/v1/responses: responses streamed and whole, and those that are kept: shown, deleted, their input. Server thread."""
+"""/v1/responses: responses streamed and whole, their tokens counted, and those that are kept. Server thread."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from studio.server.responses.fields import ResponsesRequest
 from studio.server.responses.items import Item
 from studio.server.responses.reply import ResponsesReply
 from studio.server.responses.store import KeptResponse, ResponseStore
-from studio.server.responses.translate import blank_response, responses_request
+from studio.server.responses.translate import blank_response, chat_of, responses_request
 
 _MOST_ITEMS = 100
 
@@ -27,30 +27,52 @@ def responses_router(context: ServerContext) -> APIRouter:
     router = APIRouter()
     store = ResponseStore()
 
-    def kept(http: HttpRequest, response_id: str) -> KeptResponse:
-        found = store.get(caller_of(http.scope).key_id, response_id)
-        if found is None:
-            raise response_not_found(response_id)
-        return found
+    async def items_of(
+        http: HttpRequest, wire: ResponsesRequest, before: ResponseContext
+    ) -> Sequence[Item]:
+        if wire.truncation != "auto":
+            return before.items
+        work = fitting(context.client, wire, before.items)
+        return await context.live.run(work, receive=http.receive)
 
     @router.post("/v1/responses")
     async def create(http: HttpRequest) -> Response:
         wire = await context.read(http, ResponsesRequest)
         model = await context.model_for(http, wire.model)
         before = ResponseContext(store, caller_of(http.scope).key_id, wire)
-        items = before.items
-        if wire.truncation == "auto":
-            work = fitting(context.client, wire, items)
-            items = tuple(await context.live.run(work, receive=http.receive))
+        items = await items_of(http, wire, before)
         head = new_reply_head("resp", model.name, joint="_")
         request = responses_request(wire, items, head.reply_id)
         shape = ResponsesReply(
             blank_response(wire, request, head),
             has_logprobs=wire.logprobs is not None,
+            seals_thoughts=wire.seals_thoughts,
             keep=before.keep if wire.is_kept else None,
         )
         delivery = Delivery(streams=bool(wire.stream), ping_interval_s=wire.sse_ping_interval)
         return await context.answer(http, (request,), shape, delivery)
+
+    @router.post("/v1/responses/input_tokens")
+    async def input_tokens(http: HttpRequest) -> JSONResponse:
+        wire = await context.read(http, ResponsesRequest)
+        await context.model_for(http, wire.model)
+        before = ResponseContext(store, caller_of(http.scope).key_id, wire)
+        chat = chat_of(wire, await items_of(http, wire, before))
+        count = await context.count_tokens(http, chat)
+        return JSONResponse({"object": "response.input_tokens", "input_tokens": count})
+
+    _add_kept(router, store)
+    return router
+
+
+def _add_kept(router: APIRouter, store: ResponseStore) -> None:
+    """The routes of responses that are kept; each key sees its own."""
+
+    def kept(http: HttpRequest, response_id: str) -> KeptResponse:
+        found = store.get(caller_of(http.scope).key_id, response_id)
+        if found is None:
+            raise response_not_found(response_id)
+        return found
 
     @router.get("/v1/responses/{response_id}")
     async def show(http: HttpRequest, response_id: str) -> JSONResponse:
@@ -70,13 +92,12 @@ def responses_router(context: ServerContext) -> APIRouter:
     async def input_items(http: HttpRequest, response_id: str) -> JSONResponse:
         return JSONResponse(_page(kept(http, response_id).inputs, http.query_params))
 
-    return router
-
 
 def _page(items: Sequence[Item], query: Mapping[str, str]) -> Json:
     """Some of the items, the last one first unless asked otherwise."""
     limit, order = query.get("limit", "20"), query.get("order", "desc")
-    if not (limit.isascii() and limit.isdecimal() and 1 <= int(limit[:4]) <= _MOST_ITEMS):
+    is_number = limit.isascii() and limit.isdecimal() and len(limit) <= len(str(_MOST_ITEMS))
+    if not (is_number and 1 <= int(limit) <= _MOST_ITEMS):
         raise InvalidRequest(
             f"limit is {limit[:40]!r}, allowed is 1 to {_MOST_ITEMS}", param="limit"
         )

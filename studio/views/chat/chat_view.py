@@ -175,7 +175,7 @@ class ChatView(QScrollArea):
         if row.is_hidden:
             section.is_open = section.is_open_by_hand = True
             section.fold()
-            self.rows.settle(section.index)
+            self.rows.settle(section)
         self._sticks = False
         for _ in range(2):  # what lies around it is measured only when it is seen
             bar, third = self.verticalScrollBar(), self.viewport().height() // 3
@@ -202,7 +202,7 @@ class ChatView(QScrollArea):
         with self._place_kept():
             section.edit(is_edited=is_edited, width=self.rows.width)
             self.rows.drop_gone(section)
-            self.rows.settle(section.index)
+            self.rows.settle(section)
         editor = section.rows[0].view
         if is_edited and isinstance(editor, MessageEditor):
             editor.start()
@@ -216,7 +216,7 @@ class ChatView(QScrollArea):
         section.is_open, section.is_open_by_hand = not section.is_open, True
         with self._place_kept(section):
             section.fold()
-            self.rows.settle(section.index)
+            self.rows.settle(section)
         self.events.show_thoughts(section)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -266,7 +266,7 @@ class ChatView(QScrollArea):
             return False
         section.is_open = False
         section.fold()
-        self.rows.settle(section.index)
+        self.rows.settle(section)
         return True
 
     def _on_formulas_ready(self) -> None:

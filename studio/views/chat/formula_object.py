@@ -19,8 +19,8 @@ from PySide6.QtGui import (
     QTextFormat,
 )
 
-from studio.views.chat.formulas import Formula
 from studio.views.chat.kit import Kit
+from studio.views.chat.typesetting import Formula
 
 FORMULA = QTextFormat.ObjectTypes.UserObject.value + 1
 LATEX = QTextFormat.Property.UserProperty.value + 1

@@ -6,8 +6,8 @@ from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, QSizeF, Qt
 from PySide6.QtGui import QContextMenuEvent, QFontMetrics, QGuiApplication, QPainter, QPaintEvent
 from PySide6.QtWidgets import QMenu, QWidget
 
-from studio.views.chat.formulas import Formula
 from studio.views.chat.kit import Kit
+from studio.views.chat.typesetting import Formula
 from studio.views.words import tr
 
 _PAD_PX = 6

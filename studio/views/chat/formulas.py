@@ -1,52 +1,27 @@
 """Formulas as pictures: LaTeX is typeset once, beside the window's work, and drawn in the colour of the text.
 
-GUI thread, but for one worker thread that typesets and lives only while there is something to typeset: what takes
-ziamath 5 to 300 ms must not be felt by anybody who types. Must not import services.
+GUI thread, but for one worker thread that waits for the typesetter and lives only while there is something to typeset.
+Must not import services.
 """
 
 from __future__ import annotations
 
-import re
-import sys
 import threading
-import warnings
 from collections import OrderedDict, deque
-from dataclasses import dataclass
-from enum import Enum
+from time import monotonic
 
 from PySide6.QtCore import QByteArray, QObject, QRectF, QSizeF, Qt, Signal
 from PySide6.QtGui import QColor, QImage, QPainter
 from PySide6.QtSvg import QSvgRenderer
 
+from studio.views.chat.typesetting import Formula, Typesetter, Unready
+
 MAX_LATEX_CHARS = 2000
 """Longer than this it stays source: typesetting takes about 0.25 ms a character."""
-_UNIT_PX = 20
-"""The size of type that formulas are typeset at; they are vectors, and scaled to the text's."""
-_MARGIN = 1.0
 _MAX_FORMULAS = 400
 _MAX_IMAGES = 400
-_SWITCH_S = 0.0002
-"""While formulas are typeset the window asks for Python's lock many times a frame, and gets it within this time."""
-_TAG = re.compile(r"\\tag\*?\{[^}]*\}|\\label\{[^}]*\}")
-_VIEW_BOX = re.compile(r'viewBox="\S+ (\S+) (\S+) (\S+)"')
-_UNKNOWN = re.compile(r"<m(?:i|o|text)>\\[A-Za-z]")
-
-
-@dataclass(frozen=True, slots=True)
-class Formula:
-    """Typeset; lengths in units of the size of type. `depth` is what lies below the line."""
-
-    svg: bytes
-    width: float
-    height: float
-    depth: float
-
-
-class Unready(Enum):
-    """Why there is no formula to draw: its source is shown instead."""
-
-    TYPESETTING = "typesetting"
-    BAD = "bad"
+_BATCH_S = 0.1
+"""Rows with formulas are drawn anew no more often than this while there are more to come."""
 
 
 class Formulas(QObject):
@@ -62,6 +37,7 @@ class Formulas(QObject):
         self._asked: deque[tuple[str, bool]] = deque()
         self._typeset: deque[tuple[tuple[str, bool], Formula | Unready]] = deque()
         self._worker: threading.Thread | None = None
+        self._typesetter = Typesetter()
         self._lock = threading.Lock()
         self._arrived.connect(self._on_arrived, Qt.ConnectionType.QueuedConnection)
 
@@ -95,6 +71,7 @@ class Formulas(QObject):
         with self._lock:
             self._asked.clear()
             worker = self._worker
+        self._typesetter.close()
         if worker is not None:
             worker.join()
 
@@ -124,14 +101,13 @@ class Formulas(QObject):
 
     def _work(self) -> None:
         """Worker thread. Ends when nothing is left; the next one that is asked for starts another."""
-        before_s = sys.getswitchinterval()
-        sys.setswitchinterval(_SWITCH_S)
-        try:
-            while (key := self._next()) is not None:
-                self._typeset.append((key, typeset(key[0], is_display=key[1])))
+        told_s = monotonic()
+        while (key := self._next()) is not None:
+            made = self._typesetter.typeset(key[0], is_display=key[1])
+            self._typeset.append((key, made))
+            if not self._asked or monotonic() - told_s >= _BATCH_S:
+                told_s = monotonic()
                 self._arrived.emit()
-        finally:
-            sys.setswitchinterval(before_s)
 
     def _next(self) -> tuple[str, bool] | None:
         with self._lock:
@@ -151,30 +127,6 @@ class Formulas(QObject):
         self.ready.emit()
 
 
-def typeset(latex: str, *, is_display: bool) -> Formula | Unready:
-    """Set one formula. BAD for what is no LaTeX, or uses what the typesetter does not know."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of a way to find a data file
-        from latex2mathml.converter import convert
-        from ziamath import zmath  # 100 ms, paid by the worker with the first formula
-        from ziamath.config import config
-
-    source = _TAG.sub("", latex)
-    try:
-        if _UNKNOWN.search(convert(source)):
-            return Unready.BAD
-        config.svg2 = False  # Qt's SVG knows no symbols
-        made = zmath.Latex(source, size=_UNIT_PX, inline=not is_display, margin=_MARGIN)
-        svg = made.svg()
-        box = _VIEW_BOX.search(svg)
-    except Exception:  # noqa: BLE001 - the typesetter raises anything, and a model writes anything
-        return Unready.BAD
-    if box is None:
-        return Unready.BAD
-    top, width, height = (float(figure) / _UNIT_PX for figure in box.groups())
-    return Formula(svg.encode(), width, height, depth=max(0.0, top + height))
-
-
 def _draw(formula: Formula, device_px: float, color: QColor) -> QImage:
     size = QSizeF(formula.width * device_px, formula.height * device_px)
     image = QImage(
@@ -185,7 +137,7 @@ def _draw(formula: Formula, device_px: float, color: QColor) -> QImage:
     image.fill(Qt.GlobalColor.transparent)
     painter = QPainter(image)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    QSvgRenderer(QByteArray(formula.svg)).render(painter, QRectF(image.rect()))
+    QSvgRenderer(QByteArray(formula.svg.encode())).render(painter, QRectF(image.rect()))
     painter.setCompositionMode(QPainter.CompositionMode.CompositionMode_SourceIn)
     painter.fillRect(image.rect(), color)
     painter.end()

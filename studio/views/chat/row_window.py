@@ -5,7 +5,6 @@ Knows where everything is, not where the reader is. GUI thread; must not import 
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Protocol
 
@@ -14,6 +13,7 @@ from PySide6.QtWidgets import QWidget
 from studio.models.chat import Conversation
 from studio.views.chat.foot_view import FootView
 from studio.views.chat.kit import Kit
+from studio.views.chat.offsets import Offsets
 from studio.views.chat.row_views import RowView, ViewStock, show_block
 from studio.views.chat.sections import Row, Section
 
@@ -42,7 +42,7 @@ class RowWindow:
         self._listener = listener
         self._left = 0
         self._width = 1
-        self._tops: list[int] = []
+        self._offsets = Offsets(TOP_PX)
         self._by_id: dict[int, Section[RowView]] = {}
         self._made: dict[Row[RowView], Section[RowView]] = {}
         self._stock = ViewStock(kit, page)
@@ -50,7 +50,7 @@ class RowWindow:
     @property
     def bottom(self) -> int:
         """Where the last section ends."""
-        return self.sections[-1].top + self.sections[-1].height if self.sections else TOP_PX
+        return self._offsets.end - (self.sections[-1].gap_below if self.sections else 0)
 
     @property
     def places(self) -> list[Place]:
@@ -81,11 +81,11 @@ class RowWindow:
             self._drop_all(section.rows)
         del self.sections[first:]
         for message in messages[first:]:
-            section = Section[RowView](message, self._width)
+            section = Section[RowView](message, self._width, self._offsets)
             section.index = len(self.sections)
             self.sections.append(section)
             self._by_id[message.message_id] = section
-        self.settle(first)
+        self._settle_from(first)
 
     def set_column(self, left: int, width: int) -> None:
         """Where the column of text is; another width has all heights guessed again."""
@@ -94,19 +94,11 @@ class RowWindow:
             self._width = width
             for section in self.sections:
                 section.guess(width)
-            self.settle(0)
+            self._settle_from(0)
 
-    def settle(self, first: int) -> None:
-        """Set the sections from this one on below one another."""
-        y = TOP_PX
-        if first:
-            above = self.sections[first - 1]
-            y = above.top + above.height + above.gap_below
-        del self._tops[first:]
-        for section in self.sections[first:]:
-            section.top = y
-            self._tops.append(y)
-            y += section.height + section.gap_below
+    def settle(self, section: Section[RowView]) -> None:
+        """A section has another height: those below it move."""
+        self._offsets.set(section.index, section.height + section.gap_below)
 
     def update(self, section: Section[RowView]) -> bool:
         """Show what a message says now, in those of its rows that have views; whether anything has to move."""
@@ -124,7 +116,7 @@ class RowWindow:
             section.guess(self._width)
         if section.height == height:
             return False
-        self.settle(section.index)
+        self.settle(section)
         return True
 
     def drop_gone(self, section: Section[RowView]) -> None:
@@ -145,7 +137,7 @@ class RowWindow:
                     section.place()
                     num_done += 1
             if section.height != height:
-                self.settle(section.index)
+                self.settle(section)
                 num_done += not was_split
         return num_done
 
@@ -178,10 +170,15 @@ class RowWindow:
         self._drop_all(list(self._made))
 
     def _sections_between(self, top: int, bottom: int) -> Iterator[Section[RowView]]:
-        for index in range(max(0, bisect_right(self._tops, top) - 1), len(self.sections)):
+        for index in range(self._offsets.index_at(top), len(self.sections)):
             if self.sections[index].top >= bottom:
                 return
             yield self.sections[index]
+
+    def _settle_from(self, first: int) -> None:
+        self._offsets.cut(first)
+        for section in self.sections[first:]:
+            self._offsets.append(section.height + section.gap_below)
 
     def has(self, section: Section[RowView]) -> bool:
         """Whether the section is still one of these."""
@@ -193,7 +190,7 @@ class RowWindow:
         self._measure(section, row)
         if row.height != height:
             section.place()
-            self.settle(section.index)
+            self.settle(section)
 
     def _measure(self, section: Section[RowView], row: Row[RowView]) -> None:
         """Have a view that shows the row, and take its height from it."""

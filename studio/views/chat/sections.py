@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 
 from studio.models.chat import Message, Role
 from studio.views.chat.markdown_blocks import Block, BlockKind
+from studio.views.chat.offsets import Offsets
 from studio.views.chat.reply_blocks import ReplySplitter
 
 GAP_PX = 10
@@ -71,11 +72,11 @@ class Row(Generic[View]):
 class Section(Generic[View]):
     """One message as rows."""
 
-    def __init__(self, message: Message, width: int) -> None:
+    def __init__(self, message: Message, width: int, offsets: Offsets) -> None:
         self.message = message
         self.index = 0
         """Its place among the sections."""
-        self.top = 0
+        self._offsets = offsets
         self.rows: list[Row[View]] = []
         self.height = 0
         self.is_split = False
@@ -92,6 +93,11 @@ class Section(Generic[View]):
         self._num_settled = 0
         """Blocks that will not change any more."""
         self.guess(width)
+
+    @property
+    def top(self) -> int:
+        """Where it begins, as far as all above it has been settled."""
+        return self._offsets.start(self.index)
 
     @property
     def is_reply(self) -> bool:

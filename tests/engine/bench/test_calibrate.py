@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from engine.bench.calibrate import ParkCosts, fit_steps, make_calibration
+from engine.bench.calibrate import ParkCosts, fit_counts, fit_steps, make_calibration
 from engine.bench.step_rig import StepTime
 from engine.core.cost_model import Calibration, CostModel
+from engine.runs import StepCount
 
 TRUTH = Calibration(
     step_s=0.002, decode_token_s=0.0015, prefill_token_s=0.0006, context_token_s=1e-6
@@ -78,3 +79,54 @@ def test_steps_and_parks_make_a_calibration() -> None:
     assert (made.token_bytes, made.copy_out_bytes_s, made.copy_in_bytes_s) == (100, 2e9, 3e9)
     assert 0 < made.park_s < 1e-6
     assert made.step_s == pytest.approx(TRUTH.step_s)
+
+
+def counts_of(truth: Calibration, *, held_up: float = 1.0) -> tuple[StepCount, ...]:
+    """Steps added up by kind; those of three replies took `held_up` times as long as the model says."""
+    model = CostModel(truth)
+    counts = []
+    for replies, prompt, steps, context in (
+        (0, 256, 6, 128),
+        (1, 0, 300, 900),
+        (2, 0, 400, 700),
+        (2, 64, 9, 400),
+        (3, 0, 500, 500),
+        (4, 0, 200, 350),
+    ):
+        rows = [(context, 1)] * replies + ([(context, prompt)] if prompt else [])
+        counts.append(
+            StepCount(
+                replies=replies,
+                has_prompts=prompt > 0,
+                steps=steps,
+                seconds=steps * model.step_s(rows) * (held_up if replies == 3 else 1.0),
+                prompt_tokens=steps * prompt,
+                context_tokens=steps * sum(start * count for start, count in rows),
+            )
+        )
+    return tuple(counts)
+
+
+def test_the_figures_behind_steps_that_were_added_up_are_found() -> None:
+    fit = fit_counts(counts_of(TRUTH))
+    assert fit.step_s == pytest.approx(TRUTH.step_s, rel=1e-6)
+    assert fit.decode_token_s == pytest.approx(TRUTH.decode_token_s, rel=1e-6)
+    assert fit.prefill_token_s == pytest.approx(TRUTH.prefill_token_s, rel=1e-6)
+    assert fit.context_token_s == pytest.approx(TRUTH.context_token_s, rel=1e-6)
+
+
+def test_figures_of_added_up_steps_explain_the_time_as_a_whole() -> None:
+    counts = counts_of(TRUTH, held_up=1.5)
+    fit = fit_counts(counts)
+    told = sum(
+        one.steps * (fit.step_s + one.replies * fit.decode_token_s)
+        + one.prompt_tokens * fit.prefill_token_s
+        + one.context_tokens * fit.context_token_s
+        for one in counts
+    )
+    assert told == pytest.approx(sum(one.seconds for one in counts))
+
+
+def test_steps_of_decoding_alone_are_too_few_kinds() -> None:
+    with pytest.raises(ValueError, match="needs steps of prompts and steps of decoding"):
+        fit_counts(one for one in counts_of(TRUTH) if not one.has_prompts)

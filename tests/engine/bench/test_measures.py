@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.api import LoadOptions
-from engine.bench.bound import Load, bound_tokens_s, stretched
+from engine.bench.bound import Load, bound_tokens_s
 from engine.bench.memory_wall import MemoryWall
 from engine.bench.parks import time_parks_by_copy, time_parks_in_place
 from engine.bench.planner import time_planner
@@ -144,16 +144,3 @@ def test_parks_cost_the_bound_nothing_but_the_order_of_things() -> None:
     )
     dear = Calibration(park_s=10.0)
     assert bound_tokens_s(load, dear) == bound_tokens_s(load, Calibration())
-
-
-def test_steps_that_take_twice_as_long_halve_the_bound_where_nothing_has_to_wait() -> None:
-    load = Load(
-        prompt_tokens=(64, 64),
-        reply_tokens=40,
-        pool_tokens=1024,
-        step_tokens=512,
-        budget_bytes=1 << 40,
-    )
-    once, twice = Calibration(), stretched(Calibration(), 2.0)
-    assert bound_tokens_s(load, twice) == pytest.approx(bound_tokens_s(load, once) / 2)
-    assert (twice.park_s, twice.copy_out_bytes_s) == (once.park_s, once.copy_out_bytes_s)

@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from engine.runtime import kv_arena
 from engine.runtime.kv_arena import KvArena
 
 PLENTY = 1 << 40
@@ -27,7 +28,10 @@ def test_pages_given_back_are_zeros_and_their_neighbours_untouched() -> None:
     assert all((arena.pages[page] == 3).all() for page in left)
 
 
-def test_memory_is_asked_for_once_for_each_page_until_it_is_given_back() -> None:
+def test_memory_is_asked_for_once_for_each_page_until_it_is_given_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kv_arena, "_MOST_AHEAD_BYTES", 0)
     asked = []
 
     def free_bytes() -> int:
@@ -42,6 +46,19 @@ def test_memory_is_asked_for_once_for_each_page_until_it_is_given_back() -> None
     arena.give_back([1])
     arena.commit([0, 1], free_bytes)
     assert len(asked) == 2
+
+
+@pytest.mark.parametrize(("left", "num_held"), [(0, 0), (3 * PAGE_BYTES + 1, 3), (PLENTY, 5)])
+def test_an_answer_holds_for_some_pages_more_as_far_as_there_is_memory_left(
+    monkeypatch: pytest.MonkeyPatch, *, left: int, num_held: int
+) -> None:
+    monkeypatch.setattr(kv_arena, "_MOST_AHEAD_BYTES", 5 * PAGE_BYTES)
+    arena = _arena(64)
+    arena.commit([0], lambda: KEPT_FREE + PAGE_BYTES + left)
+    for page in range(1, num_held + 1):
+        arena.commit([page], lambda: 0)
+    with pytest.raises(MemoryError):
+        arena.commit([num_held + 1], lambda: 0)
 
 
 def test_too_little_memory_is_told_and_changes_nothing() -> None:

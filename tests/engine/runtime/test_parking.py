@@ -19,7 +19,7 @@ from engine.core.types import StepRow
 from engine.errors import ContextLengthExceeded, DeviceFailure, PoolFull
 from engine.factory import create_engine
 from engine.runs import POLICY_NAMES, ParkCause, SetParkBudget
-from engine.runtime import loaded_model, model_runner, page_copier
+from engine.runtime import kv_arena, loaded_model, model_runner, page_copier
 from engine.runtime.copies import Finish
 from engine.runtime.device_copies import DeviceCopies
 from engine.runtime.engine import Engine
@@ -256,6 +256,7 @@ def test_a_step_that_finds_no_memory_parks_somebody_and_goes_on(
     alone: dict[str, list[int]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(kv_arena, "_MOST_AHEAD_BYTES", 0)
     load(engine, model_path, pool_tokens=1024)
     free = model_runner.free_bytes
     is_scarce = [True]
@@ -292,6 +293,7 @@ def test_no_step_writes_where_there_is_no_memory_however_long_there_is_none(
     ram_mib: int,
     seats: int,
 ) -> None:
+    monkeypatch.setattr(kv_arena, "_MOST_AHEAD_BYTES", 0)
     load(engine, model_path, pool_tokens=1024, parallel=seats, preempt_ram_mib=ram_mib)
     ear = Ear(engine)
     monkeypatch.setattr(

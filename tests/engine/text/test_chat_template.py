@@ -18,11 +18,10 @@ from engine.text.chat_template import (
     MAX_SOURCE_CHARS,
     ChatTemplate,
     TemplateRefused,
-    encode_chat,
     load_chat_template,
 )
 from engine.text.tokenizer import Tokenizer
-from fakes.tiny_text import StandIn, byte_level, sentencepiece
+from fakes.tiny_text import StandIn, byte_level, chat_ids, sentencepiece
 
 Turns = tuple[tuple[str, str], ...]
 
@@ -236,7 +235,7 @@ def test_a_long_chat_is_far_from_the_limits(tokenizer: Tokenizer) -> None:
 def test_a_model_without_a_template_gets_chatml_where_it_has_the_tokens() -> None:
     tokenizer = byte_level()
     template = load_chat_template(StandIn({}), tokenizer)
-    ids = encode_chat(tokenizer, template, chat(("system", "s"), ("user", "hello")))
+    ids = chat_ids(tokenizer, template, chat(("system", "s"), ("user", "hello")))
     shown = b"".join(tokenizer.token_bytes(i, show_control=True) for i in ids).decode()
     assert shown == (
         "<|im_start|>system\ns<|im_end|>\n<|im_start|>user\nhello<|im_end|>\n<|im_start|>assistant\n"
@@ -248,7 +247,7 @@ def test_a_base_model_gets_a_plain_dialogue() -> None:
     template = load_chat_template(StandIn({}), tokenizer)
     text = template.render(dicts((("user", " hello "), ("assistant", "hi"), ("user", "so?"))))
     assert text == "User: hello\n\nAssistant: hi\n\nUser: so?\n\nAssistant:"
-    ids = encode_chat(tokenizer, template, chat(("user", "hello")))
+    ids = chat_ids(tokenizer, template, chat(("user", "hello")))
     assert ids == tokenizer.encode("User: hello\n\nAssistant:", add_special=True)
 
 
@@ -269,7 +268,7 @@ def no_system() -> str:
 
 def shown(source: str, *turns: tuple[str, str]) -> str:
     tokenizer = byte_level()
-    return tokenizer.decode(encode_chat(tokenizer, ChatTemplate(source, tokenizer), chat(*turns)))
+    return tokenizer.decode(chat_ids(tokenizer, ChatTemplate(source, tokenizer), chat(*turns)))
 
 
 def test_a_refused_system_message_goes_into_the_first_turn(no_system: str) -> None:
@@ -302,17 +301,15 @@ def test_a_reply_that_goes_on_stands_open_after_its_own_prompt() -> None:
     tokenizer = byte_level()
     template = load_chat_template(StandIn({}), tokenizer)
     turns = chat(("user", "hello"), ("assistant", " Once <|im_end|> upon\n"))
-    ids = encode_chat(tokenizer, template, turns, continues=True)
-    prompt = encode_chat(tokenizer, template, turns[:1])
+    ids = chat_ids(tokenizer, template, turns, continues=True)
+    prompt = chat_ids(tokenizer, template, turns[:1])
     assert ids == prompt + tokenizer.encode(" Once <|im_end|> upon\n")
 
 
 def test_a_reply_cannot_go_on_without_the_prompt_it_answers() -> None:
     tokenizer = byte_level()
     with pytest.raises(InvalidRequest):
-        encode_chat(
-            tokenizer, ChatTemplate("x", tokenizer), chat(("assistant", "hi")), continues=True
-        )
+        chat_ids(tokenizer, ChatTemplate("x", tokenizer), chat(("assistant", "hi")), continues=True)
 
 
 @pytest.mark.parametrize(
@@ -323,5 +320,5 @@ def test_messages_that_no_template_can_take_are_refused(
 ) -> None:
     tokenizer = byte_level()
     with pytest.raises(InvalidRequest) as caught:
-        encode_chat(tokenizer, ChatTemplate("x", tokenizer), make())
+        chat_ids(tokenizer, ChatTemplate("x", tokenizer), make())
     assert caught.value.param == "messages"

@@ -18,10 +18,10 @@ from transformers import PreTrainedTokenizerFast
 from engine.api import ChatMessage
 from engine.errors import CorruptModel, UnsupportedModel
 from engine.formats.base import FileFormat
-from engine.text.chat_template import CHATML, ChatTemplate, encode_chat
+from engine.text.chat_template import CHATML, ChatTemplate
 from engine.text.pieces import byte_alphabet
 from engine.text.tokenizer import Tokenizer, load_tokenizer
-from fakes.tiny_text import SENTENCEPIECE_WORDS, StandIn, changed_json, folder_stand_in
+from fakes.tiny_text import SENTENCEPIECE_WORDS, StandIn, changed_json, chat_ids, folder_stand_in
 
 CONTROLS = ["<|im_start|>", "<|im_end|>", "<s>", "</s>"]
 ORDINARY = ["<think>", "[tool]"]
@@ -181,7 +181,7 @@ def test_a_chat_has_the_tokens_it_has_in_transformers(tmp_path: Path, kind: str)
         return_dict=False,
     )
     chat = [ChatMessage(role=role, content=content) for role, content in turns]
-    assert encode_chat(tokenizer, template, chat) == expected
+    assert chat_ids(tokenizer, template, chat) == expected
 
 
 @KINDS

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import math
 
-import pytest
-
 from engine.api import Finished, FinishReason, TokenDelta, TokenLogprob, Usage
 from studio.server.completion_reply import CompletionReply, CompletionTelling
-from studio.server.errors import ApiError
 from studio.server.replies import (
     ChatReply,
     ReplyHead,
-    finish_reason,
     total_usage,
 )
 from studio.server.reply_parts import ReplyParts
@@ -115,10 +111,3 @@ def test_usage_counts_a_prompt_once_for_all_its_choices() -> None:
         "total_tokens": 40,
         "prompt_tokens_details": {"cached_tokens": 4},
     }
-
-
-def test_an_abort_is_no_normal_end() -> None:
-    assert finish_reason(FinishReason.STOP) == "stop"
-    assert finish_reason(FinishReason.LENGTH) == "length"
-    with pytest.raises(ApiError, match="stopped"):
-        finish_reason(FinishReason.ABORTED)

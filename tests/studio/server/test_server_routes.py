@@ -22,7 +22,10 @@ from fakes.http_driver import (
 from studio.models.server_settings import ServerSettings
 from studio.server.body import MAX_BODY_BYTES
 
-GETS = ("/health", "/v1/models", "/v1/models/tiny", "/v1/runs", "/slots", "/props", "/metrics")
+GETS = (
+    "/health", "/v1/models", "/v1/models/tiny", "/v1/runs", "/slots", "/props", "/metrics",
+    "/", "/api/version", "/api/tags", "/api/ps",
+)  # fmt: skip
 KEYED = ServerSettings(api_key="hunter2")
 
 
@@ -302,7 +305,7 @@ async def test_unknown_paths_and_wrong_methods_are_errors_in_json() -> None:
         assert_error(wrong, 405, "method_not_allowed")
         assert wrong.headers["allow"] == "POST"
         assert_error(await client.delete("/v1/models"), 405, "method_not_allowed")
-        assert_error(await client.get("/docs"), 404, "unknown_path")
+        assert_error(await client.get("/redoc"), 404, "unknown_path")
 
 
 @on_a_loop
@@ -316,15 +319,17 @@ async def test_answers_carry_a_request_id() -> None:
     assert unsafe.headers["x-request-id"].startswith("req_")
 
 
+@pytest.mark.parametrize("path", POSTS)
 @on_a_loop
-async def test_a_bug_is_an_internal_error_without_its_details() -> None:
+async def test_a_bug_is_an_internal_error_without_its_details(path: str) -> None:
     class Broken(FakeEngine):
         def snapshot(self) -> EngineSnapshot:
             raise RuntimeError("secret")
 
     async with open_client(Broken()) as client:
-        answer = await client.get("/v1/models")
+        answer = await client.post(path, json=POSTS[path], headers={"x-request-id": "abc-1"})
     assert "secret" not in assert_error(answer, 500, "internal_error")
+    assert answer.headers["x-request-id"] == "abc-1"
 
 
 def test_every_request_is_one_log_line_with_its_id(caplog: pytest.LogCaptureFixture) -> None:

@@ -12,7 +12,7 @@ from engine.runs import ParkNow, Pin, ResumeNext
 from fakes.builders import make_request
 from fakes.chat_rig import ChatRig, open_chats, until
 from fakes.runs import make_run
-from studio.models.chat import MessageStatus
+from studio.models.chat import MessageStatus, reply_request_id
 from studio.models.request_log import RequestLog, RequestRow
 from studio.services.run_service import RunService, Steer
 
@@ -40,6 +40,9 @@ def test_requests_are_called_by_their_chats_and_programs_by_a_short_id(tmp_path:
                 "summary-1": "Summary",
             }
             assert runs.chat_of(request_id) is chat
+            hidden = await rig.chats.new_chat(is_temporary=True)
+            _, reply, _ = await rig.ask("Berlin", hidden)
+            assert runs.name(reply_request_id(reply)) == "Berlin"
             assert runs.chat_of("chatcmpl-3f2a1b9c77") is None
             client.close()
 

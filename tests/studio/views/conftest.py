@@ -14,6 +14,7 @@ from PySide6.QtCore import QCoreApplication, QEvent
 from PySide6.QtWidgets import QApplication, QMenu, QWidget
 from pytestqt.qtbot import QtBot
 
+from fakes.shots import Spoken
 from studio.models.settings import Theme as ThemeChoice
 from studio.views.theme import Theme
 
@@ -27,6 +28,13 @@ def _no_dangling_widget(qapp: QApplication) -> Iterator[None]:
     for widget in left:
         widget.close()
     assert not left
+
+
+@pytest.fixture(autouse=True)
+def _language(qapp: QApplication) -> Iterator[None]:
+    """The program speaks what `fakes.gallery` asks for."""
+    with Spoken():
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -149,6 +149,15 @@ async def test_a_key_sees_only_its_own(tmp_path: Path) -> None:
         assert (await client.get(path)).status_code == 200
 
 
+@on_a_loop
+async def test_what_was_asked_takes_room_too() -> None:
+    async with open_client(FakeEngine()) as client:
+        found = [await respond(client, input="a", instructions="x" * (6 << 20)) for _ in range(3)]
+        paths = [f"{RESPONSES}/{response['id']}" for response in found]
+        assert_error(await client.get(paths[0]), 404, "response_not_found")
+        assert [(await client.get(path)).status_code for path in paths[1:]] == [200, 200]
+
+
 class SmallWindow(FakeEngine):
     """Has room for so many words, and counts them."""
 
@@ -189,8 +198,10 @@ async def test_without_truncation_everything_is_sent() -> None:
 
 
 def kept(name: str, size: int = 1) -> KeptResponse:
-    items = read_items("x")
-    return KeptResponse(response={"id": name}, inputs=items, context=items, size_bytes=size)
+    item = {"role": "user", "content": "x", "id": f"msg_{name}"}
+    return KeptResponse(
+        response={"id": name}, before=(), inputs=read_items([item]), outputs=(), size_bytes=size
+    )
 
 
 def test_the_least_recently_used_make_room_for_the_newest() -> None:
@@ -200,6 +211,8 @@ def test_the_least_recently_used_make_room_for_the_newest() -> None:
     assert store.get("k", "a") is not None
     store.put("k", kept("d"))
     assert [name for name in "abcd" if store.get("k", name)] == ["a", "c", "d"]
+    assert [name for name in "abcd" if store.find_item("k", f"msg_{name}")] == ["a", "c", "d"]
+    assert store.find_item("l", "msg_a") is None
 
 
 def test_a_key_has_no_more_than_its_share_of_bytes_and_all_of_them_no_more_than_there_are() -> None:

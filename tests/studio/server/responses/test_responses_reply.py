@@ -12,6 +12,7 @@ from engine.errors import DeviceFailure
 from engine.runs import ParkUsage
 from fakes.fake_engine import FakeEngine
 from fakes.http_driver import RESPONSES, AsgiCall, WatchedEngine, make_app, on_a_loop, open_client
+from studio.server.responses.items import Thought, read_items
 from studio.server.sse import StreamTimings
 
 LIVELY = StreamTimings(open_after_s=0.001, keepalive_s=0.001, parked_keepalive_s=0.001)
@@ -138,6 +139,24 @@ async def test_thoughts_text_and_calls_are_items_in_their_order(stream: bool) ->
 
 
 @on_a_loop
+async def test_thoughts_can_be_handed_back_by_those_who_keep_none_that_they_can_read() -> None:
+    engine = WatchedEngine(auto=False)
+    asked = {"include": ["reasoning.encrypted_content"], "store": False}
+    call, request_id = await begin(engine, **asked)
+    engine.write(request_id, reasoning="Löök first.")
+    engine.say(request_id, "Hi")
+    engine.finish(request_id)
+    await call.finished()
+    thought = json.loads(call.text)["output"][0]
+    assert "content" in thought
+    back = {"type": "reasoning", "summary": [], "encrypted_content": thought["encrypted_content"]}
+    for seal, text in ((back, "Löök first."), ({**back, "encrypted_content": "layby.?"}, "")):
+        (item,) = read_items([seal])
+        assert isinstance(item, Thought)
+        assert item.text == text
+
+
+@on_a_loop
 async def test_a_stream_has_an_event_for_each_step_of_each_item() -> None:
     engine = WatchedEngine(auto=False)
     call, request_id = await begin(engine, stream=True)
@@ -209,6 +228,22 @@ async def test_logprobs_come_with_the_text_if_they_were_asked_for(stream: bool) 
 
 
 @on_a_loop
+async def test_a_sign_of_life_in_the_middle_takes_nothing_back() -> None:
+    engine = WatchedEngine(auto=False)
+    call, request_id = await begin(engine, timings=LIVELY, stream=True)
+    await call.tell(engine, TokenDelta(request_id=request_id, text="Once", token_ids=(1,)))
+    engine.park(request_id)
+    told = call.text.count("event: response.in_progress")
+    await call.until(lambda call: call.text.count("event: response.in_progress") > told)
+    alive = [event for event in events(call) if event["type"] == "response.in_progress"][-1]
+    (item,) = alive["response"]["output"]
+    assert (item["status"], item["content"][0]["text"]) == ("in_progress", "Once")
+    engine.restore(request_id)
+    engine.finish(request_id)
+    await call.finished()
+
+
+@on_a_loop
 async def test_a_parked_stream_has_comments_and_says_how_often_it_was_parked() -> None:
     engine = WatchedEngine(auto=False)
     engine.publish(parks=ParkUsage(budget_bytes=1 << 20))
@@ -262,11 +297,16 @@ async def test_an_error_in_an_open_stream_is_a_failed_response_and_the_end(
     assert call.is_complete
 
 
+@pytest.mark.parametrize("has_spoken", [True, False])
 @on_a_loop
-async def test_a_response_stopped_from_elsewhere_has_failed() -> None:
+async def test_a_response_stopped_from_elsewhere_has_failed(has_spoken: bool) -> None:
     engine = WatchedEngine(auto=False)
-    call, request_id = await begin(engine, stream=True)
-    engine.say(request_id, "Hel")
+    call, request_id = await begin(engine, timings=LIVELY, stream=True)
+    if has_spoken:
+        engine.say(request_id, "Hel")
+    await call.until(lambda call: call.writes)
     engine.finish(request_id, FinishReason.ABORTED)
     await call.finished()
-    assert events(call)[-2]["response"]["error"]["code"] == "request_cancelled"
+    told = events(call)
+    assert told[0]["type"] == "response.created"
+    assert told[-2]["response"]["error"]["code"] == "request_cancelled"

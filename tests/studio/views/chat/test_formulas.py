@@ -9,9 +9,11 @@ from PySide6.QtGui import QColor, QImage
 from PySide6.QtWidgets import QWidget
 
 from studio.models.settings import Theme as ThemeChoice
+from studio.views.chat import typesetting
 from studio.views.chat.formula_view import FormulaView
-from studio.views.chat.formulas import MAX_LATEX_CHARS, Formula, Unready, typeset
+from studio.views.chat.formulas import MAX_LATEX_CHARS
 from studio.views.chat.kit import Kit
+from studio.views.chat.typesetting import Formula, Typesetter, Unready, typeset
 
 
 def colors_in(image: QImage) -> set[str]:
@@ -90,3 +92,28 @@ def test_a_wide_formula_is_drawn_smaller_and_a_bad_one_as_source(
     qtbot.waitUntil(lambda: kit.formulas.get(r"\frac{a", is_display=True) is Unready.BAD)
     assert not bad.is_drawn
     assert bad.heightForWidth(300) > 10
+
+
+def test_the_child_answers_ends_when_told_and_is_started_anew_after_a_breakdown() -> None:
+    typesetter = Typesetter()
+    made = typesetter.typeset("x^2", is_display=False)
+    assert made == typeset("x^2", is_display=False)
+    assert typesetter._child is not None
+    typesetter._child[0].kill()
+    typesetter._child[0].join()
+    assert typesetter.typeset("x^2", is_display=False) == made
+    process, _ = typesetter._child
+    typesetter.close()
+    assert not process.is_alive()
+    assert typesetter.typeset("x^2", is_display=False) is Unready.BAD
+
+
+def test_a_formula_over_which_the_child_breaks_down_is_bad_and_the_next_one_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(typesetting, "_PATIENCE_S", 0.0)
+    typesetter = Typesetter()
+    assert typesetter.typeset("x", is_display=False) is Unready.BAD, "nobody waits for ever"
+    monkeypatch.undo()
+    assert isinstance(typesetter.typeset("x", is_display=False), Formula)
+    typesetter.close()

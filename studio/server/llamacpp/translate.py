@@ -1,0 +1,54 @@
+"""llama-server's requests -> the engine's. Server thread.
+
+Raises InvalidRequest, naming the field, before anything is queued.
+"""
+
+from __future__ import annotations
+
+from engine.api import Infill, Origin, Prompt, Request, Text
+from engine.errors import InvalidRequest
+from studio.server.llamacpp.fields import CompletionFields, InfillRequest, LlamaCompletionRequest
+from studio.server.translate import sampling_params
+
+
+def text_prompt(wire: LlamaCompletionRequest) -> Prompt | None:
+    """The prompt, where it is text alone; None: it has token ids, and is to be tokenised with them first.
+
+    Clients of this path apply templates themselves, so control tokens spelled out are meant.
+    """
+    if not wire.prompt:
+        return Text(text="")
+    first, *rest = wire.prompt
+    if rest or not isinstance(first, str):
+        return None
+    return Text(text=first, reads_control=True)
+
+
+def infill_prompt(wire: InfillRequest) -> Infill:
+    """Texts of other files stand before it, each under the file's name."""
+    extra = "".join(
+        f"# {each.filename or 'snippet'}\n{each.text}\n\n" for each in wire.input_extra or ()
+    )
+    before = wire.input_prefix + (wire.prompt or "")
+    return Infill(before=before, after=wire.input_suffix, context=extra)
+
+
+def completion_request(wire: CompletionFields, reply_id: str, prompt: Prompt) -> Request:
+    """One engine request."""
+    if wire.grammar is not None and wire.json_schema is not None:
+        raise InvalidRequest(
+            "grammar and json_schema are both given; a reply can match one of them, leave the other out",
+            param="grammar",
+        )
+    limit = wire.n_predict
+    return Request(
+        request_id=f"{reply_id}-0",
+        origin=Origin.API,
+        prompt=prompt,
+        sampling=sampling_params(wire, logprobs=wire.n_probs or None),
+        max_tokens=limit if limit is not None and limit >= 0 else None,
+        stop=tuple(wire.stop or ()),
+        ignore_eos=bool(wire.ignore_eos),
+        max_wait_s=wire.max_wait,
+        grammar=wire.grammar or wire.json_schema,
+    )

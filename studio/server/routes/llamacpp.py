@@ -1,0 +1,48 @@
+"""POST /completion and /infill, as llama-server has them: text with its own fields and events. Server thread."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from starlette.requests import Request as HttpRequest
+from starlette.responses import Response
+
+from engine.api import ModelInfo, Prompt, TokenIds, Tokenize
+from studio.server.context import Delivery, ServerContext
+from studio.server.llamacpp.fields import CompletionFields, InfillRequest, LlamaCompletionRequest
+from studio.server.llamacpp.reply import LlamaReply
+from studio.server.llamacpp.translate import completion_request, infill_prompt, text_prompt
+from studio.server.replies import new_reply_head
+
+
+def llamacpp_router(context: ServerContext) -> APIRouter:
+    router = APIRouter()
+
+    async def reply(
+        http: HttpRequest, wire: CompletionFields, model: ModelInfo, prompt: Prompt
+    ) -> Response:
+        head = new_reply_head("cmpl", model.name)
+        request = completion_request(wire, head.reply_id, prompt)
+        shape = LlamaReply(
+            model.name, has_probs=bool(wire.n_probs), returns_tokens=bool(wire.return_tokens)
+        )
+        delivery = Delivery(streams=bool(wire.stream), ping_interval_s=wire.sse_ping_interval)
+        return await context.answer(http, (request,), shape, delivery)
+
+    @router.post("/completion")
+    async def completion(http: HttpRequest) -> Response:
+        wire = await context.read(http, LlamaCompletionRequest)
+        model = await context.model_for(http, wire.model)
+        prompt = text_prompt(wire)
+        if prompt is None:
+            question = context.client.read_text(Tokenize(parts=wire.prompt))
+            answer = await context.live.run(question, receive=http.receive)
+            prompt = TokenIds(ids=answer.token_ids)
+        return await reply(http, wire, model, prompt)
+
+    @router.post("/infill")
+    async def infill(http: HttpRequest) -> Response:
+        wire = await context.read(http, InfillRequest)
+        model = await context.model_for(http, wire.model)
+        return await reply(http, wire, model, infill_prompt(wire))
+
+    return router

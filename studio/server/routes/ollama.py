@@ -1,0 +1,166 @@
+"""Ollama's API, for the clients that speak only that: /api/chat, /api/generate, /api/embed and what is about models.
+
+Server thread. The model that is loaded serves, and those of the library on demand; nothing here changes the library.
+"""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from starlette.requests import Request as HttpRequest
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+
+from engine.api import EngineState, ModelInfo
+from engine.errors import ModelNotFound, ModelUnavailable
+from studio.server.context import Delivery, ServerContext
+from studio.server.embeddings import check_embeds, embed_requests, shortened
+from studio.server.framing import Json
+from studio.server.ollama.errors import REFUSED, refusal
+from studio.server.ollama.fields import (
+    ChatRequest,
+    EmbeddingsRequest,
+    EmbedRequest,
+    GenerateRequest,
+    ShowRequest,
+)
+from studio.server.ollama.models import listed, offer_of, running, shown
+from studio.server.ollama.reply import OllamaReply, Telling
+from studio.server.ollama.translate import chat_request, generate_request, plain_name
+from studio.server.ollama.truncation import truncated
+from studio.server.replies import new_reply_head
+from studio.server.reply_shape import ReplyEnd
+from studio.server.translate import served_model
+
+API_VERSION = "0.12.6"
+"""The version of Ollama whose API this is; clients ask for a least one."""
+
+
+def ollama_router(context: ServerContext) -> APIRouter:
+    router = APIRouter()
+    _add_models(router, context)
+    _add_replies(router, context)
+    _add_embeddings(router, context)
+    _add_refusals(router)
+    return router
+
+
+def _add_models(router: APIRouter, context: ServerContext) -> None:
+    @router.get("/")
+    async def root() -> PlainTextResponse:
+        return PlainTextResponse("Layby is running. Its API is described at /docs.\n")
+
+    @router.get("/api/version")
+    async def version() -> JSONResponse:
+        return JSONResponse({"version": API_VERSION})
+
+    @router.get("/api/tags")
+    async def tags() -> JSONResponse:
+        model = _loaded(context)
+        entries = [] if model is None else [listed(offer_of(model), model)]
+        facts = await context.demand.facts() if context.demand is not None else ()
+        path = None if model is None else model.path
+        entries += [listed(offer, info) for offer, info in facts if offer.path != path]
+        return JSONResponse({"models": entries})
+
+    @router.get("/api/ps")
+    async def ps() -> JSONResponse:
+        model = _loaded(context)
+        snapshot = context.client.snapshot()
+        return JSONResponse({"models": [] if model is None else [running(snapshot, model)]})
+
+    @router.post("/api/show")
+    async def show(http: HttpRequest) -> JSONResponse:
+        wire = await context.read(http, ShowRequest)
+        name = plain_name(wire.model or wire.name)
+        try:
+            return JSONResponse(shown(served_model(context.client.snapshot(), name)))
+        except (ModelNotFound, ModelUnavailable):
+            facts = await context.demand.facts() if context.demand is not None else ()
+            info = next((i for offer, i in facts if i and name and offer.is_meant_by(name)), None)
+            if info is None:
+                raise
+            return JSONResponse(shown(info))
+
+
+def _add_replies(router: APIRouter, context: ServerContext) -> None:
+    @router.post("/api/chat")
+    async def chat(http: HttpRequest) -> Response:
+        wire = await context.read(http, ChatRequest)
+        model = await context.model_for(http, plain_name(wire.model))
+        shape = OllamaReply(model.name, Telling.CHAT)
+        if not wire.messages:
+            return JSONResponse(shape.loaded())
+        request = chat_request(wire, _reply_id(model))
+        return await context.answer(http, (request,), shape, Delivery(streams=wire.streams))
+
+    @router.post("/api/generate")
+    async def generate(http: HttpRequest) -> Response:
+        wire = await context.read(http, GenerateRequest)
+        model = await context.model_for(http, plain_name(wire.model))
+        shape = OllamaReply(model.name, Telling.GENERATE)
+        if not wire.prompt and not wire.suffix:
+            return JSONResponse(shape.loaded())
+        request = generate_request(wire, _reply_id(model))
+        return await context.answer(http, (request,), shape, Delivery(streams=wire.streams))
+
+
+def _add_embeddings(router: APIRouter, context: ServerContext) -> None:
+    @router.post("/api/embed")
+    async def embed(http: HttpRequest) -> JSONResponse:
+        wire = await context.read(http, EmbedRequest)
+        model = await context.model_for(http, plain_name(wire.model))
+        size = wire.dimensions or None
+        check_embeds(model, size)
+        texts = (wire.input,) if isinstance(wire.input, str) else tuple(wire.input)
+        if not texts:
+            return JSONResponse({"model": model.name, "embeddings": []})
+        prompts = await truncated(context, http, texts) if wire.truncate is not False else texts
+        requests = embed_requests(prompts, _reply_id(model), max_wait_s=wire.max_wait)
+        choices, end = await context.gather(http, requests)
+        return JSONResponse(
+            {
+                "model": model.name,
+                "embeddings": [list(shortened(each.embedding, size)) for each in choices],
+                **_figures(end),
+            }
+        )
+
+    @router.post("/api/embeddings")
+    async def embeddings(http: HttpRequest) -> JSONResponse:
+        wire = await context.read(http, EmbeddingsRequest)
+        model = await context.model_for(http, plain_name(wire.model))
+        check_embeds(model, None)
+        if not wire.prompt:
+            return JSONResponse({"embedding": []})
+        prompts = await truncated(context, http, (wire.prompt,))
+        requests = embed_requests(prompts, _reply_id(model), max_wait_s=wire.max_wait)
+        choices, _ = await context.gather(http, requests)
+        return JSONResponse({"embedding": list(choices[0].embedding)})
+
+
+def _add_refusals(router: APIRouter) -> None:
+    async def refuse(http: HttpRequest) -> Response:
+        raise refusal(http.url.path)
+
+    for path in REFUSED:
+        method = "DELETE" if path == "/api/delete" else "POST"
+        router.add_api_route(path, refuse, methods=[method])
+
+
+def _loaded(context: ServerContext) -> ModelInfo | None:
+    snapshot = context.client.snapshot()
+    return snapshot.model if snapshot.state is EngineState.READY else None
+
+
+def _reply_id(model: ModelInfo) -> str:
+    return new_reply_head("ollama", model.name).reply_id
+
+
+def _figures(end: ReplyEnd) -> Json:
+    total_s = max(
+        (usage.queued_s + usage.prefill_s + usage.parked_s for usage in end.usages), default=0
+    )
+    return {
+        "total_duration": int(total_s * 1e9),
+        "load_duration": 0,
+        "prompt_eval_count": end.prompt_tokens,
+    }
