@@ -255,6 +255,8 @@ class Resumed:
     request_id: str
     text: str
     token_ids: tuple[int, ...]
+    reasoning: str = ""
+    tool_calls: tuple[ToolCallDelta, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,8 @@
-"""Turns prompts into tokens, off the engine thread: one worker applies templates, tokenises and compiles grammars, in
-order of arrival.
+"""Turns prompts into tokens and compiles grammars, off the engine thread, in order of arrival.
 
-It also answers questions about text, in turn (`engine.texts`).
-
-The tokenizer releases the interpreter lock, so a long prompt does not hold up the running chats.
+One worker applies templates and tokenises. It also answers questions about text, in turn (`engine.texts`). Requests
+with a grammar have another worker, which is there once the first of them comes: a large grammar holds up no prompt.
+The tokenizer and the compiler release the interpreter lock, so neither holds up the running chats.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from dataclasses import dataclass
 
 from engine.api import (
     Chat,
+    Grammar,
     Infill,
     Prompt,
     Request,
@@ -36,9 +36,12 @@ from engine.errors import (
 )
 from engine.runtime.grammar_compiler import GrammarCompiler
 from engine.runtime.grammar_matcher import GrammarMatcher
+from engine.runtime.reply_wishes import ReplyWishes
 from engine.runtime.text_questions import answer_question, check_ids
-from engine.text.chat_prompt import encode_chat
+from engine.text.chat_prompt import encode_rendered, render_chat
 from engine.text.chat_template import ChatTemplate
+from engine.text.replies.call_grammar import CallWish
+from engine.text.replies.reply_format import ReplyPlan
 from engine.text.tokenizer import Tokenizer
 
 
@@ -71,30 +74,74 @@ class Prepared:
     token_ids: tuple[int, ...]
     matcher: GrammarMatcher | None = None
     """Of the request's grammar, if it has one."""
+    grammar: Grammar | None = None
+    """The request's own, or the one of the calls that it must make."""
+    plan: ReplyPlan | None = None
+    """How its reply is told apart; None: all of it is text."""
     error: EngineError | None = None
 
 
+_GRAMMAR_STACK_BYTES = 192 << 20
+"""The compiler calls itself for each rule that names another. The largest grammar that is allowed (see
+`grammar_compiler`) may take some 100 MiB so, and a stack that is too small ends the whole program. Memory that is not
+used is not taken."""
+
+
 class Intake:
-    """The worker. `deliver` is called on its thread with each answer."""
+    """The workers. `deliver` is called on their threads with each answer."""
 
     def __init__(self, deliver: Callable[[Prepared], object]) -> None:
         self._deliver = deliver
-        self._tasks: queue.SimpleQueue[PrepareTask | TextTask | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="layby-intake", daemon=True)
-        self._thread.start()
+        self._prompts = _Worker("layby-intake", deliver)
+        self._grammars: _Worker | None = None
 
     def prepare(self, task: PrepareTask) -> None:
-        """Queue a prompt; the answer comes to `deliver`."""
-        self._tasks.put(task)
+        """Queue a request; the answer comes to `deliver`. Engine thread."""
+        if not _has_grammar(task.request):
+            self._prompts.put(task)
+            return
+        if self._grammars is None:
+            before = threading.stack_size(_GRAMMAR_STACK_BYTES)
+            try:
+                self._grammars = _Worker("layby-grammars", self._deliver)
+            finally:
+                threading.stack_size(before)
+        self._grammars.put(task)
 
     def ask(self, task: TextTask) -> None:
-        """Queue a question; the answer, or an EngineError, comes to its future."""
+        """Queue a question; the answer, or an EngineError, comes to its future. Any thread."""
+        self._prompts.put(task)
+
+    def close(self) -> None:
+        """Stop after what is at hand; queued prompts get no answer, and questions are told that the engine stopped."""
+        self._prompts.close()
+        if self._grammars is not None:
+            self._grammars.close()
+
+
+def _has_grammar(request: Request) -> bool:
+    """Whether there may be one to compile: its own, or that of the calls it is to make."""
+    prompt = request.prompt
+    return request.grammar is not None or (
+        isinstance(prompt, Chat) and bool(prompt.tools) and CallWish.of(prompt) is not None
+    )
+
+
+class _Worker:
+    """A thread that does one task after the other."""
+
+    def __init__(self, name: str, deliver: Callable[[Prepared], object]) -> None:
+        self._deliver = deliver
+        self._tasks: queue.SimpleQueue[PrepareTask | TextTask | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def put(self, task: PrepareTask | TextTask) -> None:
         self._tasks.put(task)
         if not self._thread.is_alive():
             self._end_questions()
 
     def close(self) -> None:
-        """Stop after what is at hand; queued prompts get no answer, and questions are told that the engine stopped."""
         self._tasks.put(None)
         self._thread.join()
         self._end_questions()
@@ -119,7 +166,7 @@ def answer(task: PrepareTask) -> Prepared:
     """Read a prompt; what is wrong with it is part of the answer."""
     request_id = task.request.request_id
     try:
-        return Prepared(request_id, _tokenize(task), task.grammars.matcher_for(task.request))
+        return _prepared(task)
     except EngineError as error:
         return Prepared(request_id, (), error=error)
     except Exception as error:  # noqa: BLE001 - a prompt must never end the worker
@@ -142,10 +189,15 @@ def _answer_text(task: TextTask) -> None:
         task.answer.set_exception(RequestError(reason))
 
 
-def _tokenize(task: PrepareTask) -> tuple[int, ...]:
-    token_ids = tokenize(task.request.prompt, task.tokenizer, task.template)
-    check_fits(len(token_ids), task.window_tokens, task.request.wants)
-    return token_ids
+def _prepared(task: PrepareTask) -> Prepared:
+    request = task.request
+    read = _read(request.prompt, task.tokenizer, task.template)
+    check_fits(len(read.token_ids), task.window_tokens, request.wants)
+    wishes = ReplyWishes(task.template.reply, task.tokenizer, task.grammars)
+    plan = wishes.plan_for(request, read.plan)
+    grammar = wishes.grammar_for(request, plan or read.plan)
+    matcher = wishes.matcher_for(request, grammar)
+    return Prepared(request.request_id, read.token_ids, matcher, grammar, plan)
 
 
 def check_fits(prompt_tokens: int, window_tokens: int, wanted: Wanted) -> None:
@@ -166,8 +218,20 @@ def check_fits(prompt_tokens: int, window_tokens: int, wanted: Wanted) -> None:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A prompt's tokens, and of a chat's how the reply to it is to be read."""
+
+    token_ids: tuple[int, ...]
+    plan: ReplyPlan | None = None
+
+
 def tokenize(prompt: Prompt, tokenizer: Tokenizer, template: ChatTemplate) -> tuple[int, ...]:
     """A prompt's tokens; any thread. Raises RequestError for one that the model's template does not take."""
+    return _read(prompt, tokenizer, template).token_ids
+
+
+def _read(prompt: Prompt, tokenizer: Tokenizer, template: ChatTemplate) -> _Read:
     try:
         return _encode(prompt, tokenizer, template)
     except (
@@ -176,17 +240,19 @@ def tokenize(prompt: Prompt, tokenizer: Tokenizer, template: ChatTemplate) -> tu
         raise RequestError(f"the model's own rules do not take this prompt: {error}") from error
 
 
-def _encode(prompt: Prompt, tokenizer: Tokenizer, template: ChatTemplate) -> tuple[int, ...]:
+def _encode(prompt: Prompt, tokenizer: Tokenizer, template: ChatTemplate) -> _Read:
     match prompt:
         case Chat():
-            return encode_chat(tokenizer, template, prompt).token_ids
+            rendered = render_chat(template, prompt)
+            return _Read(encode_rendered(tokenizer, rendered), rendered.plan)
         case Text(text=text, reads_control=reads_control):
-            return tuple(tokenizer.encode(text, parse_special=reads_control, add_special=True))
+            ids = tokenizer.encode(text, parse_special=reads_control, add_special=True)
+            return _Read(tuple(ids))
         case Infill():
-            return _encode_gap(prompt, tokenizer)
+            return _Read(_encode_gap(prompt, tokenizer))
         case TokenIds(ids=ids):
             check_ids(ids, tokenizer, "prompt")
-            return ids
+            return _Read(ids)
 
 
 def _encode_gap(prompt: Infill, tokenizer: Tokenizer) -> tuple[int, ...]:
@@ -194,8 +260,8 @@ def _encode_gap(prompt: Infill, tokenizer: Tokenizer) -> tuple[int, ...]:
     marks = tokenizer.fill_in
     if marks is None:
         raise InvalidRequest(
-            "suffix needs a model with fill-in-the-middle tokens, as code models have, and the one loaded has none; "
-            "leave it out or load such a model",
+            "a text with a suffix needs a model with fill-in-the-middle tokens, as code models have, and the one "
+            "loaded has none; leave the suffix out or load such a model",
             param="suffix",
         )
     ids = [

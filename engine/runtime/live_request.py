@@ -11,6 +11,7 @@ from engine.core.types import Sequence
 from engine.runs import SteeringCommand
 from engine.runtime.grammar_matcher import GrammarMatcher
 from engine.runtime.sampler import SampledToken, Sampler
+from engine.text.replies.reply_format import ReplyPlan
 from engine.text.text_stream import TextStream
 from engine.text.tokenizer import Tokenizer
 from kernels.wishes import Wish
@@ -29,6 +30,8 @@ class Generation:
     stream: TextStream
     continues_text: bool
     """Whether the reply goes on a raw text instead of answering a chat."""
+    plan: ReplyPlan | None = None
+    """How the reply is told apart; None: all of it is text."""
     matcher: GrammarMatcher | None = None
     """Its place in the grammar of its request; None: it may say anything."""
     parked_before_first_s: float = 0.0

@@ -45,7 +45,8 @@ from engine.runtime.sampler import Sampler
 from engine.runtime.step_tally import StepTally
 from engine.runtime.wanted import check_wanted
 from engine.text.chat_template import ChatTemplate, load_chat_template
-from engine.text.text_stream import TextStream
+from engine.text.replies.reply_format import ReplyParser, ReplyPlan
+from engine.text.text_stream import TextStream, Told
 from engine.text.tokenizer import Tokenizer, load_tokenizer
 
 _LOG = logging.getLogger(__name__)
@@ -166,7 +167,10 @@ class LoadedModel:
         continues = not isinstance(request.prompt, Chat) or request.prompt.continues
         # and what a grammar was followed with is the text, with the space it may begin with
         continues = continues or prepared.matcher is not None
-        generation = self._generation(live, token_ids, len(token_ids), seed, continues=continues)
+        live.request = replace(request, grammar=prepared.grammar)
+        generation = self._generation(
+            live, token_ids, len(token_ids), seed, continues=continues, plan=prepared.plan
+        )
         generation.matcher = prepared.matcher
         if request.tells_prompt and token_ids:
             scorer = PromptScorer(request.request_id, token_ids, generation.sampler, self.tokenizer)
@@ -185,8 +189,8 @@ class LoadedModel:
             generation.read_with(pooler, in_one_step=None)
         return generation
 
-    def recall(self, live: LiveRequest, recalled: Recalled) -> tuple[Generation, str]:
-        """The same for a request whose state was on disk, and its text so far. Puts its pages into the pool.
+    def recall(self, live: LiveRequest, recalled: Recalled) -> tuple[Generation, Told]:
+        """The same for a request whose state was on disk, and its reply so far. Puts its pages into the pool.
 
         From now on `live.request` asks for what the one that was parked asked for; of its grammar the matcher is yet
         to be put in. Raises ContextLengthExceeded when
@@ -203,10 +207,15 @@ class LoadedModel:
             grammar=state.grammar,
         )
         generation = self._generation(
-            live, state.token_ids, state.num_prompt, state.seed, continues=state.continues_text
+            live,
+            state.token_ids,
+            state.num_prompt,
+            state.seed,
+            continues=state.continues_text,
+            plan=state.plan,
         )
         generation.reply_ids += state.reply_ids
-        text = "".join(generation.stream.push(token_id).text for token_id in state.reply_ids)
+        told = Told.joined(map(generation.stream.push, state.reply_ids))
         adopt_state(generation.seq, state)
         generation.num_recomputes_told = state.num_recomputes
         with suppress(MemoryError):  # then it is computed again
@@ -218,7 +227,7 @@ class LoadedModel:
                     pages, recalled.pages[first : first + len(pages)]
                 ),
             )
-        return generation, text
+        return generation, told
 
     def _generation(
         self,
@@ -228,6 +237,7 @@ class LoadedModel:
         seed: int,
         *,
         continues: bool,
+        plan: ReplyPlan | None = None,
     ) -> Generation:
         request = live.request
         window, shifts = self.runner.window_tokens, self.options.context_shift
@@ -252,8 +262,11 @@ class LoadedModel:
             vocab_size=min(self.runner.spec.vocab_size, self.tokenizer.vocab_size),
             token_bytes=self.tokenizer.token_bytes,
         )
-        stream = TextStream(self.tokenizer, request.stop, continues=continues)
-        return Generation(seq, sampler, seed, stream, continues)
+        parser = None
+        if plan is not None:
+            parser = ReplyParser(self.template.reply, plan, seed=request.request_id)
+        stream = TextStream(self.tokenizer, request.stop, continues=continues, parser=parser)
+        return Generation(seq, sampler, seed, stream, continues, plan)
 
     def _end_ids(self, request: Request) -> frozenset[int]:
         own = frozenset[int]() if request.ignore_eos else self.tokenizer.eos_ids

@@ -25,6 +25,7 @@ from engine.runtime.moves import error_of, report_moves
 from engine.runtime.rate_meter import RateMeter
 from engine.runtime.sampler import SampledToken
 from engine.runtime.step_outputs import OutputRow, last_outputs, rows_to_read
+from engine.text.text_stream import Told
 from kernels.wishes import Found
 
 _NO_TOKEN = 0
@@ -231,23 +232,24 @@ class Stepper:
         if isinstance(choice, EngineError):
             self._scheduler.abort(seq.request_id, now_s)
             return [self._failed(seq, choice)]
-        generation, finish, text = self._generation(seq), update.finish, ""
+        generation, finish, told = self._generation(seq), update.finish, Told()
         if update.token_id is not None:
             if seq.num_generated == 1:
                 generation.parked_before_first_s = seq.parked_s
             generation.reply_ids.append(update.token_id)
             if update.token_id not in seq.eos_ids:
-                step = generation.stream.push(update.token_id)
-                text = step.text
-                if step.stopped and finish is not FinishReason.STOP:
+                told = generation.stream.push(update.token_id)
+                if told.has_ended and finish is not FinishReason.STOP:
                     if finish is None:
                         self._scheduler.finish(seq)
                     finish = FinishReason.STOP
         if finish is not None:
-            text += generation.stream.finish()
+            told = Told.joined((told, generation.stream.finish()))
+            if finish is FinishReason.STOP and generation.stream.has_called:
+                finish = FinishReason.TOOL_CALLS
         events: list[EngineEvent] = []
-        if update.token_id is not None or text:
-            events.append(self._delta(generation, update.token_id, text, choice))
+        if update.token_id is not None or any(told):
+            events.append(self._delta(generation, update.token_id, told, choice))
         if finish is not None:
             live = self._live.pop(seq.request_id)
             self._stay_or_go(live, finish)
@@ -268,13 +270,20 @@ class Stepper:
             self.let_go(request_id)
 
     def _delta(
-        self, generation: Generation, token_id: int | None, text: str, choice: SampledToken | None
+        self, generation: Generation, token_id: int | None, told: Told, choice: SampledToken | None
     ) -> TokenDelta:
         request_id = generation.seq.request_id
-        self._live[request_id].has_sent_text |= bool(text)
+        self._live[request_id].has_sent_text |= bool(told.text or told.reasoning or told.calls)
         logprobs = token_logprobs(choice, self._model.tokenizer) if choice is not None else ()
         token_ids = () if token_id is None else (token_id,)
-        return TokenDelta(request_id=request_id, text=text, token_ids=token_ids, logprobs=logprobs)
+        return TokenDelta(
+            request_id=request_id,
+            text=told.text,
+            token_ids=token_ids,
+            logprobs=logprobs,
+            reasoning=told.reasoning,
+            tool_calls=told.calls,
+        )
 
     def _fail_batch(self, batch: StepBatch, error: Exception) -> list[EngineEvent]:
         failure = DeviceFailure(f"the step failed: {type(error).__name__}: {error}")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.api import Chat
 from engine.errors import InvalidRequest
+from engine.text.chat_prompt import render_chat
 from engine.text.chat_template import ChatTemplate
 from engine.text.tokenizer import Tokenizer
 from engine.texts import Detokenize, Render, TextAnswer, TextQuestion, Tokenize
@@ -24,7 +24,7 @@ def answer_question(
             check_ids(ids, tokenizer, "tokens")
             return TextAnswer(text=tokenizer.decode(ids, show_control=shows_control))
         case Render(chat=chat):
-            return TextAnswer(text=_render(chat, template))
+            return TextAnswer(text=render_chat(template, chat).text)
 
 
 def check_ids(ids: Sequence[int], tokenizer: Tokenizer, param: str) -> None:
@@ -36,14 +36,6 @@ def check_ids(ids: Sequence[int], tokenizer: Tokenizer, param: str) -> None:
             f"0 to {tokenizer.vocab_size - 1}",
             param=param,
         )
-
-
-def _render(chat: Chat, template: ChatTemplate) -> str:
-    messages, begun = chat.messages, ""
-    if chat.continues and messages:
-        messages, begun = messages[:-1], messages[-1].content
-    turns = [{"role": template.known_role(m.role), "content": m.content} for m in messages]
-    return template.render(turns) + begun
 
 
 def _tokenize(question: Tokenize, tokenizer: Tokenizer) -> list[int]:

@@ -5,14 +5,14 @@ Used on the intake thread. No torch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from engine.api import Chat, ChatMessage, ToolChoice
 from engine.errors import InvalidRequest
 from engine.text.chat_template import ChatTemplate, TemplateRefused
 from engine.text.generic_tools import adapted
-from engine.text.replies.reply_format import ReplyFormat, ReplyStart
+from engine.text.replies.reply_format import ReplyPlan
 from engine.text.template_values import (
     TemplateShape,
     Values,
@@ -33,21 +33,35 @@ _PLAIN = TemplateShape()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChatPrompt:
-    """A chat as the model reads it."""
+class RenderedChat:
+    """A chat as its template writes it, up to where the assistant's reply begins."""
 
-    text: str
-    """As rendered, with the texts that people wrote as they wrote them."""
-    token_ids: tuple[int, ...]
-    reply: ReplyFormat
-    """How the model writes its answer to it."""
-    start: ReplyStart
+    veiled: str
+    """What people wrote in it is veiled; see `engine.text.veil`."""
+    unveiling: Mapping[str, str]
+    plan: ReplyPlan
+    """How the reply is to be read."""
+
+    @property
+    def text(self) -> str:
+        text = self.veiled
+        for veiled, original in self.unveiling.items():
+            text = text.replace(veiled, original)
+        return text
 
 
-def encode_chat(tokenizer: Tokenizer, template: ChatTemplate, chat: Chat) -> ChatPrompt:
-    """The prompt up to where the assistant's reply begins: control tokens from the template alone, BOS once.
+def encode_chat(tokenizer: Tokenizer, template: ChatTemplate, chat: Chat) -> tuple[int, ...]:
+    """The tokens of `render_chat`: control tokens from the template alone, BOS once."""
+    return encode_rendered(tokenizer, render_chat(template, chat))
 
-    `chat.continues`: and then the last message as the reply's beginning, with nothing after it.
+
+def encode_rendered(tokenizer: Tokenizer, rendered: RenderedChat) -> tuple[int, ...]:
+    return tuple(tokenizer.encode_rendered(rendered.veiled, rendered.unveiling))
+
+
+def render_chat(template: ChatTemplate, chat: Chat) -> RenderedChat:
+    """The prompt; with `chat.continues` the last message is the reply's beginning, with nothing after it.
+
     A system message that the template refuses becomes the beginning of the first user message. Tools that the template
     does not know are described in words. Raises InvalidRequest and UnsupportedModel as `ChatTemplate.render` does.
     """
@@ -57,69 +71,61 @@ def encode_chat(tokenizer: Tokenizer, template: ChatTemplate, chat: Chat) -> Cha
     _check(messages)
     tools = () if chat.tool_choice is ToolChoice.NONE else chat.tools
     chat = replace(chat, messages=tuple(messages), tools=tools)
-    reply = template.reply
+    plan = ReplyPlan(tools=tools, begun=begun, most_calls=None if chat.calls_in_parallel else 1)
     if tools or any(message.tool_calls or message.role == "tool" for message in messages):
         shape = template.shape
+        if not shape.knows_tools and (tools or not shape.writes_calls):
+            # all in words then, what was called before too
+            shape = replace(shape, writes_calls=False, writes_results=False)
+            plan = replace(plan, is_generic=True)
         chat = adapted(chat, shape)
-        reply = reply if shape.knows_tools else reply.generic()
-    prompt = _Prompt(tokenizer, template, chat, begun)
     try:
-        return prompt.encoded(reply)
+        return _rendered(template, chat, plan)
     except TemplateRefused as refused:
         merged = _without_system(chat.messages)
         if merged is None:
             raise
-        prompt.chat = replace(chat, messages=tuple(merged))
         try:
-            return prompt.encoded(reply)
+            return _rendered(template, replace(chat, messages=tuple(merged)), plan)
         except TemplateRefused:
             raise refused from None
 
 
-@dataclass(slots=True)
-class _Prompt:
-    """One chat on its way through one template."""
+def _rendered(template: ChatTemplate, chat: Chat, plan: ReplyPlan) -> RenderedChat:
+    texts: list[str] = [template.source, plan.begun]
 
-    tokenizer: Tokenizer
-    template: ChatTemplate
-    chat: Chat
-    begun: str
+    def note(text: str) -> str:
+        texts.append(text)
+        return text
 
-    def encoded(self, reply: ReplyFormat) -> ChatPrompt:
-        texts: list[str] = [self.template.source, self.begun]
+    _values(template, chat, note)
+    private = template.veil.private_characters(texts)
 
-        def note(text: str) -> str:
-            texts.append(text)
-            return text
+    def veil(text: str) -> str:
+        return template.veil.put_on(text, private)
 
-        self._values(note)
-        veil = self.template.veil
-        private = veil.private_characters(texts)
-        messages, tools, options = self._values(lambda text: veil.put_on(text, private))
-        rendered = self.template.render(messages, tools=tools, options=options)
-        start = reply.start_of(rendered, self.begun)
-        rendered += veil.put_on(self.begun, private)
-        unveiling = taking_off(private)
-        ids = self.tokenizer.encode_rendered(rendered, unveiling)
-        for veiled, original in unveiling.items():
-            rendered = rendered.replace(veiled, original)
-        return ChatPrompt(text=rendered, token_ids=tuple(ids), reply=reply, start=start)
+    messages, tools, options = _values(template, chat, veil)
+    rendered = template.render(messages, tools=tools, options=options)
+    plan = replace(plan, is_thinking=template.reply.is_thinking(rendered))
+    return RenderedChat(
+        veiled=rendered + veil(plan.begun), unveiling=taking_off(private), plan=plan
+    )
 
-    def _values(
-        self, change: Callable[[str], str]
-    ) -> tuple[list[Values], list[Values] | None, Values]:
-        """What the template is given: messages, tools, options."""
-        template, chat = self.template, self.chat
-        shape = template.shape if any(map(_is_special, chat.messages)) else _PLAIN
-        messages = [
-            message_values(replace(each, role=template.known_role(each.role)), shape, change)
-            for each in chat.messages
-        ]
-        tools = None
-        if chat.tools and template.shape.knows_tools:
-            tools = [tool_values(tool, change) for tool in chat.tools]
-        options = {name: changed(value, change) for name, value in chat.template_options}
-        return messages, tools, options
+
+def _values(
+    template: ChatTemplate, chat: Chat, change: Callable[[str], str]
+) -> tuple[list[Values], list[Values] | None, Values]:
+    """What the template is given: messages, tools, options."""
+    shape = template.shape if any(map(_is_special, chat.messages)) else _PLAIN
+    messages = [
+        message_values(replace(each, role=template.known_role(each.role)), shape, change)
+        for each in chat.messages
+    ]
+    tools = None
+    if chat.tools and template.shape.knows_tools:
+        tools = [tool_values(tool, change) for tool in chat.tools]
+    options = {name: changed(value, change) for name, value in chat.template_options}
+    return messages, tools, options
 
 
 def _is_special(message: ChatMessage) -> bool:

@@ -1,4 +1,4 @@
-"""Token ids of one reply to the text its reader sees: whole characters, ended by stop strings.
+"""Token ids of one reply to what its reader hears: whole characters, ended by stop strings, perhaps told apart.
 
 One object a request, on the engine thread. No torch.
 """
@@ -6,33 +6,81 @@ One object a request, on the engine thread. No torch.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
+from engine.api import ToolCallDelta
 from engine.text.detokenizer import Detokenizer
-from engine.text.stop_strings import StopMatcher, StopResult
+from engine.text.replies.reply_format import ReplyParser
+from engine.text.stop_strings import StopMatcher
 from engine.text.tokenizer import Tokenizer
 
 
-class TextStream:
-    """Detokenises and watches for stop strings; after a stop nothing more comes out.
+class Told(NamedTuple):
+    """What may be shown now, and whether the reply has ended: by a stop string, or with the last call it may make."""
 
-    `continues` as in `Detokenizer`: true for a completion of raw text, false for a reply in a chat.
+    text: str = ""
+    has_ended: bool = False
+    reasoning: str = ""
+    calls: tuple[ToolCallDelta, ...] = ()
+
+    @classmethod
+    def joined(cls, tolds: Iterable[Told]) -> Told:
+        """Several, one after another, as one."""
+        tolds = list(tolds)
+        return cls(
+            "".join(told.text for told in tolds),
+            any(told.has_ended for told in tolds),
+            "".join(told.reasoning for told in tolds),
+            tuple(call for told in tolds for call in told.calls),
+        )
+
+
+class TextStream:
+    """Detokenises and watches for stop strings in the text; after a stop nothing more comes out.
+
+    `continues` as in `Detokenizer`: true for a completion of raw text, false for a reply in a chat. Without a parser
+    everything is text.
     """
 
     def __init__(
-        self, tokenizer: Tokenizer, stops: Iterable[str] = (), *, continues: bool = False
+        self,
+        tokenizer: Tokenizer,
+        stops: Iterable[str] = (),
+        *,
+        continues: bool = False,
+        parser: ReplyParser | None = None,
     ) -> None:
         self._detokenizer = Detokenizer(tokenizer, continues=continues)
         self._matcher = StopMatcher(stops)
-
-    def push(self, token_id: int) -> StopResult:
-        """Take the next token; what may be shown now, and whether a stop string has ended the reply."""
-        return self._matcher.push(self._detokenizer.push(token_id))
+        self._parser = parser
 
     @property
     def stop_text(self) -> str:
         """The stop string that has ended the reply."""
         return self._matcher.found
 
-    def finish(self) -> str:
-        """The rest of the text, when no more tokens come."""
-        return self._matcher.push(self._detokenizer.flush()).text + self._matcher.flush()
+    @property
+    def has_called(self) -> bool:
+        """Whether the reply has ended its turn with calls, as far as it goes."""
+        return self._parser is not None and self._parser.num_calls > 0 and not self.stop_text
+
+    def push(self, token_id: int) -> Told:
+        """Take the next token."""
+        text = self._detokenizer.push(token_id)
+        if self._parser is None:
+            return Told(*self._matcher.push(text))
+        parts = self._parser.push(text + self._parser.marks.by_id.get(token_id, ""))
+        shown, stopped = self._matcher.push(parts.text)
+        return Told(shown, stopped or self._parser.is_full, parts.reasoning, parts.calls)
+
+    def finish(self) -> Told:
+        """The rest, when no more tokens come."""
+        text = self._detokenizer.flush()
+        if self._parser is None:
+            return Told(self._matcher.push(text).text + self._matcher.flush())
+        parts = (self._parser.push(text), self._parser.finish())
+        told = Told.joined(
+            Told(self._matcher.push(each.text).text, reasoning=each.reasoning, calls=each.calls)
+            for each in parts
+        )
+        return told._replace(text=told.text + self._matcher.flush())

@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from engine.api import ModelInfo, Origin, Request, RequestGroup, Text, TokenIds, Wanted
 from engine.errors import InvalidRequest
@@ -28,6 +29,17 @@ def check_embeds(model: ModelInfo, dimensions: int | None) -> None:
             "leave it out",
             param="dimensions",
         )
+
+
+@contextmanager
+def about_input() -> Iterator[None]:
+    """What the engine says of a prompt is said of `input`."""
+    try:
+        yield
+    except InvalidRequest as error:
+        if error.param != "prompt":
+            raise
+        raise InvalidRequest(str(error), param="input") from None
 
 
 def embed_requests(

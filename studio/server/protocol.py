@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
+from pydantic import AliasChoices, BeforeValidator, Field
 
+from studio.server.chat_fields import MAX_MESSAGES as MAX_MESSAGES
+from studio.server.chat_fields import ChatFields
 from studio.server.prompt_fields import MAX_TOKEN_ID
+from studio.server.structured import StructuredFields
 from studio.server.wire import MaxWait, PingInterval, WireModel, wrong_value
 from studio.server.wire import only as _only
 
 MAX_CHOICES = 8
 MAX_STOPS = 16
-MAX_MESSAGES = 1 << 16
-"""Beyond any model's window; it keeps the reading of one request short."""
 
 
 def _read_stops(value: object) -> object:
@@ -91,9 +92,6 @@ class UnsupportedFields(WireModel):
     tool_choice: Annotated[Any, _only("none", "auto")] = None
     functions: Annotated[Any, _only([])] = None
     function_call: Annotated[Any, _only("none", "auto")] = None
-    response_format: Annotated[Any, _only({"type": "text"})] = None
-    json_schema: Annotated[Any, _only({})] = None
-    grammar: Annotated[Any, _only("")] = None
     modalities: Annotated[Any, _only(["text"])] = None
     audio: Annotated[Any, _only()] = None
     prediction: Annotated[Any, _only()] = None
@@ -115,7 +113,7 @@ class StreamOptions(WireModel):
     include_usage: bool | None = None
 
 
-class GenerationFields(SamplingFields, UnsupportedFields):
+class GenerationFields(SamplingFields, StructuredFields, UnsupportedFields):
     """What chat and text completions have in common."""
 
     model: str | None = None
@@ -134,45 +132,9 @@ class GenerationFields(SamplingFields, UnsupportedFields):
         return self.stream_options is not None and bool(self.stream_options.include_usage)
 
 
-def _read_role(role: str) -> str:
-    if role in ("tool", "function"):
-        raise wrong_value(f"is {role!r}, which is not supported yet")
-    if role not in ("system", "developer", "user", "assistant"):
-        raise wrong_value(f"is {role[:40]!r}, allowed are system, developer, user and assistant")
-    return "system" if role == "developer" else role
-
-
-def _read_content(value: object) -> object:
-    """A string, or a list of text parts as one string, a part a line."""
-    return "\n".join(_read_part(part) for part in value) if isinstance(value, list) else value
-
-
-def _read_part(part: object) -> str:
-    if not isinstance(part, dict) or not isinstance(kind := part.get("type"), str):
-        raise wrong_value(
-            'has a part that is no object with a type, like {"type": "text", "text": "..."}'
-        )
-    if kind != "text":
-        raise wrong_value(f"has a part of type {kind[:40]!r}; this model takes only text parts")
-    if not isinstance(text := part.get("text"), str):
-        raise wrong_value("has a text part without a string as its text")
-    return text
-
-
-class Message(WireModel):
-    """One turn of a chat. `developer` has become `system`, and text parts one string."""
-
-    role: Annotated[str, AfterValidator(_read_role)]
-    tool_calls: Annotated[Any, _only([])] = None
-    function_call: Annotated[Any, _only()] = None
-    audio: Annotated[Any, _only()] = None
-    content: Annotated[str, BeforeValidator(_read_content)]
-
-
-class ChatCompletionRequest(GenerationFields):
+class ChatCompletionRequest(ChatFields, GenerationFields):
     """POST /v1/chat/completions."""
 
-    messages: Annotated[list[Message], Field(fail_fast=True, min_length=1, max_length=MAX_MESSAGES)]
     max_completion_tokens: MaxTokens = None
     logprobs: bool | None = None
     top_logprobs: int | None = None

@@ -11,12 +11,21 @@ import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from engine.api import Finished, FinishReason, Started, TokenDelta, TokenLogprob
+from engine.api import (
+    Finished,
+    FinishReason,
+    Started,
+    TokenDelta,
+    TokenLogprob,
+    ToolCall,
+    ToolCallDelta,
+)
 from engine.errors import EngineError
 from studio.server.errors import ApiError, error_body
 from studio.server.framing import EVENTS, Framing, Json
 from studio.server.reply_parts import PartKind, ReplyParts
 from studio.server.reply_shape import ReplyEnd
+from studio.server.tool_fields import wire_call
 
 _FINISH_WORDS = {
     FinishReason.STOP: "stop",
@@ -61,8 +70,20 @@ class ChatReply:
         return (self._chunk(index, {"role": "assistant", "content": ""}, None, None),)
 
     def delta(self, index: int, event: TokenDelta) -> Sequence[Json]:
+        deltas: list[Json] = []
+        if event.reasoning:
+            deltas.append({"reasoning_content": event.reasoning})
+        if event.text:
+            deltas.append({"content": event.text})
+        deltas += [
+            {"tool_calls": [each]} for call in event.tool_calls for each in call_deltas(call)
+        ]
+        first, *rest = deltas or [{"content": ""}]
         logprobs = self._logprobs(event.logprobs)
-        return (self._chunk(index, {"content": event.text}, logprobs, None),)
+        return (
+            self._chunk(index, first, logprobs, None),
+            *(self._chunk(index, delta, None, None) for delta in rest),
+        )
 
     def sign_of_life(self, index: int) -> Sequence[Json]:
         return (self._chunk(index, {"content": ""}, None, None),)
@@ -81,11 +102,7 @@ class ChatReply:
             "choices": [
                 {
                     "index": index,
-                    "message": {
-                        "role": "assistant",
-                        "content": choice.text_of(PartKind.TEXT),
-                        "refusal": None,
-                    },
+                    "message": _message(choice),
                     "logprobs": self._logprobs(choice.logprobs),
                     "finish_reason": finish_reason(choice.reason),
                 }
@@ -107,6 +124,33 @@ class ChatReply:
         if not self._has_logprobs:
             return None
         return {"content": chat_logprobs(tokens), "refusal": None}
+
+
+def _message(choice: ReplyParts) -> Json:
+    """What the assistant says: reasoning and calls only where there are some, null for no text beside calls."""
+    calls = [ToolCall(call_id=c.call_id, name=c.name, arguments=c.text) for c in choice.calls]
+    text = choice.text_of(PartKind.TEXT)
+    message: Json = {
+        "role": "assistant",
+        "content": text or (None if calls else ""),
+        "refusal": None,
+    }
+    if reasoning := choice.text_of(PartKind.REASONING):
+        message["reasoning_content"] = reasoning
+    if calls:
+        message["tool_calls"] = [wire_call(call) for call in calls]
+    return message
+
+
+def call_deltas(call: ToolCallDelta) -> list[Json]:
+    """More of a call: first its id and name, then pieces of its arguments."""
+    deltas: list[Json] = []
+    if call.name:
+        begun = wire_call(ToolCall(call_id=call.call_id, name=call.name, arguments=""))
+        deltas.append({"index": call.index, **begun})
+    if call.arguments:
+        deltas.append({"index": call.index, "function": {"arguments": call.arguments}})
+    return deltas
 
 
 def finish_reason(reason: FinishReason) -> str:

@@ -72,6 +72,7 @@ class ReplyParts:
         self._is_open = False
         self._undecided: tuple[TokenLogprob, ...] = ()
         """Of tokens before a text, which have none themselves."""
+        self._num_undecided = 0
 
     def add(self, delta: TokenDelta) -> list[PartStep]:
         """Take in what is new; what it does to the parts."""
@@ -88,8 +89,10 @@ class ReplyParts:
             logprobs = ()
         is_told = delta.text or delta.reasoning or delta.tool_calls
         self._undecided = () if is_told else logprobs
-        if delta.reasoning or (not is_told and self._is_in(PartKind.REASONING)):
-            self.reasoning_tokens += len(delta.token_ids)
+        self._num_undecided += len(delta.token_ids)
+        if is_told:
+            self.reasoning_tokens += self._num_undecided if delta.reasoning else 0
+            self._num_undecided = 0
         for call in delta.tool_calls:
             self._add_call(call, steps)
         return steps

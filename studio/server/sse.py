@@ -24,6 +24,7 @@ from studio.server.share_gate import Place, ShareGate
 
 MOST_UNREAD = 1 << 16
 """Events, about as many tokens, that may wait for a slow reader: replies that go on beyond the window never end."""
+_LOOK_AGAIN_S = 0.1
 _HEADERS = [
     (b"cache-control", b"no-cache"),
     (b"x-accel-buffering", b"no"),  # a proxy that collects the stream would undo it
@@ -35,7 +36,9 @@ class StreamTimings:
     """How long a stream may be silent, in seconds."""
 
     open_after_s: float = 1.0
-    """Until the headers are sent, at the latest."""
+    """Until the headers are sent, at the latest; but see `verdict_s`."""
+    verdict_s: float = 5.0
+    """For so long the headers of a prompt that is still being read are held back: it may be refused."""
     keepalive_s: float | None = 30.0
     """While text is coming; None: for ever."""
     parked_keepalive_s: float = 1.5
@@ -53,12 +56,14 @@ class StreamTimings:
 class _Writer:
     """Sends the body piece by piece and knows when it last did."""
 
-    def __init__(self, send: Send, content_type: bytes) -> None:
+    def __init__(self, send: Send, content_type: bytes, open_after_s: float) -> None:
         self._send = send
         self._headers = [(b"content-type", content_type), *_HEADERS]
         self._clock = asyncio.get_running_loop().time
         self.is_open = False
-        self.last_write_s = self._clock()
+        self.begun_s = self.last_write_s = self._clock()
+        self.opens_s = self.begun_s + open_after_s
+        """When the headers are sent, at the latest."""
 
     async def write(self, data: bytes, *, is_last: bool = False) -> None:
         if not self.is_open:
@@ -99,7 +104,8 @@ class EventStream(Response):
             note.fail(str(error))
             await error_response(error)(scope, receive, send)
             return
-        writer = _Writer(send, self._generation.shape.framing.content_type)
+        content_type = self._generation.shape.framing.content_type
+        writer = _Writer(send, content_type, self._timings.open_after_s)
         narrator = Narrator(self._generation, heartbeat)
         try:
             await self._live.run(self._play(writer, narrator), receive=receive)
@@ -122,7 +128,8 @@ class EventStream(Response):
                         async with asyncio.timeout_at(self._deadline(writer, narrator)):
                             index, event = await events.get()
                     except TimeoutError:
-                        await writer.write(narrator.keepalive())
+                        if writer.is_open or not self._awaits_verdict(writer):
+                            await writer.write(narrator.keepalive())
                         continue
                     if events.qsize() > MOST_UNREAD:
                         raise reader_too_slow(events.qsize())
@@ -147,10 +154,21 @@ class EventStream(Response):
         finally:
             passing.cancel()
 
+    def _awaits_verdict(self, writer: _Writer) -> bool:
+        """Whether a prompt is still being read, and there is time; then the stream stays closed for a moment more."""
+        now_s = asyncio.get_running_loop().time()
+        ids = {request.request_id for request in self._generation.requests}
+        runs = self._client.snapshot().runs
+        is_being_read = any(not run.prompt_tokens for run in runs if run.request_id in ids)
+        if not is_being_read or now_s >= writer.begun_s + self._timings.verdict_s:
+            return False
+        writer.opens_s = now_s + _LOOK_AGAIN_S
+        return True
+
     def _deadline(self, writer: _Writer, narrator: Narrator) -> float | None:
         """When the silence has lasted long enough; None: it may last."""
         if not writer.is_open:
-            return writer.last_write_s + self._timings.open_after_s
+            return writer.opens_s
         if narrator.is_waited_for:
             return writer.last_write_s + self._timings.parked_keepalive_s
         if self._timings.keepalive_s is None:

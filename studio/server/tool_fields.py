@@ -29,6 +29,11 @@ MAX_DEPTH = 64
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]*")
 _NAME_WORDS = "letters, digits and _ - . : /, beginning with one of the first three"
 
+_TAKEN_OPTIONS = frozenset(
+    {"messages", "tools", "add_generation_prompt", "continue_final_message", "raise_exception"}
+)
+"""Variables of templates that options must not take the place of."""
+
 Choice = tuple[ToolChoice, str]
 """How tools are chosen, and the name of the one that must be called."""
 
@@ -130,15 +135,6 @@ def read_tools(value: object) -> tuple[Tool, ...]:
     return distinct([_read_tool(index, tool) for index, tool in enumerate(_few(value, MAX_TOOLS))])
 
 
-def read_functions(value: object) -> tuple[Tool, ...]:
-    """The older form: `[{"name": …, "parameters": …}]`."""
-    if value is None:
-        return ()
-    if not isinstance(value, list):
-        raise wrong_value("is no list of functions")
-    return distinct([_read_function(f"[{i}]", f) for i, f in enumerate(_few(value, MAX_TOOLS))])
-
-
 def read_choice(value: object) -> Choice | None:
     """A word, or `{"type": "function", "function": {"name": …}}`; None where nothing is said."""
     if value is None:
@@ -159,15 +155,6 @@ def read_choice(value: object) -> Choice | None:
     )
 
 
-def read_function_choice(value: object) -> Choice | None:
-    """The older form: `none`, `auto` or `{"name": …}`."""
-    if isinstance(value, dict):
-        return ToolChoice.NAMED, read_name("name", value.get("name"))
-    if value not in (None, "none", "auto"):
-        raise wrong_value(f'is {value!r:.40}, allowed are none, auto and {{"name": "..."}}')
-    return read_choice(value)
-
-
 def read_calls(value: object) -> tuple[ToolCall, ...]:
     """An assistant's `tool_calls`; arguments may be an object as well as its text."""
     if value is None:
@@ -175,15 +162,6 @@ def read_calls(value: object) -> tuple[ToolCall, ...]:
     if not isinstance(value, list):
         raise wrong_value("is no list of calls")
     return tuple(_read_call(index, call) for index, call in enumerate(_few(value, MAX_CALLS)))
-
-
-def read_function_call(value: object) -> ToolCall | None:
-    """An assistant's `function_call`, the older form of one call."""
-    if value is None:
-        return None
-    if not isinstance(value, dict):
-        raise wrong_value('is no object like {"name": "...", "arguments": "{}"}')
-    return make_call("", value.get("name"), value.get("arguments"))
 
 
 def read_template_options(value: object) -> tuple[tuple[str, object], ...]:
@@ -197,6 +175,9 @@ def read_template_options(value: object) -> tuple[tuple[str, object], ...]:
     wrong = next((name for name in value if not name.isidentifier()), None)
     if wrong is not None:
         raise wrong_value(f"has the name {wrong[:40]!r}, which no template can read")
+    taken = _TAKEN_OPTIONS.intersection(value)
+    if taken:
+        raise wrong_value(f"has {min(taken)!r}, which has a field of its own or is Layby's matter")
     _check_depth(value)
     return tuple(value.items())
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.api import (
-    Chat,
-    ChatMessage,
     EngineSnapshot,
     EngineState,
     ModelInfo,
@@ -66,8 +64,8 @@ def chat_requests(wire: ChatCompletionRequest, reply_id: str) -> tuple[Request, 
             "top_logprobs needs logprobs to be true; set it or leave both out", param="top_logprobs"
         )
     logprobs = (wire.top_logprobs or 0) if wire.logprobs else None
-    messages = tuple(ChatMessage(role=each.role, content=each.content) for each in wire.messages)
-    template = request_of(wire, reply_id, Chat(messages=messages), logprobs=logprobs)
+    template = request_of(wire, reply_id, wire.chat(), logprobs=logprobs)
+    template = replace(template, tells_parts=True)
     if wire.max_completion_tokens is not None:
         template = replace(template, max_tokens=wire.max_completion_tokens)
     return choices_of(template, (template.prompt,), wire.n or 1)
@@ -91,6 +89,7 @@ def request_of(
         stop=tuple(wire.stop or ()),
         stop_ids=tuple(wire.stop_token_ids or ()),
         tells_prompt=tells_prompt,
+        grammar=wire.wanted_grammar,
         ignore_eos=bool(wire.ignore_eos),
         max_wait_s=wire.max_wait,
     )

@@ -6,9 +6,12 @@ import asyncio
 from collections.abc import Callable
 
 import anthropic
+import ollama
 import openai
 
-from fakes.client_jobs import MAX_TOKENS, MESSAGES, MODEL
+from fakes.client_jobs import MAX_TOKENS, MESSAGES, MODEL, PROMPT
+
+OLLAMA_OPTIONS = {"temperature": 0, "num_predict": MAX_TOKENS}
 
 
 def whole(address: str) -> str:
@@ -70,8 +73,27 @@ def message_streamed(address: str) -> str:
         return "".join(stream.text_stream)
 
 
+def ollama_whole(address: str) -> str:
+    with ollama.Client(address) as client:
+        reply = client.chat(MODEL, MESSAGES, options=OLLAMA_OPTIONS)
+    return reply.message.content or ""
+
+
+def ollama_streamed(address: str) -> str:
+    with ollama.Client(address) as client:
+        chunks = client.chat(MODEL, MESSAGES, stream=True, options=OLLAMA_OPTIONS)
+        return "".join(chunk.message.content or "" for chunk in chunks)
+
+
+def ollama_generated(address: str) -> str:
+    with ollama.Client(address) as client:
+        chunks = client.generate(MODEL, PROMPT, stream=True, options=OLLAMA_OPTIONS)
+        return "".join(chunk.response for chunk in chunks)
+
+
 CALLS: dict[str, tuple[Callable[[str], str], ...]] = {
     "openai": (whole, streamed, streamed_async, responded),
     "anthropic": (message_whole, message_streamed),
+    "ollama": (ollama_whole, ollama_streamed, ollama_generated),
 }
 """By package; all of them ask what `whole` asks."""

@@ -30,6 +30,7 @@ def state(**fields: object) -> SavedState:
         "ignore_eos": True,
         "grammar": Grammar(kind=GrammarKind.REGEX, source='[a-z]+"é\n', param="x"),
         "continues_text": False,
+        "plan": None,
         "num_parks": 3,
         "num_recomputes": 1,
         "parked_s": 0.1 + 0.2,

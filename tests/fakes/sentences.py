@@ -66,6 +66,7 @@ FROM_TABLES = frozenset(
         "notice.text",
         "notice.detail",
         "note",
+        "row.error",
         "text",
         "message.note",
         "_INSTEAD[code]",

@@ -63,25 +63,31 @@ def write_tiny_gguf(
     tensors_per_shard: int = 0,
     pooling: gguf.PoolingType | None = None,
     controls: tuple[str, ...] = (),
+    unused: int = 0,
+    template: str = CHAT_TEMPLATE,
 ) -> Path:
     """Write a GGUF file ("llama", "qwen2", "qwen3") and return its path.
 
     `storage` holds for the matrices, vectors stay F32. Where its blocks are of 256 values the model is
     a wide one, and where `gguf` cannot quantise to it the codes are random. With `tensors_per_shard`
-    it is a split model and the path its first shard's; with `pooling` one that gives embeddings. `controls` are control
-    tokens in the places of the last tokens of its vocabulary. The rows of llama's query and key matrices are
-    reordered for interleaved rotary pairs, as converted models have them.
+    it is a split model and the path its first shard's; with `pooling` one that gives embeddings. `controls`
+    are control tokens in the places of the last tokens of its vocabulary, and `unused` tokens follow that no
+    text becomes. The rows of llama's query and key matrices are reordered for interleaved rotary pairs, as
+    converted models have them.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"tiny-{architecture}-{storage}.gguf"
     is_wide = BLOCK_FORMATS[storage].block_values > 32
     shape = WIDE_SHAPE if is_wide else tiny_shape(architecture)
     writer = gguf.GGUFWriter(path, architecture, split_max_tensors=tensors_per_shard)
-    _add_gguf_metadata(writer, shape, controls)
+    _add_gguf_metadata(writer, shape, controls, unused)
+    writer.add_chat_template(template)
     if pooling is not None:
         writer.add_pooling_type(pooling)
     writer.add_file_type(gguf.LlamaFileType[_file_type_name(storage)])
     for name, weight in tiny_weights(architecture, seed, tied=tied, shape=shape).items():
+        if unused and name in ("model.embed_tokens.weight", "lm_head.weight"):
+            weight = np.concatenate([weight, np.full((unused, shape.width), 0.01, np.float32)])
         if architecture == "llama" and ("q_proj" in name or "k_proj" in name):
             weight = _interleave_rotary_rows(weight, shape.head_dim)
         kind = gguf.GGMLQuantizationType[storage if weight.ndim == 2 else "F32"]
@@ -125,7 +131,7 @@ def _interleave_rotary_rows(weight: np.ndarray, head_dim: int) -> np.ndarray:
 
 
 def _add_gguf_metadata(
-    writer: gguf.GGUFWriter, shape: TinyShape, controls: tuple[str, ...]
+    writer: gguf.GGUFWriter, shape: TinyShape, controls: tuple[str, ...], unused: int
 ) -> None:
     tokens, merges = tiny_vocabulary()
     kinds = [gguf.TokenType.CONTROL] * len(CONTROL_TOKENS)
@@ -134,6 +140,8 @@ def _add_gguf_metadata(
         tokens[-len(controls) :] = controls
         kinds[-len(controls) :] = [gguf.TokenType.CONTROL] * len(controls)
         merges = [(a, b) for a, b in merges if a + b in tokens]
+    tokens += [f"<unused{number}>" for number in range(unused)]
+    kinds += [gguf.TokenType.UNUSED] * unused
     writer.add_name("Tiny")
     writer.add_block_count(shape.layers)
     writer.add_context_length(CONTEXT_TOKENS)
@@ -156,7 +164,6 @@ def _add_gguf_metadata(
     writer.add_eos_token_id(EOS_ID)
     writer.add_unk_token_id(UNKNOWN_ID)
     writer.add_add_bos_token(False)
-    writer.add_chat_template(CHAT_TEMPLATE)
 
 
 def write_tiny_folder(

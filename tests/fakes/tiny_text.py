@@ -134,4 +134,4 @@ def chat_ids(
 ) -> list[int]:
     """The tokens of a conversation without tools."""
     chat = Chat(messages=tuple(messages), continues=continues)
-    return list(encode_chat(tokenizer, template, chat).token_ids)
+    return list(encode_chat(tokenizer, template, chat))

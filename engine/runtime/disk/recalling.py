@@ -10,6 +10,7 @@ from engine.errors import ContextLengthExceeded, EngineError, ResumeRefused, Sus
 from engine.runtime.disk.saved_state import SavedState
 from engine.runtime.disk.state_file import Recalled
 from engine.runtime.live_request import Generation, LiveRequest
+from engine.text.text_stream import Told
 
 if TYPE_CHECKING:
     from engine.runtime.loaded_model import LoadedModel
@@ -34,20 +35,24 @@ def come_back(live: LiveRequest, model: LoadedModel, outcome: Recalled | EngineE
     Raises EngineError if it cannot; a state that is of no use to any model is forgotten.
     """
     try:
-        generation, text = _recall(live, model, outcome)
+        generation, told = _recall(live, model, outcome)
     except ResumeRefused as error:
         if error.is_lost and model.disk is not None:
             model.disk.forget(live.request.request_id)
         raise
-    live.generation, live.has_sent_text = generation, bool(text)
+    live.generation, live.has_sent_text = generation, any(told)
     return Resumed(
-        request_id=live.request.request_id, text=text, token_ids=tuple(generation.reply_ids)
+        request_id=live.request.request_id,
+        text=told.text,
+        token_ids=tuple(generation.reply_ids),
+        reasoning=told.reasoning,
+        tool_calls=told.calls,
     )
 
 
 def _recall(
     live: LiveRequest, model: LoadedModel, outcome: Recalled | EngineError
-) -> tuple[Generation, str]:
+) -> tuple[Generation, Told]:
     if isinstance(outcome, EngineError):
         raise outcome
     try:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
+from typing import Any
 
-from engine.api import Grammar, GrammarKind, Request, SamplingParams
+from engine.api import Grammar, GrammarKind, Request, SamplingParams, Tool
 from engine.core.parked import ParkedState
 from engine.core.types import Sequence
 from engine.errors import InvalidRequest
 from engine.runtime.live_request import Generation
+from engine.text.replies.reply_format import ReplyPlan
 
 _MOST_INT = 1 << 48
 _MOST_STOPS = 1024
@@ -50,6 +52,8 @@ class SavedState:
     """The place in it is found anew, by the reply."""
     continues_text: bool
     """Whether the reply goes on a raw text instead of answering a chat."""
+    plan: ReplyPlan | None
+    """How the reply is told apart; where it stands in that is found anew, by the reply."""
     num_parks: int
     num_recomputes: int
     parked_s: float
@@ -88,6 +92,7 @@ def state_of(request: Request, generation: Generation) -> SavedState:
         ignore_eos=request.ignore_eos,
         grammar=request.grammar,
         continues_text=generation.continues_text,
+        plan=generation.plan,
         num_parks=seq.num_parks,
         num_recomputes=seq.num_recomputes,
         parked_s=seq.parked_s,
@@ -136,7 +141,13 @@ def read_metadata(text: str) -> Metadata:
     sampling = _sampling(plain.pop("sampling"))
     lengths = [plain.pop(name) for name in _TOKEN_FIELDS]
     grammar = _grammar(plain["grammar"])
-    values = {**plain, "sampling": sampling, "stop": tuple(plain["stop"]), "grammar": grammar}
+    values = {
+        **plain,
+        "sampling": sampling,
+        "stop": tuple(plain["stop"]),
+        "grammar": grammar,
+        "plan": _plan(plain["plan"]),
+    }
     return Metadata(values, num_tokens=lengths[0], num_reply=lengths[1])
 
 
@@ -179,6 +190,35 @@ def _grammar(plain: dict[str, str] | None) -> Grammar | None:
         return Grammar(**{**plain, "kind": GrammarKind(plain["kind"])})  # type: ignore[arg-type]
     except (KeyError, TypeError, ValueError) as error:
         raise StateBroken(f"grammar: {error}") from error
+
+
+def _plan(plain: dict[str, Any] | None) -> ReplyPlan | None:
+    if plain is None:
+        return None
+    try:
+        tools = tuple(_tool(tool) for tool in plain["tools"])
+        plan = ReplyPlan(**{**plain, "tools": tools})
+    except (KeyError, TypeError, ValueError) as error:
+        raise StateBroken(f"plan: {error}") from error
+    is_sound = (
+        isinstance(plan.is_generic, bool)
+        and isinstance(plan.is_thinking, bool)
+        and _is_text(plan.begun)
+        and (plan.most_calls is None or _is_count(plan.most_calls))
+    )
+    if not is_sound:
+        raise StateBroken("plan has values that are not allowed")
+    return plan
+
+
+def _tool(plain: dict[str, Any]) -> Tool:
+    tool = Tool(**plain)
+    texts = (tool.name, tool.description, tool.parameters)
+    if not all(map(_is_text, texts)) or not isinstance(tool.is_strict, bool):
+        raise ValueError("a tool has values that are not allowed")
+    if not isinstance(json.loads(tool.parameters), dict):
+        raise ValueError("a tool's parameters are no object")
+    return tool
 
 
 def _is_texts(value: object) -> bool:
@@ -226,6 +266,7 @@ _CHECKS: Mapping[str, Callable[[object], bool]] = {
     "ignore_eos": lambda value: isinstance(value, bool),
     "grammar": _is_texts,
     "continues_text": lambda value: isinstance(value, bool),
+    "plan": lambda value: value is None or isinstance(value, dict),
     "num_parks": _is_count,
     "num_recomputes": _is_count,
     "parked_s": _is_seconds,

@@ -32,5 +32,7 @@ class CallShape:
     end: str = ""
     between: str = ""
     section_end: str = ""
+    text_begins: str = ""
+    """What a reply without calls begins with."""
     most: int | None = None
     """Calls that one reply may have; None: any number."""

@@ -51,10 +51,10 @@ _TOOL_CALLS = TaggedCalls(open=("<tool_calls>",), close=("</tool_calls>",), bodi
 JSON_FAMILIES = (
     Family(
         name="harmony",
-        has=("<|channel|>", "<|message|>", "to=functions."),
+        has=("<|channel|>", "<|message|>", "commentary"),
         lacks=("<atem:",),
         read=ChannelReply(),
-        marks=("<|channel|>", "<|message|>", "<|start|>", "<|end|>", "<|call|>", "<|return|>"),
+        marks=("<|channel|>", "<|message|>", "<|start|>", "<|end|>", "<|call|>", "<|return|>", "<|constrain|>"),
         shape=CallShape(
             before_name="<|channel|>commentary to=functions.",
             after_name=" <|constrain|>json<|message|>",
@@ -86,6 +86,7 @@ JSON_FAMILIES = (
             after_name=":0<|tool_call_argument_begin|>",
             end="<|tool_call_end|>",
             section_end="<|tool_calls_section_end|>",
+            most=1,
         ),
     ),
     Family(
@@ -278,6 +279,7 @@ JSON_FAMILIES = (
     Family(
         name="hermes",
         has=("<tool_call>",),
+        lacks=("]<]minimax[>[",),
         read=TaggedCalls(open=("<tool_call>",), close=("</tool_call>",), bodies=(_JSON,)),
         marks=("<tool_call>", "</tool_call>"),
         shape=replace(
@@ -292,7 +294,7 @@ JSON_FAMILIES = (
         has=(">>>all", "recipient"),
         read=RecipientReply(),
         marks=(),
-        shape=CallShape(after_name="\n", between=">>>"),
+        shape=CallShape(after_name="\n", between=">>>", text_begins="all\n"),
     ),
     Family(
         name="functionary-v3.1",

@@ -6,7 +6,6 @@ parser never fails: what it cannot make sense of is text. No torch.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from engine.api import Tool
@@ -24,16 +23,18 @@ from engine.text.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReplyStart:
-    """What of the reply stands at the prompt's end already."""
+class ReplyPlan:
+    """What reading one reply depends on beside its model's format."""
 
+    tools: tuple[Tool, ...] = ()
+    """Those that may be called."""
+    is_generic: bool = False
+    """They were described in plain words."""
     is_thinking: bool = False
-    """The template has opened the reasoning."""
+    """The prompt has begun the reasoning."""
     begun: str = ""
     """Text that the reply goes on with."""
-
-
-AT_START = ReplyStart()
+    most_calls: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,42 +58,35 @@ class ReplyFormat:
         alone = with_tools if own else Marks(tags, tokenizer)
         return cls(family=family, thinking=thinking, marks=alone, marks_with_tools=with_tools)
 
-    def generic(self) -> ReplyFormat:
-        """The same for a chat whose tools are described in plain words."""
-        return replace(self, family=GENERIC, marks_with_tools=self.marks)
-
-    def parts(self, tools: Sequence[Tool]) -> bool:
-        """Whether a reply may have more than text."""
-        return bool(tools) or self.thinking is not None or self.family.has_own_reasoning
-
-    def start_of(self, rendered: str, begun: str) -> ReplyStart:
-        """What a rendered prompt has of the reply, before the text it goes on with."""
-        opened = self.thinking is not None and rendered.rstrip().endswith(
-            self.thinking.open.strip()
+    def planned(self, plan: ReplyPlan) -> ReplyFormat:
+        """The same for one reply."""
+        return (
+            replace(self, family=GENERIC, marks_with_tools=self.marks) if plan.is_generic else self
         )
-        return ReplyStart(is_thinking=opened, begun=begun)
+
+    def has_parts(self, plan: ReplyPlan) -> bool:
+        """Whether a reply may have more than text."""
+        return bool(plan.tools) or self.thinking is not None or self.family.has_own_reasoning
+
+    def is_thinking(self, rendered: str) -> bool:
+        """Whether a rendered prompt ends with the reasoning begun."""
+        thinking = self.thinking
+        return thinking is not None and rendered.rstrip().endswith(thinking.open.strip())
 
 
 class ReplyParser:
     """Reads one reply piece by piece. `seed` makes the ids of its calls: the same for the same reply."""
 
-    def __init__(
-        self,
-        reply: ReplyFormat,
-        tools: Sequence[Tool],
-        *,
-        seed: str,
-        start: ReplyStart = AT_START,
-        most_calls: int | None = None,
-    ) -> None:
-        self.marks = reply.marks_with_tools if tools else reply.marks
+    def __init__(self, reply: ReplyFormat, plan: ReplyPlan, *, seed: str) -> None:
+        reply = reply.planned(plan)
+        self.marks = reply.marks_with_tools if plan.tools else reply.marks
         self._reader = Reader()
-        self._sink = PartsSink(self.marks, seed, most_calls=most_calls)
-        self._reading = self._read(reply, tools, is_open=start.is_thinking)
+        self._sink = PartsSink(self.marks, seed, most_calls=plan.most_calls)
+        self._reading = self._read(reply, plan)
         self._is_reading = True
         self._go_on()
-        if start.begun:
-            self.push(start.begun)
+        if plan.begun:
+            self.push(plan.begun)
             self._sink.forget()
 
     @property
@@ -131,15 +125,12 @@ class ReplyParser:
                 self._sink.text(self._reader.rest())
             self._sink.finish()
 
-    def _read(self, reply: ReplyFormat, tools: Sequence[Tool], *, is_open: bool) -> Reading[None]:
-        schemas = Schemas(tools)
-        context = ReplyContext(self.marks, schemas, self._reader, self._sink)
-        if reply.thinking is not None and (
-            yield from reply.thinking.read(context, is_open=is_open)
-        ):
-            dropped = reply.thinking.dropped
-            context = ReplyContext(self.marks, schemas, self._reader, self._sink, dropped)
-        if tools or reply.family.has_own_reasoning:
+    def _read(self, reply: ReplyFormat, plan: ReplyPlan) -> Reading[None]:
+        context = ReplyContext(self.marks, Schemas(plan.tools), self._reader, self._sink)
+        thinking = reply.thinking
+        if thinking is not None and (yield from thinking.read(context, is_open=plan.is_thinking)):
+            context = replace(context, dropped=thinking.dropped)
+        if plan.tools or reply.family.has_own_reasoning:
             yield from reply.family.read(context)
         elif context.dropped:
             yield from text_alone(context)

@@ -6,6 +6,8 @@ Each says exactly what its reader takes, as far as JSON schema can. Pure; any th
 from __future__ import annotations
 
 from engine.api import SAMPLING_BOUNDS, Priority
+from studio.server.chat_fields import MAX_MESSAGES, ChatFields, Message
+from studio.server.llamacpp.fields import CompletionFields
 from studio.server.messages.fields import PromptFields
 from studio.server.openapi.json_schema import (
     FLAG,
@@ -22,7 +24,6 @@ from studio.server.protocol import (
     MAX_STOPS,
     ChatCompletionRequest,
     GenerationFields,
-    Message,
     SamplingFields,
 )
 from studio.server.responses.fields import ResponsesRequest
@@ -38,25 +39,6 @@ _ARGUMENTS: Schema = {
     "properties": {"type": {"const": "object"}},
     "description": "A JSON schema, of an object.",
 }
-_FUNCTION = shape(
-    {"name": _NAME},
-    description=_OPTIONAL_TEXT,
-    parameters=either(_ARGUMENTS, NULL),
-    strict=_OPTIONAL_FLAG,
-)
-_CALL = shape(
-    {"function": shape({"name": _NAME}, arguments=either(OBJECT, {"const": "{}"}, NULL))},
-    id={"type": ["string", "null"], "maxLength": 256},
-    type={"const": "function"},
-)
-_TOOL = shape({"function": _FUNCTION}, type={"const": "function"})
-_TOOLS = either(many(_TOOL, maxItems=512), NULL)
-_NAMED = {"none", "auto", "required"}
-_CHOICE = either(
-    {"enum": sorted(_NAMED)},
-    shape({"type": {"const": "function"}, "function": shape({"name": _NAME})}),
-    NULL,
-)
 _TEXT_PART = shape({"type": {"const": "text"}, "text": TEXT})
 _STOPS = either(
     {"type": "string", "minLength": 1},
@@ -73,21 +55,25 @@ _LOGIT_BIAS = either(
     NULL,
 )
 
-_BLOCK = either(
+_USER_BLOCK = either(
     _TEXT_PART,
     shape(
         {"type": {"const": "tool_result"}, "tool_use_id": TEXT},
         content=either(TEXT, many(_TEXT_PART), NULL),
     ),
+)
+_ASSISTANT_BLOCK = either(
+    _TEXT_PART,
     shape({"type": {"const": "tool_use"}, "name": _NAME}, id=TEXT, input=OBJECT),
     shape({"type": {"const": "thinking"}, "thinking": TEXT}),
 )
 _ANTHROPIC_MESSAGE = either(
     shape({"role": {"enum": ["user", "assistant", "system"]}, "content": TEXT}),
-    shape({"role": {"enum": ["user", "assistant"]}, "content": many(_BLOCK)}),
+    shape({"role": {"const": "user"}, "content": many(_USER_BLOCK)}),
+    shape({"role": {"const": "assistant"}, "content": many(_ASSISTANT_BLOCK)}),
 )
 _ANTHROPIC_TOOL = shape(
-    {"name": _NAME, "input_schema": _ARGUMENTS},
+    {"name": _NAME, "input_schema": or_null(_ARGUMENTS)},
     description=_OPTIONAL_TEXT,
     type={"enum": ["custom", None]},
 )
@@ -133,18 +119,8 @@ READ_FIELDS: dict[type[WireModel], dict[str, Schema]] = {
     GenerationFields: {
         "stop": _STOPS,
         "max_tokens": _LIMIT,
-        "tools": _TOOLS,
-        "tool_choice": _CHOICE,
-        "functions": either(many(_FUNCTION, maxItems=512), NULL),
-        "function_call": either({"enum": ["none", "auto"]}, shape({"name": _NAME}), NULL),
-        "chat_template_kwargs": either(OBJECT, NULL),
     },
     ChatCompletionRequest: {"max_completion_tokens": _LIMIT},
-    Message: {
-        "role": {"enum": ["system", "developer", "user", "assistant"]},
-        "content": either(TEXT, many(_TEXT_PART)),
-        "tool_calls": either(many(_CALL, maxItems=512), NULL),
-    },
     PromptFields: {
         "messages": many(_ANTHROPIC_MESSAGE, minItems=1),
         "system": either(TEXT, many(_TEXT_PART), NULL),
@@ -162,16 +138,44 @@ READ_FIELDS: dict[type[WireModel], dict[str, Schema]] = {
             NULL,
         ),
     },
+    ChatFields: {
+        "messages": many(
+            {
+                "allOf": [
+                    {"$ref": "#/components/schemas/Message"},
+                    either(
+                        {"properties": {"role": {"const": "assistant"}}},
+                        {
+                            "properties": {"content": {"not": NULL}, "tool_calls": {"maxItems": 0}},
+                            "required": ["content"],
+                        },
+                    ),
+                ]
+            },
+            minItems=1,
+            maxItems=MAX_MESSAGES,
+        )
+    },
+    CompletionFields: {
+        "seed": _bounded("seed", "integer"),
+        "stop": or_null(many(TEXT, maxItems=MAX_STOPS)),
+    },
+    Message: {"role": {"enum": ["system", "developer", "user", "assistant", "tool"]}},
     PriorityChange: {"priority": {"enum": [each.name.lower() for each in Priority]}},
     ResponsesRequest: {
         "input": either(TEXT, many(_ITEM, minItems=1)),
         "max_output_tokens": _LIMIT,
         "tools": either(many(_FLAT_TOOL, maxItems=512), NULL),
         "tool_choice": either(
-            {"enum": sorted(_NAMED)},
+            {"enum": ["none", "auto", "required"]},
             shape({"type": {"const": "function"}, "name": _NAME}),
             NULL,
         ),
     },
 }
-"""By the wire type that has the field first; types that build on it say the same."""
+"""By the wire type that defines the field; types that build on it say the same."""
+
+WHOLES: dict[type[WireModel], Schema] = {
+    ResponsesRequest: either({"required": ["input"]}, {"required": ["previous_response_id"]})
+}
+"""What holds of several fields together."""

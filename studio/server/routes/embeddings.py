@@ -13,7 +13,14 @@ from starlette.responses import JSONResponse
 from engine.api import ModelInfo
 from studio.server import prompt_fields
 from studio.server.context import ServerContext
-from studio.server.embeddings import MAX_TEXTS, as_base64, check_embeds, embed_requests, shortened
+from studio.server.embeddings import (
+    MAX_TEXTS,
+    about_input,
+    as_base64,
+    check_embeds,
+    embed_requests,
+    shortened,
+)
 from studio.server.framing import Json
 from studio.server.prompt_fields import prompts_schema, read_prompts
 from studio.server.replies import new_reply_head
@@ -45,7 +52,8 @@ def embeddings_router(context: ServerContext) -> APIRouter:
         check_embeds(model, wire.dimensions)
         reply_id = new_reply_head("embd", model.name).reply_id
         requests = embed_requests(wire.texts, reply_id, max_wait_s=wire.max_wait)
-        choices, end = await context.gather(http, requests)
+        with about_input():
+            choices, end = await context.gather(http, requests)
         vectors = [shortened(choice.embedding, wire.dimensions) for choice in choices]
         usage = {"prompt_tokens": end.prompt_tokens, "total_tokens": end.prompt_tokens}
         return JSONResponse({**_reply(wire, model, vectors), "usage": usage, **end.park_fields})

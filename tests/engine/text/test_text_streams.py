@@ -180,14 +180,13 @@ def test_a_stream_stops_inside_a_token_and_across_tokens(tokenizer: Tokenizer) -
     for stop in ("lo", "o w", "w", "hello world", "d"):
         stream = TextStream(tokenizer, [stop])
         steps = [stream.push(token_id) for token_id in ids]
-        assert steps[-1].stopped
-        assert (
-            "".join(step.text for step in steps) + stream.finish() == "hello world".split(stop)[0]
-        )
+        assert steps[-1].has_ended
+        shown = "".join(step.text for step in steps) + stream.finish().text
+        assert shown == "hello world".split(stop)[0]
 
 
 def test_a_stream_without_stop_gives_everything(tokenizer: Tokenizer) -> None:
     stream = TextStream(tokenizer, ["world!"])
     ids = [*tokenizer.encode("hello wörld world"), *byte_tokens(tokenizer, b"\xe6")]
     text = "".join(stream.push(token_id).text for token_id in ids)
-    assert text + stream.finish() == "hello wörld world\ufffd"
+    assert text + stream.finish().text == "hello wörld world\ufffd"

@@ -153,6 +153,43 @@ async def test_the_list_has_what_can_be_loaded_too(library: ModelLibraryService)
 
 
 @on_a_loop
+async def test_ollamas_list_and_show_have_what_can_be_loaded_too(
+    library: ModelLibraryService,
+) -> None:
+    async with open_client(FakeEngine(), parts=parts_of(library)) as client:
+        models = (await client.get("/api/tags")).json()["models"]
+        shown = await client.post("/api/show", json={"model": "two:latest"})
+        unknown = await client.post("/api/show", json={"model": "three"})
+        off = await client.post("/api/show", json={"model": ""})
+    assert [model["name"] for model in models] == ["tiny", "One", "Two"]
+    assert [model["size"] for model in models] == [4000, 4, 4]
+    assert models[2]["details"]["family"] == "llama"
+    assert "Two.gguf" in shown.json()["modelfile"]
+    assert unknown.status_code == 404
+    assert "tiny.gguf" in off.json()["modelfile"], "no name means the loaded one"
+
+
+@on_a_loop
+async def test_files_that_are_not_sound_are_listed_without_facts_and_read_once(
+    tmp_path: Path,
+) -> None:
+    read: list[str] = []
+
+    def refuse(path: Path, name: str) -> ModelInfo:
+        read.append(name)
+        raise CorruptModel("ends too early")
+
+    (tmp_path / "Bad.gguf").write_bytes(b"GGUF")
+    library = ModelLibraryService(tmp_path, (), inspect=refuse)
+    async with open_client(FakeEngine(ready=False), parts=parts_of(library)) as client:
+        for _ in range(2):
+            (model,) = (await client.get("/api/tags")).json()["models"]
+            assert model["details"]["family"] == ""
+        assert (await client.post("/api/show", json={"model": "Bad"})).status_code == 503
+    assert read == ["Bad"]
+
+
+@on_a_loop
 async def test_somebody_elses_load_is_waited_for(library: ModelLibraryService) -> None:
     engine = LoadingEngine(ready=False)
     loading = replace(engine.snapshot(), state=EngineState.LOADING)

@@ -53,6 +53,14 @@ def test_parts_open_and_close_in_turn_and_only_calls_of_one_index_are_one() -> N
     assert parts.close() == []
     assert parts.text_of(PartKind.TEXT) == "Let me see"
     assert [call.call_id for call in parts.calls] == ["c0", "c1"]
+    assert parts.reasoning_tokens == 3
+
+
+def test_tokens_that_show_nothing_count_for_what_they_begin() -> None:
+    parts = ReplyParts()
+    for each in (delta(), delta(reasoning="hm"), delta(), delta("Hi"), delta()):
+        parts.add(each)
+    assert parts.reasoning_tokens == 2
 
 
 def test_tokens_without_text_open_no_part_and_their_logprobs_are_kept() -> None:

@@ -97,7 +97,7 @@ def test_fewer_dimensions_are_the_first_scaled_to_length_one_again(engine: Engin
         ({"input": ["a", ""]}, "input"),
         ({"input": [[1], []]}, "input"),
         ({"input": [-1]}, "input"),
-        ({"input": [1 << 30]}, "prompt"),
+        ({"input": [1 << 30]}, "input"),
         ({"input": ["a"] * 2049}, "input"),
         ({"input": "a", "dimensions": -4}, "dimensions"),
         ({"input": "a", "dimensions": 0}, "dimensions"),

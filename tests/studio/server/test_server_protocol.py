@@ -52,10 +52,10 @@ BOTH: list[tuple[dict[str, Any], str]] = [
     ({"tools": [{}]}, "tools"),
     ({"tool_choice": "required"}, "tool_choice"),
     ({"functions": [{}]}, "functions"),
-    ({"response_format": {"type": "json_object"}}, "response_format"),
-    ({"grammar": "root ::= x"}, "grammar"),
+    ({"response_format": {"type": "xml"}}, "response_format"),
+    ({"grammar": 5}, "grammar"),
     ({"mirostat": 2}, "mirostat"),
-    ({"chat_template_kwargs": {"enable_thinking": False}}, "chat_template_kwargs"),
+    ({"chat_template_kwargs": {"not a name": False}}, "chat_template_kwargs"),
 ]
 CHAT_ONLY: list[tuple[dict[str, Any], str]] = [
     ({"messages": []}, "messages"),
@@ -69,7 +69,37 @@ CHAT_ONLY: list[tuple[dict[str, Any], str]] = [
     ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "messages[0].content"),
     ({"messages": [{"role": "user", "content": [{"type": "text"}]}]}, "messages[0].content"),
     ({"messages": [*HELLO["messages"], {"role": "wizard", "content": "x"}]}, "messages[1].role"),
-    ({"messages": [{"role": "tool", "content": "x"}]}, "messages[0].role"),
+    ({"messages": [{"role": "function", "content": "x"}]}, "messages[0].role"),
+    ({"messages": [{"role": "tool"}]}, "messages[0].content"),
+    (
+        {"messages": [{"role": "tool", "content": "x", "tool_call_id": 3}]},
+        "messages[0].tool_call_id",
+    ),
+    (
+        {
+            "messages": [
+                {"role": "user", "content": "x", "tool_calls": [{"function": {"name": "f"}}]}
+            ]
+        },
+        "messages[0].tool_calls",
+    ),
+    (
+        {
+            "messages": [
+                {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "["}}]}
+            ]
+        },
+        "messages[0].tool_calls",
+    ),
+    (
+        {"messages": [{"role": "assistant", "function_call": {"name": "f"}}]},
+        "messages[0].function_call",
+    ),
+    ({"tools": [{"type": "function", "function": {"name": "f", "parameters": []}}]}, "tools"),
+    ({"tool_choice": {"type": "function", "function": {"name": "f"}}}, "tool_choice"),
+    ({"tool_choice": "perhaps"}, "tool_choice"),
+    ({"parallel_tool_calls": "no"}, "parallel_tool_calls"),
+    ({"chat_template_kwargs": {"messages": []}}, "chat_template_kwargs"),
     (
         {"messages": [{"role": "assistant", "content": None, "tool_calls": [{}]}]},
         "messages[0].tool_calls",

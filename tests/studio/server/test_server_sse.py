@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
-from engine.api import FinishReason, Parked, Restored, TokenDelta, TokenLogprob
-from engine.errors import DeviceFailure, InvalidRequest
-from engine.runs import ParkCause, ParkReason
+from engine.api import EngineSnapshot, FinishReason, Parked, Restored, TokenDelta, TokenLogprob
+from engine.errors import ContextLengthExceeded, DeviceFailure, InvalidRequest
+from engine.runs import ParkCause, ParkReason, RunState
 from fakes.fake_engine import FakeEngine
 from fakes.http_driver import (
     BODIES,
@@ -20,6 +21,7 @@ from fakes.http_driver import (
     make_app,
     on_a_loop,
 )
+from fakes.runs import make_run
 from studio.server.sse import MOST_UNREAD, StreamTimings
 
 NEVER = 1000.0
@@ -318,5 +320,46 @@ async def test_between_two_writes_others_have_their_turn() -> None:
         await call.pause()
         counts.append(len(call.writes))
     assert all(after - before <= 1 for before, after in pairwise(counts))
+    engine.finish(request_id)
+    await call.finished()
+
+
+class Asked(WatchedEngine):
+    """Counts how often somebody looks at its state."""
+
+    def __init__(self) -> None:
+        super().__init__(auto=False)
+        self.num_looks = 0
+
+    def snapshot(self) -> EngineSnapshot:
+        self.num_looks += 1
+        return super().snapshot()
+
+
+@on_a_loop
+async def test_a_stream_is_not_opened_while_its_prompt_may_still_be_refused() -> None:
+    engine = Asked()
+    call, (request_id,) = await begin(engine, HASTY)
+    engine.publish(replace(make_run(request_id, RunState.QUEUED), prompt_tokens=0))
+    looks = engine.num_looks
+    while engine.num_looks < looks + 2:
+        await call.pause()
+    assert call.status is None
+    too_long = ContextLengthExceeded("too long", needed_tokens=9, limit_tokens=5)
+    engine.fail(request_id, too_long)
+    await call.finished()
+    assert call.status == 400
+
+
+@on_a_loop
+async def test_a_stream_is_opened_once_its_prompt_has_been_read() -> None:
+    engine = Asked()
+    call, (request_id,) = await begin(engine, HASTY)
+    engine.publish(replace(make_run(request_id, RunState.QUEUED), prompt_tokens=0))
+    looks = engine.num_looks
+    while engine.num_looks < looks + 1:
+        await call.pause()
+    engine.publish(make_run(request_id, RunState.QUEUED))
+    await call.until(lambda call: call.status == 200)
     engine.finish(request_id)
     await call.finished()

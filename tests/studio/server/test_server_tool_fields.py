@@ -22,9 +22,6 @@ from studio.server.tool_fields import (
     offer,
     read_calls,
     read_choice,
-    read_function_call,
-    read_function_choice,
-    read_functions,
     read_template_options,
     read_tools,
     wire_call,
@@ -49,13 +46,12 @@ def test_tools_keep_name_words_and_schema() -> None:
         parameters=json.dumps(SCHEMA, ensure_ascii=False),
         is_strict=True,
     )
-    assert read_functions([WEATHER])[0].parameters == tool.parameters
 
 
 def test_nothing_is_no_tools() -> None:
-    assert read_tools(None) == read_tools([]) == read_functions(None) == ()
+    assert read_tools(None) == read_tools([]) == ()
     assert read_calls(None) == read_calls([]) == read_template_options(None) == ()
-    assert read_choice(None) is read_function_choice(None) is read_function_call(None) is None
+    assert read_choice(None) is None
 
 
 def test_a_tool_may_be_a_name_alone() -> None:
@@ -96,8 +92,7 @@ def test_a_choice_is_a_word_or_a_function() -> None:
     assert read_choice("auto") == (ToolChoice.AUTO, "")
     assert read_choice("required") == (ToolChoice.REQUIRED, "")
     named = {"type": "function", "function": {"name": "f"}}
-    assert read_choice(named) == read_function_choice({"name": "f"}) == (ToolChoice.NAMED, "f")
-    assert read_function_choice("auto") == (ToolChoice.AUTO, "")
+    assert read_choice(named) == (ToolChoice.NAMED, "f")
 
 
 @pytest.mark.parametrize(
@@ -139,7 +134,6 @@ def test_calls_of_earlier_turns_are_read_and_written_back() -> None:
     assert read_calls([{"function": {"name": "f", "arguments": {"ä": [1]}}}])[0].arguments == (
         '{"ä": [1]}'
     )
-    assert read_function_call({"name": "f", "arguments": ""}) == make_call("", "f", None)
     assert make_call(None, "f", None).arguments == "{}"
 
 
@@ -173,20 +167,20 @@ def test_template_options_are_named_json_values() -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [[], {"a b": 1}, {"x": deep(MAX_DEPTH + 1)}, {f"v{i}": 1 for i in range(MAX_OPTIONS + 1)}],
+    [
+        [],
+        {"tools": []},
+        {"a b": 1},
+        {"x": deep(MAX_DEPTH + 1)},
+        {f"v{i}": 1 for i in range(MAX_OPTIONS + 1)},
+    ],
 )
 def test_other_template_options_are_wrong(value: object) -> None:
     with pytest.raises(ValueError, match=r"."):
         read_template_options(value)
 
 
-@pytest.mark.parametrize(
-    "read",
-    [
-        read_tools, read_functions, read_choice, read_function_choice, read_calls,
-        read_function_call, read_template_options,
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("read", [read_tools, read_choice, read_calls, read_template_options])
 def test_whatever_comes_is_read_or_wrong(read: Callable[[object], object]) -> None:
     values: list[object] = [None, True, 0, 1.5, "", "x", [], {}, [[]], [None], [{"function": None}]]
     values += [{"type": "function", "function": value} for value in values]

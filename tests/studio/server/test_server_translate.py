@@ -37,6 +37,7 @@ def test_a_bare_request_has_the_engines_defaults() -> None:
         request_id="chatcmpl-x-0",
         origin=Origin.API,
         prompt=Chat(messages=(ChatMessage(role="user", content="hi"),)),
+        tells_parts=True,
     )
 
 

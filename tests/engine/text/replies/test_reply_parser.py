@@ -15,7 +15,7 @@ from engine.text.replies.families import FAMILIES, family_of
 from engine.text.replies.json_families import GENERIC
 from engine.text.replies.marks import Marks
 from engine.text.replies.parts import ID_CHARS, MAX_HELD_SPACE, Parts
-from engine.text.replies.reply_format import ReplyFormat, ReplyParser, ReplyStart
+from engine.text.replies.reply_format import ReplyFormat, ReplyParser, ReplyPlan
 from engine.text.replies.thinking import thinking_of
 from fakes.reply_samples import SAMPLES, TOOLS, Sample
 
@@ -60,9 +60,8 @@ def format_of(source: str) -> ReplyFormat:
 
 
 def parser_of(sample: Sample, *, most_calls: int | None = None) -> ReplyParser:
-    start = ReplyStart(is_thinking=sample.is_thinking)
-    reply = format_of(sample.source)
-    return ReplyParser(reply, TOOLS, seed="r", start=start, most_calls=most_calls)
+    plan = ReplyPlan(tools=TOOLS, is_thinking=sample.is_thinking, most_calls=most_calls)
+    return ReplyParser(format_of(sample.source), plan, seed="r")
 
 
 def hear(parser: ReplyParser, pieces: Iterable[str]) -> Heard:
@@ -184,7 +183,7 @@ def test_words_are_never_lost(sample: Sample) -> None:
 
 
 def test_text_under_a_broken_header_is_not_lost() -> None:
-    reply = format_of("<|channel|><|message|>to=functions.")
+    reply = format_of("<|channel|><|message|>commentary")
     for text in (
         "<|channel|>final<|message>Hello there, zebra",
         "<|channel|>final Hello zebra<|end|>",
@@ -193,10 +192,14 @@ def test_text_under_a_broken_header_is_not_lost() -> None:
         "<|channel|>commentary to=<|message|>zebra",
         "<|channel|>final" + "y" * 300 + "zebra",
     ):
-        heard = hear(ReplyParser(reply, TOOLS, seed="r"), [text])
+        heard = hear(ReplyParser(reply, ReplyPlan(tools=TOOLS), seed="r"), [text])
         assert "zebra" in heard.text
     assert (
-        hear(ReplyParser(reply, TOOLS, seed="r"), ["<|start|>assistant<|channel|>fin"]).text == ""
+        hear(
+            ReplyParser(reply, ReplyPlan(tools=TOOLS), seed="r"),
+            ["<|start|>assistant<|channel|>fin"],
+        ).text
+        == ""
     )
 
 
@@ -216,11 +219,11 @@ def test_one_call_at_most_where_no_more_are_wanted(sample: Sample) -> None:
 def test_long_replies_take_time_in_proportion(piece: str) -> None:
     def seconds(repeats: int) -> float:
         parser = parser_of(SAMPLES[0])
-        began = time.perf_counter()
+        began = time.thread_time()
         for _ in range(repeats):
             parser.push(piece)
         parser.finish()
-        return time.perf_counter() - began
+        return time.thread_time() - began
 
     seconds(1000)
     assert seconds(32_000) < 200 * max(seconds(1000), 0.001)
@@ -238,7 +241,7 @@ def test_white_space_beside_calls_and_reasoning_is_no_text() -> None:
 
 def test_without_tools_calls_are_text() -> None:
     reply = "<think>a</think>b <tool_call>{}</tool_call>"
-    parser = ReplyParser(format_of(SAMPLES[0].source), (), seed="r")
+    parser = ReplyParser(format_of(SAMPLES[0].source), ReplyPlan(), seed="r")
     heard = hear(parser, reply)
     assert (heard.text, heard.reasoning) == ("b <tool_call>{}</tool_call>", "a")
 
@@ -249,8 +252,8 @@ def test_a_later_tag_of_reasoning_is_text() -> None:
 
 
 def test_a_reply_goes_on_with_what_had_begun() -> None:
-    start = ReplyStart(is_thinking=True, begun="half a ")
-    parser = ReplyParser(format_of(SAMPLES[0].source), TOOLS, seed="r", start=start)
+    plan = ReplyPlan(tools=TOOLS, is_thinking=True, begun="half a ")
+    parser = ReplyParser(format_of(SAMPLES[0].source), plan, seed="r")
     heard = hear(parser, ["thought</think>said"])
     assert (heard.text, heard.reasoning) == ("said", "thought")
 
@@ -260,5 +263,5 @@ def test_the_ids_of_calls_are_those_of_their_reply() -> None:
     first = hear(parser_of(sample), [sample.reply]).calls
     again = hear(parser_of(sample), sample.reply).calls
     assert first == again
-    other = ReplyParser(format_of(sample.source), TOOLS, seed="other")
+    other = ReplyParser(format_of(sample.source), ReplyPlan(tools=TOOLS), seed="other")
     assert {call[0] for call in hear(other, [sample.reply]).calls}.isdisjoint(c[0] for c in first)

@@ -1,0 +1,144 @@
+"""A chat on the wire: its messages, and the tools that it offers. Any thread; no web framework."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+)
+
+from engine.api import Chat, ChatMessage, Tool, ToolCall
+from studio.server.tool_fields import (
+    MAX_ID_CHARS,
+    MAX_NAME_CHARS,
+    Choice,
+    offer,
+    read_calls,
+    read_choice,
+    read_template_options,
+    read_tools,
+)
+from studio.server.tool_schemas import CALLS, CONTENT, TOOL_CHOICE, TOOLS
+from studio.server.turns import effort_options
+from studio.server.wire import WireModel, only, wrong_value
+
+MAX_MESSAGES = 1 << 16
+"""Beyond any model's window; it keeps the reading of one request short."""
+_SWITCHES = ("enable_thinking", "thinking")
+_ROLES = ("system", "developer", "user", "assistant", "tool")
+
+
+def _read_role(role: str) -> str:
+    if role == "function":
+        raise wrong_value("is 'function', the older form of 'tool'; send that")
+    if role not in _ROLES:
+        raise wrong_value(f"is {role[:40]!r}, allowed are {', '.join(_ROLES)}")
+    return "system" if role == "developer" else role
+
+
+def _read_content(value: object) -> object:
+    """A string, or a list of text parts as one string, a part a line."""
+    return "\n".join(_read_part(part) for part in value) if isinstance(value, list) else value
+
+
+def _read_part(part: object) -> str:
+    if not isinstance(part, dict) or not isinstance(kind := part.get("type"), str):
+        raise wrong_value(
+            'has a part that is no object with a type, like {"type": "text", "text": "..."}'
+        )
+    if kind != "text":
+        raise wrong_value(f"has a part of type {kind[:40]!r}; this model takes only text parts")
+    if not isinstance(text := part.get("text"), str):
+        raise wrong_value("has a text part without a string as its text")
+    return text
+
+
+class Message(WireModel):
+    """One turn of a chat. `developer` has become `system`, and text parts one string."""
+
+    role: Annotated[str, AfterValidator(_read_role)]
+    tool_calls: Annotated[
+        tuple[ToolCall, ...], BeforeValidator(read_calls), WithJsonSchema(CALLS)
+    ] = ()
+    function_call: Annotated[Any, only()] = None
+    audio: Annotated[Any, only()] = None
+    tool_call_id: Annotated[str, Field(max_length=MAX_ID_CHARS)] | None = None
+    name: Annotated[str, Field(max_length=MAX_NAME_CHARS)] | None = None
+    reasoning_content: str | None = None
+    content: Annotated[str | None, BeforeValidator(_read_content), WithJsonSchema(CONTENT)] = Field(
+        default=None, validate_default=True
+    )
+
+    @field_validator("tool_calls")
+    @classmethod
+    def _only_of_assistants(
+        cls, calls: tuple[ToolCall, ...], info: ValidationInfo
+    ) -> tuple[ToolCall, ...]:
+        if calls and info.data.get("role") not in ("assistant", None):
+            raise wrong_value("belongs to messages of the assistant alone; leave it out")
+        return calls
+
+    @field_validator("content")
+    @classmethod
+    def _said_something(cls, content: str | None, info: ValidationInfo) -> str | None:
+        if content is None and info.data.get("role") not in ("assistant", None):
+            raise wrong_value("is missing; only an assistant's message may be without")
+        return content
+
+    def turn(self) -> ChatMessage:
+        """As the engine takes it. The name of a person is none of a tool, and no template's business."""
+        is_result = self.role == "tool"
+        return ChatMessage(
+            role=self.role,
+            content=self.content or "",
+            reasoning=self.reasoning_content or "",
+            tool_calls=self.tool_calls,
+            tool_call_id=(self.tool_call_id or "") if is_result else "",
+            name=(self.name or "") if is_result else "",
+        )
+
+
+class ChatFields(WireModel):
+    """What a chat begins with."""
+
+    messages: Annotated[list[Message], Field(fail_fast=True, min_length=1, max_length=MAX_MESSAGES)]
+    tools: Annotated[tuple[Tool, ...], BeforeValidator(read_tools), WithJsonSchema(TOOLS)] = ()
+    tool_choice: Annotated[
+        Choice | None, BeforeValidator(read_choice), WithJsonSchema(TOOL_CHOICE)
+    ] = None
+    parallel_tool_calls: bool | None = None
+    chat_template_kwargs: Annotated[
+        tuple[tuple[str, object], ...],
+        BeforeValidator(read_template_options),
+        WithJsonSchema({"anyOf": [{"type": "object"}, {"type": "null"}]}),
+    ] = ()
+    reasoning_effort: str | None = None
+    """For templates that know such a thing; one in `chat_template_kwargs` goes first."""
+
+    def chat(self) -> Chat:
+        """Raises InvalidRequest for a tool that must be called and is not there."""
+        asked = offer(self.tools, self.tool_choice, calls_in_parallel=self.parallel_tool_calls)
+        return Chat(
+            messages=tuple(message.turn() for message in self.messages),
+            tools=asked.tools,
+            tool_choice=asked.tool_choice,
+            tool_name=asked.tool_name,
+            calls_in_parallel=asked.calls_in_parallel,
+            template_options=tuple(self._options().items()),
+        )
+
+    def _options(self) -> dict[str, object]:
+        """What is given by name goes before what the effort means."""
+        given, options = (
+            dict(self.chat_template_kwargs),
+            dict(effort_options(self.reasoning_effort)),
+        )
+        if any(name in given for name in _SWITCHES):
+            options = {name: value for name, value in options.items() if name not in _SWITCHES}
+        return options | given
