@@ -25,6 +25,8 @@ from engine.api import (
     RequestGroup,
     SamplingParams,
     TokenDelta,
+    Tool,
+    ToolChoice,
 )
 from engine.errors import InvalidRequest
 from engine.factory import create_engine
@@ -382,10 +384,15 @@ def test_grammars_are_compiled_on_a_thread_of_their_own(engine: Engine, model_pa
         return compiled(grammar)
 
     compiler._compiled = watched  # type: ignore[method-assign, assignment]
+    tool = Tool(name="add", parameters='{"type": "object", "properties": {}}', is_strict=True)
+    messages = (ChatMessage(role="user", content="add"),)
+    calls = Chat(messages=messages, tools=(tool,), tool_choice=ToolChoice.REQUIRED)
     ear = Ear(engine)
-    engine.submit(asked("r", JSON))
-    finished(ear, "r")
-    assert threads == ["layby-grammars"]
+    engine.submit(asked("own", JSON))
+    engine.submit(replace(asked("calls", JSON, prompt=calls), grammar=None, tells_parts=True))
+    finished(ear, "own")
+    finished(ear, "calls")
+    assert threads == ["layby-grammars"] * 2
 
 
 def test_a_chat_reply_begins_where_the_grammar_does(engine: Engine, model_path: Path) -> None:
