@@ -281,6 +281,23 @@ def test_a_schema_that_cannot_be_followed_is_taken_loosely_unless_it_is_strict()
     assert caught.value.param == "tools"
 
 
+@every_family
+def test_json_that_was_asked_for_and_calls_go_together(family: Family) -> None:
+    wishes, words = wishes_of(family, tags_are_tokens=True)
+    answer = Grammar(
+        kind=GrammarKind.JSON_SCHEMA, source='{"enum": [7, [8]]}', param="response_format"
+    )
+    request = asked(chat(tool_choice=ToolChoice.AUTO), grammar=answer)
+    seen = set()
+    for seed in range(16):
+        reply = draw(wishes, words, request, ReplyPlan(tools=TOOLS), seed)
+        assert_all_sound(reply)
+        if reply.has_ended and not reply.calls:
+            assert json.loads(reply.text) in (7, [8])
+        seen.add(bool(reply.calls))
+    assert seen == {True, False}
+
+
 def test_a_call_and_another_answer_exclude_each_other() -> None:
     wishes, _ = wishes_of(GENERIC, tags_are_tokens=False)
     other = Grammar(kind=GrammarKind.JSON_SCHEMA, source="{}", param="response_format")
