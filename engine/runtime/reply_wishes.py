@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from engine.api import Chat, Grammar, GrammarKind, Request, ToolChoice
 from engine.errors import InvalidRequest
-from engine.runtime.grammar_compiler import GrammarCompiler
+from engine.runtime.grammar_compiler import GrammarCompiler, refused_by_name
 from engine.runtime.grammar_matcher import GrammarMatcher
 from engine.text.json_schemas import SchemaRefused
 from engine.text.replies.call_grammar import PARAM, CallWish, call_grammar, json_after_thoughts
@@ -39,12 +39,8 @@ class ReplyWishes:
         Raises InvalidRequest for wishes that exclude each other, and for schemas that cannot be followed.
         """
         param = request.grammar.param if request.grammar is not None else PARAM
-        try:
+        with refused_by_name(param):
             return self._grammar_for(request, plan)
-        except SchemaRefused as error:
-            raise InvalidRequest(
-                f"{param} {error}; change it or leave it out", param=param
-            ) from error
 
     def _grammar_for(self, request: Request, plan: ReplyPlan | None) -> Grammar | None:
         chat, grammar = request.prompt, request.grammar

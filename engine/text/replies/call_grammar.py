@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine.api import Chat, Grammar, GrammarKind, Tool, ToolChoice
-from engine.text.json_schemas import prepared_schema
+from engine.text.json_schemas import prepared, prepared_schema
 from engine.text.replies.call_shape import CallShape, ParameterShape
 from engine.text.replies.family import Family
 from engine.text.replies.json_families import GENERIC
@@ -166,7 +166,7 @@ def _of_object(schema: dict[str, Any]) -> dict[str, Any]:
 
 def _described(schema: dict[str, Any]) -> str:
     """As it stands behind %json. Raises SchemaRefused."""
-    return json.dumps(prepared_schema(json.dumps(schema)), ensure_ascii=False)
+    return json.dumps(prepared(schema), ensure_ascii=False)
 
 
 def _parameters(source: _Source, shape: ParameterShape, schema: dict[str, Any]) -> str:
