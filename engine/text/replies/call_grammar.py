@@ -79,7 +79,7 @@ def call_grammar(
     source.rule("calls", calls)
     start = f"{lead} calls"
     if answer is not None:
-        start = _or_answer(source, shape, start, wish.tools, answer)
+        start = _or_answer(source, shape, calls=start, tools=wish.tools, answer=answer)
     elif not wish.must_call:
         start = _or_text(source, shape, lead)
     head = "" if thinking is None else _thoughts(source, thinking[0], is_open=thinking[1])
@@ -216,7 +216,7 @@ def _or_text(source: _Source, shape: CallShape, lead: str) -> str:
 
 
 def _or_answer(
-    source: _Source, shape: CallShape, calls: str, tools: Sequence[Tool], answer: Grammar
+    source: _Source, shape: CallShape, *, calls: str, tools: Sequence[Tool], answer: Grammar
 ) -> str:
     """Calls, or JSON of a schema. Where calls are JSON too, both are one schema: a lexer could not tell them apart."""
     described = json.loads(answer.source)
