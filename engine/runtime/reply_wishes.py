@@ -30,8 +30,12 @@ class ReplyWishes:
         """How the request wants its reply told apart; None: all of it is text."""
         if plan is None or not request.tells_parts or not self.reply.has_parts(plan):
             return None
-        is_free = request.grammar is None or request.grammar.kind is GrammarKind.JSON_SCHEMA
-        return plan if is_free else None  # what a client's own grammar says is what it gets
+        if request.grammar is not None and request.grammar.kind is not GrammarKind.JSON_SCHEMA:
+            return None  # what a client's own grammar says is what it gets
+        is_bound = request.grammar is not None or self._calls(request.prompt) is not None
+        if is_bound and plan.tools and self.reply.planned(plan).family.shape is None:
+            return replace(plan, is_generic=True)  # nobody can say how its family would spell it
+        return plan
 
     def grammar_for(self, request: Request, plan: ReplyPlan | None) -> Grammar | None:
         """What the whole reply must match.
