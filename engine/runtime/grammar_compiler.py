@@ -7,6 +7,8 @@ would take more is refused: nobody's grammar holds up the replies of others.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from engine.api import Grammar, GrammarKind, Request
@@ -95,20 +97,29 @@ def _library_source(grammar: Grammar) -> str:
             return _lark_of(grammar)
 
 
-def _schema_source(grammar: Grammar) -> str:
+@contextmanager
+def refused_by_name(param: str) -> Iterator[None]:
+    """Raises InvalidRequest, naming the field, for a schema that cannot be followed."""
     try:
-        return json.dumps(prepared_schema(grammar.source), ensure_ascii=False)
+        yield
     except SchemaRefused as error:
-        raise _wrong(grammar, str(error)) from error
+        raise _wrong(param, str(error)) from error
+
+
+def _schema_source(grammar: Grammar) -> str:
+    with refused_by_name(grammar.param):
+        return json.dumps(prepared_schema(grammar.source), ensure_ascii=False)
 
 
 def _lark_of(grammar: Grammar) -> str:
     try:
         return gbnf_to_lark(grammar.source)
     except GbnfError as error:
-        raise _wrong(grammar, f"is no GBNF: {error}") from error
+        raise _wrong(grammar.param, f"is no GBNF: {error}") from error
     except RecursionError as error:
-        raise _wrong(grammar, "has rules that name one another in too long a chain") from error
+        raise _wrong(
+            grammar.param, "has rules that name one another in too long a chain"
+        ) from error
 
 
 def _limits() -> LLParserLimits:
@@ -129,13 +140,13 @@ def _check_size(grammar: Grammar) -> None:
     length = len(grammar.source)
     limit = MAX_REGEX_CHARS if grammar.kind is GrammarKind.REGEX else MAX_CHARS
     if length > limit:
-        raise _wrong(grammar, f"has {length} characters, the limit is {limit}")
+        raise _wrong(grammar.param, f"has {length} characters, the limit is {limit}")
 
 
 def _raise_error(library: LLMatcher, grammar: Grammar) -> None:
     if library.is_error():
-        raise _wrong(grammar, f"cannot be followed: {readable(library.get_error())}")
+        raise _wrong(grammar.param, f"cannot be followed: {readable(library.get_error())}")
 
 
-def _wrong(grammar: Grammar, what: str) -> InvalidRequest:
-    return InvalidRequest(f"{grammar.param} {what}; change it or leave it out", param=grammar.param)
+def _wrong(param: str, what: str) -> InvalidRequest:
+    return InvalidRequest(f"{param} {what}; change it or leave it out", param=param)

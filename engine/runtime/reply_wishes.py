@@ -5,13 +5,20 @@ Intake thread. Imports no tensor library.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 from engine.api import Chat, Grammar, GrammarKind, Request, ToolChoice
 from engine.errors import InvalidRequest
-from engine.runtime.grammar_compiler import GrammarCompiler
+from engine.runtime.grammar_compiler import GrammarCompiler, refused_by_name
 from engine.runtime.grammar_matcher import GrammarMatcher
-from engine.text.replies.call_grammar import CallWish, call_grammar, json_after_thoughts
+from engine.text.json_schemas import SchemaRefused
+from engine.text.replies.call_grammar import (
+    PARAM,
+    CallWish,
+    call_grammar,
+    json_after_thoughts,
+)
 from engine.text.replies.reply_format import ReplyFormat, ReplyPlan
 from engine.text.tokenizer import Tokenizer
 
@@ -43,7 +50,8 @@ class ReplyWishes:
                 )
             thinking = self.reply.thinking
             if grammar.kind is GrammarKind.JSON_SCHEMA and thinking and plan and plan.is_thinking:
-                return json_after_thoughts(grammar, thinking, self._tokenizer)
+                with refused_by_name(grammar.param):
+                    return json_after_thoughts(grammar, thinking, self._tokenizer)
             return grammar
         if wish is None or plan is None:
             return None
@@ -62,7 +70,10 @@ class ReplyWishes:
         """With the tools' schemas; of tools that are not strict without them, where they cannot be followed."""
         reply = self.reply.planned(plan)
         thinking = None if reply.thinking is None else (reply.thinking, plan.is_thinking)
-        grammar = call_grammar(wish, reply.family, thinking, self._tokenizer)
-        if all(tool.is_strict for tool in wish.tools) or self._grammars.can_follow(grammar):
-            return grammar
-        return call_grammar(wish, reply.family, thinking, self._tokenizer, is_loose=True)
+        is_strict = all(tool.is_strict for tool in wish.tools)
+        with suppress(SchemaRefused):
+            grammar = call_grammar(wish, reply.family, thinking, self._tokenizer)
+            if is_strict or self._grammars.can_follow(grammar):
+                return grammar
+        with refused_by_name(PARAM):
+            return call_grammar(wish, reply.family, thinking, self._tokenizer, is_loose=True)

@@ -319,10 +319,10 @@ def _choose(
     seq, sampler, matcher = generation.seq, generation.sampler, generation.matcher
     if matcher is not None and matcher.error is not None:
         return matcher.error
-    mask = None if matcher is None else matcher.mask
+    forgotten, mask = seq.num_discarded, generation.mask
     try:
         return sampler.sample(
-            logits[place], seq.token_ids, forgotten=seq.num_discarded, found=found, mask=mask
+            logits[place], seq.token_ids, forgotten=forgotten, found=found, mask=mask
         )
     except EngineError as error:
         return error

@@ -105,7 +105,15 @@ def _rendered(template: ChatTemplate, chat: Chat, plan: ReplyPlan) -> RenderedCh
         return template.veil.put_on(text, private)
 
     messages, tools, options = _values(template, chat, veil)
-    rendered = template.render(messages, tools=tools, options=options)
+    try:
+        rendered = template.render(messages, tools=tools, options=options)
+    except TemplateRefused:
+        raise
+    except InvalidRequest:
+        if tools is not None:
+            raise
+        # some templates want a list, if an empty one
+        rendered = template.render(messages, tools=[], options=options)
     plan = replace(plan, is_thinking=template.reply.is_thinking(rendered))
     return RenderedChat(
         veiled=rendered + veil(plan.begun), unveiling=taking_off(private), plan=plan

@@ -48,9 +48,14 @@ def prepared_schema(source: str) -> dict[str, Any]:
             schema = {}
         if not isinstance(schema, dict):
             raise SchemaRefused(f"is {source[:40]}, which is no schema that a reply can match")
-        return {"x-guidance": {"whitespace_pattern": _SPACE}, **_prepared(schema)}
+        return prepared(schema)
     except (json.JSONDecodeError, RecursionError) as error:
         raise SchemaRefused(f"is no JSON ({error})") from error
+
+
+def prepared(schema: dict[str, Any]) -> dict[str, Any]:
+    """The same of a schema that has been read. Raises SchemaRefused."""
+    return {"x-guidance": {"whitespace_pattern": _SPACE}, **_prepared(schema)}
 
 
 def _prepared(schema: Any) -> Any:

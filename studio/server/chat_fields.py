@@ -59,6 +59,17 @@ def _read_part(part: object) -> str:
     return text
 
 
+def _older_than(newer: str) -> AfterValidator:
+    """Refuses a field that has a newer form, unless it asks for nothing."""
+
+    def check(value: object) -> object:
+        if value not in (None, [], "none", "auto"):
+            raise wrong_value(f"is the older form of {newer}; send that")
+        return value
+
+    return AfterValidator(check)
+
+
 class Message(WireModel):
     """One turn of a chat. `developer` has become `system`, and text parts one string."""
 
@@ -66,7 +77,7 @@ class Message(WireModel):
     tool_calls: Annotated[
         tuple[ToolCall, ...], BeforeValidator(read_calls), WithJsonSchema(CALLS)
     ] = ()
-    function_call: Annotated[Any, only()] = None
+    function_call: Annotated[Any, _older_than("tool_calls")] = None
     audio: Annotated[Any, only()] = None
     tool_call_id: Annotated[str, Field(max_length=MAX_ID_CHARS)] | None = None
     name: Annotated[str, Field(max_length=MAX_NAME_CHARS)] | None = None
@@ -112,6 +123,8 @@ class ChatFields(WireModel):
     tool_choice: Annotated[
         Choice | None, BeforeValidator(read_choice), WithJsonSchema(TOOL_CHOICE)
     ] = None
+    functions: Annotated[Any, _older_than("tools")] = None
+    function_call: Annotated[Any, _older_than("tool_choice")] = None
     parallel_tool_calls: bool | None = None
     chat_template_kwargs: Annotated[
         tuple[tuple[str, object], ...],

@@ -100,7 +100,6 @@ class UnsupportedFields(WireModel):
     chat_template_kwargs: Annotated[Any, _only({})] = None
     add_generation_prompt: Annotated[Any, _only(True)] = None
     continue_final_message: Annotated[Any, _only(False)] = None
-    min_tokens: Annotated[Any, _only(0)] = None
     mirostat: Annotated[Any, _only(0)] = None
     dynatemp_range: Annotated[Any, _only(0)] = None
     xtc_probability: Annotated[Any, _only(0)] = None
@@ -121,6 +120,8 @@ class GenerationFields(SamplingFields, StructuredFields, UnsupportedFields):
     stop: Annotated[list[str] | None, Field(fail_fast=True), BeforeValidator(_read_stops)] = None
     stop_token_ids: Annotated[list[TokenId], Field(fail_fast=True, max_length=1024)] | None = None
     max_tokens: MaxTokens = None
+    min_tokens: Annotated[int, Field(ge=0, le=1 << 30)] | None = None
+    """Least tokens of the reply before a token may end it."""
     ignore_eos: bool | None = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None

@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ERROR_TREES = ("engine/errors.py", "studio/models/errors.py")
 IN_PLACES = (
     "starts",
+    "nothing yet",
     "Press shortcut",
     "text",
     "a whole number",
@@ -58,6 +59,7 @@ FROM_TABLES = frozenset(
         "info.help",
         "_CHOICES.get(choice, str(choice.value).capitalize())",
         "state_words(run.state)",
+        "status.problem",
         "state_words(state)",
         "reason_words(wait)",
         "reason_words(park.reason)",
@@ -66,7 +68,6 @@ FROM_TABLES = frozenset(
         "notice.text",
         "notice.detail",
         "note",
-        "row.error",
         "text",
         "message.note",
         "_INSTEAD[code]",
@@ -80,6 +81,7 @@ COMPOSERS = ("studio/models/run_words.py",)
 RAISERS = (
     "studio/models",
     "studio/services",
+    "studio/views/tools/server_form.py",
     "studio/server/thread.py",
     "engine",
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from engine.text.gbnf.cuts import Cut, CutRules, Either, Lexeme, Row, Times
+from engine.text.gbnf.cuts import Cut, CutRules, Either, Lexeme, Row, Times, leaves
 from engine.text.gbnf.nodes import Rule, Token
 from engine.text.gbnf.positions import Positions
 
@@ -21,20 +21,31 @@ class Followers:
         self._first = dict.fromkeys(cut, 0)
         self._is_empty = dict.fromkeys(cut, False)
         self._after_rule = dict.fromkeys(cut, 0)
+        self._waiting: list[str] = []
         self.after: dict[Lexeme, int] = dict.fromkeys(places, 0)
-        while self._grow_first():
-            pass
-        while self._grow_after():
-            pass
+        self._find_beginnings()
+        self._find_after()
 
-    def _grow_first(self) -> bool:
-        found = {name: self._beginning(node) for name, node in self._cut.items()}
-        has_grown = any(
-            found[name] != (self._first[name], self._is_empty[name]) for name in self._cut
-        )
-        for name, (first, is_empty) in found.items():
-            self._first[name], self._is_empty[name] = first, is_empty
-        return has_grown
+    def _find_beginnings(self) -> None:
+        """Rules whose own have changed are looked at again, until nothing changes."""
+        users: dict[str, set[str]] = {name: set() for name in self._cut}
+        for name, node in self._cut.items():
+            for leaf in leaves(node):
+                if isinstance(leaf, Rule):
+                    users[leaf.name].add(name)
+        waiting = list(self._cut)
+        while waiting:
+            name = waiting.pop()
+            found = self._beginning(self._cut[name])
+            if found != (self._first[name], self._is_empty[name]):
+                self._first[name], self._is_empty[name] = found
+                waiting += users[name]
+
+    def _find_after(self) -> None:
+        self._waiting = list(self._cut)
+        while self._waiting:
+            name = self._waiting.pop()
+            self._walk(self._cut[name], self._after_rule[name])
 
     def _beginning(self, cut: Cut) -> tuple[int, bool]:
         """The characters that it may begin with, and whether it may be empty."""
@@ -60,18 +71,14 @@ class Followers:
                 first, is_empty = self._beginning(part)
                 return (0 if most == 0 else first), is_empty or least == 0
 
-    def _grow_after(self) -> bool:
-        before = dict(self._after_rule), dict(self.after)
-        for name, node in self._cut.items():
-            self._walk(node, self._after_rule[name])
-        return before != (self._after_rule, self.after)
-
     def _walk(self, cut: Cut, after: int) -> None:
         match cut:
             case Lexeme():
                 self.after[cut] |= after
             case Rule(name):
-                self._after_rule[name] |= after
+                if after & ~self._after_rule[name]:
+                    self._after_rule[name] |= after
+                    self._waiting.append(name)
             case Token():
                 pass
             case Row(parts):

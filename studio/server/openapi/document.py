@@ -22,7 +22,9 @@ _FAILURES = {
     403: "The request comes from a foreign web page, or names another host.",
     404: "No such model, run or response.",
     409: "Not possible as things are set.",
+    408: "The body did not come in time.",
     413: "The body is too large.",
+    415: "The body is compressed.",
     429: "The key has as many requests under way as it may.",
     500: "Something failed here; the log says what.",
     503: "No model is ready, or others use it; Retry-After says when to ask again, where that is known.",
@@ -30,7 +32,7 @@ _FAILURES = {
 }
 _FOR_ALL = (403, 500)
 _FOR_KEYS = (401,)
-_FOR_BODIES = (400, 413, 429)
+_FOR_BODIES = (400, 408, 413, 415, 429)
 _HEADERS = {
     "x-request-id": {
         "description": "The request's id, as it was given or made up.",

@@ -85,7 +85,7 @@ class RequestsModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return self._text(row, column)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return tr(row.error) or row.prompt or None
+            return row.error or row.prompt or None
         if role == Qt.ItemDataRole.TextAlignmentRole and column >= Column.TOKENS:
             return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         return None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from random import Random
 
 import numpy as np
 import pytest
@@ -247,3 +248,39 @@ def test_a_grammar_that_takes_too_much_ends_with_words(tokenizer: Tokenizer) -> 
     assert isinstance(matcher.error, InvalidRequest)
     assert "grammar cannot be followed any further after" in str(matcher.error)
     assert "make it simpler" in str(matcher.error)
+
+
+SCRAPS = (
+    *"abz019 \n\t\"'\\/|*+?(){}[]<>:=,.-_^~&#$%!@",
+    *("start: ", "root ::= ", "A: ", "a: ", "/[a-z]+/", '"x"', "%json {", "%ignore ", "%import common.INT"),
+    *('{"type": ', '"object"', '"properties": ', '"$ref": "#"', '"pattern": "', '"enum": [', "1e999"),
+    *("<|im_end|>", "<[5]>", "<[0-300]>", "{2,3}", "(?i)", "\\d", "\\p{L}", "\u00e9", "\U0001f600", "[lazy]"),
+)  # fmt: skip
+
+
+def scrap(dice: Random, kind: GrammarKind) -> str:
+    """Something like a grammar."""
+    begin = {GrammarKind.LARK: "start: ", GrammarKind.GBNF: "root ::= "}.get(kind, "")
+    return begin + "".join(dice.choice(SCRAPS) for _ in range(dice.randint(1, 12)))
+
+
+@pytest.mark.parametrize("kind", GrammarKind)
+def test_anything_is_followed_or_refused_with_words(
+    tokenizer: Tokenizer, kind: GrammarKind
+) -> None:
+    dice, followed = Random(5), 0
+    for _ in range(300):
+        source = scrap(dice, kind)
+        try:
+            matcher = matcher_of(tokenizer, source, kind)
+        except InvalidRequest:  # and nothing else
+            continue
+        followed += 1
+        ids: list[int] = []
+        while len(ids) < 20 and matcher.error is None:
+            found = allowed(matcher, ids) - tokenizer.eos_ids
+            if not found:
+                break
+            ids.append(dice.choice(sorted(found)))
+            matcher.follow(ids)
+    assert followed > 5 or kind is GrammarKind.JSON_SCHEMA

@@ -386,3 +386,33 @@ def test_a_chat_reply_begins_where_the_grammar_does(engine: Engine, model_path: 
     ear = run_all(engine, [asked("r", regex(" [a-z]{3}"), prompt=chat)])
     finished(ear, "r")
     assert re.fullmatch(" [a-z]{3}", ear.text("r"))
+
+
+def rule_chain(rule: str, count: int) -> str:
+    """Rules each of which names the next."""
+    return "".join(rule.format(i, i + 1) for i in range(count))
+
+
+def test_a_chain_of_rules_as_long_as_a_grammar_can_be_ends_nobody(
+    engine: Engine, model_path: Path
+) -> None:
+    load(engine, model_path, pool_tokens=LONG)
+    chains = [
+        lark("start: a0\n" + rule_chain("a{}: a{}\n", 9000) + "a9000: /x/"),
+        lark("start: A0\n" + rule_chain("A{}: A{}\n", 9000) + "A9000: /x/"),
+        Grammar(
+            kind=GrammarKind.JSON_SCHEMA,
+            source=json.dumps(
+                {
+                    "$ref": "#/$defs/0",
+                    "$defs": {i: {"$ref": f"#/$defs/{i + 1}"} for i in range(3400)},
+                }
+            ),
+        ),
+        gbnf("root ::= a0\n" + rule_chain("a{} ::= a{} | root\n", 4000) + 'a4000 ::= "x"\n'),
+    ]
+    ear = Ear(engine)  # and not together: on the thread that is there for them
+    for n, grammar in enumerate(chains):
+        engine.submit(asked(f"r{n}", grammar))
+    ends = [ear.wait_end(f"r{n}") for n in range(4)]
+    assert [type(end) for end in ends] == [Finished, Finished, Failed, Failed], ends

@@ -289,6 +289,14 @@ def test_a_description_goes_where_a_template_takes_no_system_message(tokenizer: 
     assert text.startswith("[user]You may use these tools")
 
 
+def test_a_template_that_wants_a_list_of_tools_gets_an_empty_one(tokenizer: Tokenizer) -> None:
+    source = "{{ tools | length }}{% for m in messages %}{{ m.content }}{% endfor %}"
+    chat = Chat(messages=(says("user", "hi"),))
+    assert render_chat(ChatTemplate(source, tokenizer), chat).text == "0hi"
+    with pytest.raises(InvalidRequest, match="by zero"):
+        render_chat(ChatTemplate("{{ 1 / 0 }}", tokenizer), chat)
+
+
 # --- how the reply is to be read
 
 

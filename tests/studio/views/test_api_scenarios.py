@@ -28,6 +28,7 @@ from fakes.tiny_files import write_tiny_gguf
 from studio.models.chat import Message
 from studio.models.chat_settings import ChatSettings
 from studio.models.request_log import RequestState
+from studio.models.server_keys import KeyPlan
 from studio.views.actions import CommandId
 from studio.views.server.requests_model import Column
 from studio.views.server.server_window import ServerPages, ServerWindow
@@ -162,6 +163,15 @@ def test_s5_a_client_that_knows_no_comments_gets_empty_deltas(play: Play, tmp_pa
     play(story())
 
 
+WEATHER = {
+    "name": "get_weather",
+    "parameters": {
+        "type": "object",
+        "properties": {"town": {"type": "string", "maxLength": 3}},
+        "required": ["town"],
+    },
+}
+TOOL = {"type": "function", "function": WEATHER}
 MATRIX: tuple[tuple[str, str, dict[str, Any] | None, int], ...] = (
     ("GET", "/v1/models", None, 200),
     ("OPTIONS", CHAT, None, 200),
@@ -173,6 +183,8 @@ MATRIX: tuple[tuple[str, str, dict[str, Any] | None, int], ...] = (
     ("POST", CHAT, body(logprobs=True, top_logprobs=2), 200),
     ("POST", CHAT, body(stream=True, stream_options={"include_usage": True}), 200),
     ("POST", CHAT, body(stream=False), 200),
+    ("POST", CHAT, body(tools=[TOOL], tool_choice="required"), 200),
+    ("POST", CHAT, body(tools=[TOOL], stream=True), 200),
     ("POST", "/v1/responses", {"model": MODEL, "input": "Hello", "max_output_tokens": 40}, 200),
     ("POST", "/v1/messages", body(), 200),
     ("POST", "/v1/messages/count_tokens", {"model": MODEL, "messages": MESSAGES}, 200),
@@ -183,18 +195,20 @@ MATRIX: tuple[tuple[str, str, dict[str, Any] | None, int], ...] = (
 """Method, path, body and the status of the answer."""
 
 
-async def ask_all(address: str) -> list[httpx.Response]:
-    """Everything at the same time."""
+async def ask_all(address: str, secret: str) -> list[httpx.Response]:
+    """Everything at the same time, and the list of models once more with a wrong key."""
     preflight = {"origin": "http://localhost:3000", "access-control-request-method": "POST"}
+    mine, other = ({"authorization": f"Bearer {key}"} for key in (secret, "wrong"))
 
     async with httpx.AsyncClient(base_url=address, timeout=120) as client:
 
         async def ask(method: str, path: str, data: dict[str, Any] | None) -> httpx.Response:
-            headers = preflight if method == "OPTIONS" else None
+            headers = preflight if method == "OPTIONS" else mine
             url = httpx.URL(address).copy_with(raw_path=path.encode())
             return await client.request(method, url, json=data, headers=headers)
 
-        return await asyncio.gather(*(ask(*one[:3]) for one in MATRIX))
+        wrong = client.get("/v1/models", headers=other)
+        return await asyncio.gather(*(ask(*one[:3]) for one in MATRIX), wrong)
 
 
 def test_s14_every_kind_of_request_has_its_row_in_the_servers_window(
@@ -206,7 +220,9 @@ def test_s14_every_kind_of_request_has_its_row_in_the_servers_window(
             server = real.window.server_window.dialog
             assert isinstance(server, ServerWindow)
             server.show_page(ServerPages.REQUESTS)
-            asked = asyncio.create_task(asyncio.to_thread(asyncio.run, ask_all(address_of(real))))
+            _, secret = real.services.server.keys.create(KeyPlan(name="editor"))
+            work = ask_all(address_of(real), secret)
+            asked = asyncio.create_task(asyncio.to_thread(asyncio.run, work))
             real.gate.shut_when(lambda: num_programs(real) > 3)
             real.gate.open()
             await until(lambda: real.gate.is_shut or asked.done())
@@ -216,15 +232,17 @@ def test_s14_every_kind_of_request_has_its_row_in_the_servers_window(
             await real.shoot("s14-pool")
             real.gate.open()
             answers = await asked
-            assert [one.status_code for one in answers] == [one[3] for one in MATRIX]
+            assert [one.status_code for one in answers] == [*(one[3] for one in MATRIX), 401]
             assert all("error" in one.json() for one in answers if one.status_code >= 400)
-            log, num_rows = real.services.server.log, sum(one[0] != "OPTIONS" for one in MATRIX)
+            log, num_rows = real.services.server.log, sum(one[0] != "OPTIONS" for one in MATRIX) + 1
             await until(lambda: sum(row.is_over for row in log.rows) == num_rows)
             await until(lambda: not any(one.status.is_alive for one in replies))
             server.requests.refresh()
             seen = sorted((row.method, row.path, row.status) for row in log.rows)
             asked_for = [(method, path, status) for method, path, _, status in MATRIX]
+            asked_for.append(("GET", "/v1/models", 401))
             assert seen == sorted(one for one in asked_for if one[0] != "OPTIONS")
+            assert [row.client for row in log.rows].count("editor") == num_rows - 1
             model = server.requests.model
             for place in range(model.rowCount()):
                 row = model.row_at(model.index(place, 0))
