@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from engine.core.types import Sequence, StepBatch, StepRow
 from engine.runs import StepCount
+from engine.runtime.engine import Engine
 from engine.runtime.step_tally import StepTally
+from fakes.listening import run_all
+from fakes.parking_rig import four, load
+from fakes.tiny_files import write_tiny_gguf
 
 
 def sequence(num_tokens: int) -> Sequence:
@@ -44,3 +50,18 @@ def test_steps_of_a_kind_are_added_up() -> None:
             context_tokens=10 + 32,
         ),
     )
+
+
+def test_an_engine_tells_all_its_steps(engine: Engine, tmp_path: Path) -> None:
+    model_path = write_tiny_gguf(tmp_path)
+    load(engine, model_path, pool_tokens=2048)
+    ear = run_all(engine, four())
+    steps = engine.snapshot().steps
+    written = sum(len(ear.tokens(request.request_id)) for request in four())
+    counted = sum(one.replies * one.steps for one in steps)
+    assert written - 4 <= counted <= written, "the first token of each may come with its prompt"
+    assert sum(one.prompt_tokens for one in steps if one.has_prompts) > 0
+    assert all(one.prompt_tokens == 0 for one in steps if not one.has_prompts)
+    assert all(one.seconds > 0 for one in steps)
+    load(engine, model_path)
+    assert engine.snapshot().steps == ()
