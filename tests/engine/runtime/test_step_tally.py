@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.core.types import Sequence, StepBatch, StepRow
+from engine.core.types import Sequence, StepRow
 from engine.runs import StepCount
 from engine.runtime.engine import Engine
 from engine.runtime.step_tally import StepTally
@@ -29,9 +29,10 @@ def sequence(num_tokens: int) -> Sequence:
 def test_steps_of_a_kind_are_added_up() -> None:
     tally = StepTally()
     reply = StepRow(sequence(11), 10, 1)
-    tally.add(StepBatch(1, (reply,), is_steady=True), 1, 0.5)
-    tally.add(StepBatch(2, (StepRow(sequence(12), 11, 1),), is_steady=True), 1, 0.25)
-    tally.add(StepBatch(3, (reply, StepRow(sequence(40), 8, 4))), 1, 2.0)
+    later, prompt = StepRow(sequence(12), 11, 1), StepRow(sequence(40), 8, 4)
+    tally.add((reply,), num_replies=1, prompt_tokens=0, seconds=0.5)
+    tally.add((later,), num_replies=1, prompt_tokens=0, seconds=0.25)
+    tally.add((reply, prompt), num_replies=1, prompt_tokens=4, seconds=2.0)
     assert tally.counts() == (
         StepCount(
             replies=1,
