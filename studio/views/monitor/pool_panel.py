@@ -98,9 +98,11 @@ class PoolPanel(QWidget):
 
     def _give_room(self) -> None:
         """The history gets what the figures and some rows of requests leave."""
+        width_px = self.figures.width() if self._is_below else WIDTH_PX - 2 * _SIDE_PX
+        figures_px = self.figures.fit_height(width_px)
         room_px = self.height() - _HEAD_PX
         if not self._is_below:
-            room_px -= self.figures.sizeHint().height() + _LEAST_LIST_PX
+            room_px -= figures_px + _LEAST_LIST_PX
         lanes = _LANES_BELOW if self._is_below else _LANES_BESIDE
         self.history.set_room(room_px, most_lanes=lanes)
 
@@ -113,6 +115,7 @@ class PoolPanel(QWidget):
             return
         snapshot = self._context.watch.snapshot
         self.figures.show_words(snapshot)
+        self._give_room()
         self.history.refresh()
         self._show_runs(snapshot, self._context.watch.others)
 
