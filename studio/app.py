@@ -36,7 +36,7 @@ from studio.models.errors import StoreBusy, StoreError
 from studio.models.request_log import RequestLog
 from studio.paths import Paths, find_model_caches
 from studio.server.thread import ServerParts, ServerThread
-from studio.services.chat_service import ChatService
+from studio.services.chat_service import ChatService, ChatTooling
 from studio.services.comeback_service import ComebackService
 from studio.services.download_service import DownloadService
 from studio.services.history_store import HistoryStore
@@ -63,6 +63,7 @@ from studio.services.run_service import RunService
 from studio.services.server_service import ServerService
 from studio.services.settings_service import SettingSource, SettingsService
 from studio.services.support_service import SupportService
+from studio.services.tools.tool_service import ToolService
 from studio.views.ports import WindowServices
 
 _log = logging.getLogger(__name__)
@@ -271,7 +272,16 @@ async def open_services(
     idle = IdleUnloader(engine, lambda: settings.settings.engine.idle_unload_min)
     client = EngineClient(WakingEngine(engine, idle), asyncio.get_running_loop())
     notices = NoticeService()
-    chats = ChatService(client, HistoryStore(paths.history_file), notices, clock=time.time)
+    tools = ToolService(paths.tool_servers_file)
+    if tools.store.problem is not None:
+        notices.report(tools.store.problem)
+    chats = ChatService(
+        client,
+        HistoryStore(paths.history_file),
+        notices,
+        clock=time.time,
+        tools=ChatTooling(service=tools, settings=lambda: settings.settings.tools),
+    )
     library = _library(paths)
     models = _models(client, library, settings, paths, notices=notices, idle=idle)
     downloads = DownloadService(library)
@@ -309,6 +319,7 @@ async def open_services(
         await server.stop()
         await comebacks.close()
         await chats.close()
+        await tools.close()
         await models.close()
         parking.close()
         client.close()

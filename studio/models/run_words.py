@@ -98,7 +98,7 @@ def _wait_words(reason: WaitReason) -> str:
         case WaitKind.RESTORE_FAILED:
             return "Waiting for another try to bring back what it has read and written"
         case WaitKind.OWNER:
-            return "Its room is lent out; when you answer it comes back before the others"
+            return "When you answer it comes back before the others"
     assert_never(reason.kind)
 
 

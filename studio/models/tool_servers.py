@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from urllib.parse import urlsplit
 
+from studio.models.errors import ToolServerError
+
 MOST_NAME_CHARS = 64
 _NAME = re.compile(r"[^\x00-\x1f\x7f]{1,64}")
 
@@ -15,7 +17,7 @@ _NAME = re.compile(r"[^\x00-\x1f\x7f]{1,64}")
 class ToolServer:
     """A program that is started and spoken with over its input and output, or an address that is spoken with by HTTP.
 
-    Raises ValueError, naming the field, the value and the remedy.
+    Raises ToolServerError, naming the field, the value and the remedy.
     """
 
     name: str
@@ -32,15 +34,15 @@ class ToolServer:
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name) or self.name != self.name.strip():
-            raise ValueError(
+            raise ToolServerError(
                 f"the name {self.name[:80]!r} is not allowed; take 1 to {MOST_NAME_CHARS} characters on one line"
             )
         if bool(self.command.strip()) == bool(self.url):
-            raise ValueError(
+            raise ToolServerError(
                 f"{self.name}: give either the command of a program or the address of a server"
             )
         if self.url and not _is_address(self.url):
-            raise ValueError(
+            raise ToolServerError(
                 f"{self.name}: {self.url!r} is no address; it begins with http:// or https://"
             )
         for text in (
@@ -50,7 +52,9 @@ class ToolServer:
             *(t for pair in self.env for t in pair),
         ):
             if "\0" in text:
-                raise ValueError(f"{self.name}: command and variables may not hold a zero byte")
+                raise ToolServerError(
+                    f"{self.name}: command and variables may not hold a zero byte"
+                )
 
     @property
     def is_program(self) -> bool:

@@ -16,6 +16,7 @@ from studio.models.chat import NEW_CHAT_TITLE, Conversation
 from studio.models.chat_settings import ChatSettings
 from studio.models.errors import StoreError
 from studio.models.tool_settings import ToolSettings
+from studio.models.tool_use import ChatTools
 from studio.services.attachments.attachment_service import AttachmentService
 from studio.services.chat_book import ChatBook
 from studio.services.chat_records import ChatRecords
@@ -177,6 +178,13 @@ class ChatService:
         title = " ".join(title.split())
         if title and title != chat.title:
             chat.title = title
+            self._records.save_chat(chat)
+            self.chat_changed.emit(chat)
+
+    def set_tools(self, chat: Conversation, tools: ChatTools) -> None:
+        """Change which tools the chat may call, from its next reply on."""
+        if tools != chat.tools:
+            chat.tools = tools
             self._records.save_chat(chat)
             self.chat_changed.emit(chat)
 

@@ -31,6 +31,7 @@ class CommandId(Enum):
     RENAME_CHAT = "rename_chat"
     DELETE_CHAT = "delete_chat"
     STOP = "stop"
+    ANSWER_TOOL = "answer_tool"
     ANSWER_AGAIN = "answer_again"
     CONTINUE = "continue"
     GO_FIRST = "go_first"
@@ -84,6 +85,8 @@ class WindowState:
     can_undo: bool = False
     is_running: bool = False
     """The chat in the active pane has a running reply."""
+    is_asking: bool = False
+    """It waits for the user's word on a tool."""
     can_answer_again: bool = False
     """Its last message can be answered, or answered again."""
     can_continue: bool = False
@@ -209,6 +212,13 @@ COMMANDS: tuple[Command, ...] = (
         keys=("Esc",),
         is_enabled=lambda state: state.is_running,
         starts_group=True,
+    ),
+    Command(
+        id=CommandId.ANSWER_TOOL,
+        menu=Menu.CHAT,
+        text="Answer the question abo&ut a tool",
+        keys=("Ctrl+Shift+Y",),
+        is_enabled=lambda state: state.is_asking,
     ),
     Command(
         id=CommandId.ANSWER_AGAIN,

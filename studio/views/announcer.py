@@ -63,6 +63,8 @@ class Announcer:
             park = reply.park
             why = tr(reason_words(park.reason)) if park is not None else tr("Parked")
             return "{title}: " + why
+        if status is MessageStatus.TOOLS and reply.is_asking:
+            return tr("{title} waits for your answer")
         if before is MessageStatus.PARKED and status in _AT_WORK:
             return tr("{title} goes on")
         if status in _ENDED:

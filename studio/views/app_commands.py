@@ -35,6 +35,8 @@ from studio.views.settings.settings_window import SettingsWindow
 from studio.views.settings.shortcut_page import ShortcutPage
 from studio.views.shortcuts import Shortcuts
 from studio.views.support_actions import SupportActions
+from studio.views.tool_alerts import ToolAlerts
+from studio.views.tools.servers_page import ServersPage
 from studio.views.tray import Tray
 
 _RECENT = "window.recent_commands"
@@ -93,6 +95,12 @@ class AppCommands:
             OwnPage("Shortcuts", lambda parent: ShortcutPage(self.shortcuts, parent)),
             OwnPage("Privacy", self.support.make_page),
         )
+        self.alerts = ToolAlerts(services.chats, self.tray, window)
+        if (desk := services.chats.desk) is not None:
+            settings_window.own_pages = (
+                OwnPage("Tool servers", lambda parent: ServersPage(context, desk.service, parent)),
+                *settings_window.own_pages,
+            )
         self._disconnect = self._settings.changed.connect(self._on_settings_changed)
 
     def handlers(self) -> dict[CommandId, Callable[[], object]]:
@@ -110,6 +118,10 @@ class AppCommands:
             CommandId.THEME_DARK: lambda: self._choose_theme(Theme.DARK),
         }
 
+    def open_tool_servers(self) -> None:
+        """Show the page on which servers of tools are declared."""
+        self._settings_window.open(page="Tool servers")
+
     def attach(self, actions: Actions) -> None:
         """Know the window's commands, and give them their keys."""
         self._actions = actions
@@ -117,6 +129,7 @@ class AppCommands:
 
     def close(self) -> None:
         """Follow the services no longer."""
+        self.alerts.close()
         self.tray.close()
         self._disconnect()
 

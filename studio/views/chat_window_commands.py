@@ -66,6 +66,7 @@ class Home:
     open_setting: Callable[[str], object]
     compare: Callable[[Conversation], object]
     do_notice: Callable[[NoticeAction], object]
+    open_tool_servers: Callable[[], object]
 
 
 class ChatWindowCommands:
@@ -89,6 +90,7 @@ class ChatWindowCommands:
         self.commands = Actions(window.menuBar(), own | others, window)
         window.notice_bar.action_wanted.connect(home.do_notice)
         window.inspector.close_wanted.connect(self._toggle_inspector)
+        window.inspector.tool_servers_wanted.connect(lambda: home.open_tool_servers())
         services = context.services
         self._disconnects = (
             services.chats.chat_changed.connect(lambda _chat: self.update()),
@@ -147,6 +149,7 @@ class ChatWindowCommands:
             CommandId.ARCHIVE_CHAT: lambda: rows.archive([chat], is_archived=not chat.is_archived),
             CommandId.DELETE_CHAT: lambda: rows.delete([chat]),
             CommandId.STOP: pane.stop,
+            CommandId.ANSWER_TOOL: pane.approval.take_focus,
             CommandId.ANSWER_AGAIN: lambda: pane.do(MessageAction.REGENERATE),
             CommandId.CONTINUE: lambda: pane.do(MessageAction.CONTINUE),
             CommandId.GO_FIRST: lambda: pane.steer(Steer.GO_FIRST),

@@ -140,6 +140,7 @@ class MainWindow(QMainWindow):
             open_setting=lambda key: self.settings_window.open(setting=key),
             compare=self.chat_commands.compare.ask_of,
             do_notice=self._do_notice_action,
+            open_tool_servers=self.app.open_tool_servers,
         )
 
     def _make_context(self, services: WindowServices, tasks: Tasks) -> Context:
@@ -248,6 +249,7 @@ class MainWindow(QMainWindow):
         self._top.split_wanted.connect(self._navigation.split)
         self._top.inspector_wanted.connect(self._toggle_inspector)
         self.chat_commands.inspector.close_wanted.connect(self._toggle_inspector)
+        self.chat_commands.inspector.tool_servers_wanted.connect(self.app.open_tool_servers)
         self.notice_bar.action_wanted.connect(self._do_notice_action)
         self.panes.changed.connect(self._update_commands)
         self.panes.changed.connect(self._pool_place.choose)
@@ -280,6 +282,7 @@ class MainWindow(QMainWindow):
             CommandId.SEARCH: self._search,
             CommandId.FIND: lambda: self.panes.active.open_find(),
             CommandId.STOP: lambda: self.panes.active.stop(),
+            CommandId.ANSWER_TOOL: lambda: self.panes.active.approval.take_focus(),
             CommandId.ANSWER_AGAIN: lambda: self.panes.active.do(MessageAction.REGENERATE),
             CommandId.CONTINUE: lambda: self.panes.active.do(MessageAction.CONTINUE),
             CommandId.GO_FIRST: lambda: self.panes.active.steer(Steer.GO_FIRST),

@@ -7,7 +7,7 @@ no sentence speaks of stalls or failures. Must not import services or widgets.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from engine.runs import Holder, Run, RunState, WaitKind, WaitReason
@@ -81,6 +81,9 @@ def describe_row(reply: Message, run: Run | None) -> StatusWords:
     """What stands under a chat's title while its reply is alive: "Queued, 3rd · starts in about 20 s"."""
     if run is not None and reply.park is not None and _is_coming_back(run):
         return StatusWords(Mark.TURN, tr("Coming back"), Tone.ACTIVE)
+    if reply.is_asking and run is not None and run.wait is not None:
+        words = describe_reply(reply)
+        return replace(words, text=joined(words.text, tr("its room is lent out")))
     if run is None or run.wait is None or reply.status not in _WAITING:
         return describe_reply(reply)
     head = tr("Parked") if reply.park is not None else tr("Queued")
@@ -95,6 +98,8 @@ def reason_sentence(reply: Message | None, run: Run | None, others: Others) -> s
         park = reply.park if reply is not None else None
         return tr(reason_words(park.reason)) if park is not None else ""
     wait = run.wait
+    if wait is not None and wait.kind is WaitKind.OWNER:
+        return tr(reason_words(wait))
     is_back = reply is not None and reply.status not in _WAITING  # the snapshot may be older
     if wait is None or run.state is RunState.BEING_RESTORED or is_back:
         return ""

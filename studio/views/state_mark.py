@@ -55,6 +55,10 @@ def paint_mark(painter: QPainter, box: QRectF, words: StatusWords, colors: Color
                 painter.drawRoundedRect(bar, 1, 1)
         case Mark.HAND:
             _draw_hand(painter, box)
+        case Mark.CHECK:
+            corner = box.center() + QPointF(-1.4, 3.0)
+            painter.drawLine(corner, corner + QPointF(-2.8, -2.9))
+            painter.drawLine(corner, corner + QPointF(5.2, -6.2))
         case Mark.TURN:
             painter.drawArc(ring, 16 * 60, _TURN * 3 // 4)
             tip = ring.center() + QPointF(ring.width() / 2, 0)

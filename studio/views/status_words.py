@@ -29,6 +29,8 @@ class Mark(Enum):
     """Waiting for room."""
     HAND = "hand"
     """Waiting for the user."""
+    CHECK = "check"
+    """Done."""
     TURN = "turn"
     """Coming back: a ring with an arrow's head."""
     RING_DOT = "ring_dot"

@@ -12,6 +12,7 @@ from pathlib import Path
 from engine.api import EngineState, LoadOptions, ModelInfo
 from engine.client import EngineClient
 from fakes.fake_engine import TINY_MODEL, FakeEngine
+from fakes.fake_tools import FakeTools
 from fakes.shots import window_size
 from studio.models.chat import Conversation
 from studio.models.engine_state import FetchProgress, ModelStatus
@@ -20,7 +21,7 @@ from studio.models.model_library import FoundModel, ModelEntry, ModelFacts, Mode
 from studio.models.request_log import RequestLog
 from studio.models.signal import Signal
 from studio.paths import Paths
-from studio.services.chat_service import ChatService
+from studio.services.chat_service import ChatService, ChatTooling
 from studio.services.download_service import DownloadService
 from studio.services.history_store import HistoryStore
 from studio.services.hub_search import HubSearch
@@ -175,6 +176,7 @@ class Stage:
     models: FakeModels
     server: ServerService
     services: WindowServices
+    tools: FakeTools
 
     @property
     def chats(self) -> ChatService:
@@ -203,11 +205,13 @@ async def open_stage(
     engine = FakeEngine(auto=False)
     client = EngineClient(engine, asyncio.get_running_loop())
     notices = NoticeService()
-    chats = ChatService(client, HistoryStore(folder / "history.sqlite"), notices)
+    settings = SettingsService(folder / "settings.json", environment={}, flags={})
+    tools = FakeTools(folder / "tool_servers.json")
+    tooling = ChatTooling(service=tools, settings=lambda: settings.settings.tools)
+    chats = ChatService(client, HistoryStore(folder / "history.sqlite"), notices, tools=tooling)
     await chats.start()
     for title in titles:
         await chats.rename(await chats.new_chat(), title)
-    settings = SettingsService(folder / "settings.json", environment={}, flags={})
     models = FakeModels(state, LoadSettingsStore(folder / "load_settings.json", settings))
     runs = RunService(client, chats)
     library = ModelLibraryService(folder / "models", (), inspect=_inspect)
@@ -246,7 +250,7 @@ async def open_stage(
     window.show()
     try:
         await until(lambda: window.panes.active.chat is not None)
-        yield Stage(window, engine, models, server, services)
+        yield Stage(window, engine, models, server, services, tools)
     finally:
         window.close()
         window.deleteLater()
@@ -255,4 +259,5 @@ async def open_stage(
         services.reloads.close()
         services.history.close()
         await chats.close()
+        await tools.close()
         client.close()

@@ -59,6 +59,7 @@ FROM_TABLES = frozenset(
         "info.help",
         "_CHOICES.get(choice, str(choice.value).capitalize())",
         "state_words(run.state)",
+        "status.problem",
         "state_words(state)",
         "reason_words(wait)",
         "reason_words(park.reason)",
@@ -80,6 +81,7 @@ COMPOSERS = ("studio/models/run_words.py",)
 RAISERS = (
     "studio/models",
     "studio/services",
+    "studio/views/tools/server_form.py",
     "studio/server/thread.py",
     "engine",
 )

@@ -63,19 +63,16 @@ def _server(name: str, entry: object) -> ToolServer:
     if not isinstance(entry, dict):
         raise ToolServerError(f"{name}: what stands there is no object")
     url = next((entry[key] for key in _URLS if entry.get(key)), "")
-    try:
-        return ToolServer(
-            name=name.strip(),
-            command="" if url else _text(name, entry, "command"),
-            args=_texts(name, entry.get("args", [])),
-            env=_pairs(name, entry.get("env"), "env"),
-            folder=_text(name, entry, "cwd"),
-            url=str(url),
-            headers=_pairs(name, entry.get("headers"), "headers"),
-            is_on=entry.get("enabled") is True,
-        )
-    except ValueError as error:
-        raise ToolServerError(str(error)) from error
+    return ToolServer(
+        name=name.strip(),
+        command="" if url else _text(name, entry, "command"),
+        args=_texts(name, entry.get("args", [])),
+        env=_pairs(name, entry.get("env"), "env"),
+        folder=_text(name, entry, "cwd"),
+        url=str(url),
+        headers=_pairs(name, entry.get("headers"), "headers"),
+        is_on=entry.get("enabled") is True,
+    )
 
 
 def _entry(server: ToolServer) -> dict[str, Any]:

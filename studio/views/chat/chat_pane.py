@@ -15,7 +15,9 @@ from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 from engine.runs import Run
 from studio.models.chat import NEW_CHAT_TITLE, Conversation, Message, Role
 from studio.services.run_service import Steer
+from studio.services.tools.tool_desk import Verdict
 from studio.views.actions import WindowState
+from studio.views.chat.approval_card import Answer, ApprovalCard
 from studio.views.chat.attaching import Attaching
 from studio.views.chat.chat_view import SIDE_PX, ChatView, Place, column_of
 from studio.views.chat.composer import Composer
@@ -75,6 +77,8 @@ class ChatPane(QWidget):
         self.context_watch = ContextWatch(context, self.composer, self)
         self.strip = StatusStrip(context.theme, self)
         self.strip.steer_wanted.connect(self.steer)
+        self.approval = ApprovalCard(context.theme, self)
+        self.approval.answered.connect(self._on_answered)
         self._composer_frame = QVBoxLayout()
         self._lay_out()
         self.setFocusProxy(self.composer)
@@ -92,6 +96,7 @@ class ChatPane(QWidget):
     def _lay_out(self) -> None:
         self._composer_frame.setSpacing(0)
         self._composer_frame.addWidget(self.strip)
+        self._composer_frame.addWidget(self.approval)
         self._composer_frame.addWidget(self.sending.overflow)
         self._composer_frame.addWidget(self.sending.queued)
         self._composer_frame.addWidget(self.composer)
@@ -177,6 +182,7 @@ class ChatPane(QWidget):
             is_waiting=run is not None and is_outside(run),
             can_park=run is not None and others.can_park and not is_held(run),
             is_pinned=run is not None and run.is_pinned,
+            is_asking=not self.approval.isHidden(),
         )
 
     @property
@@ -263,10 +269,19 @@ class ChatPane(QWidget):
     def _show_strip(self) -> None:
         chat = self.chat
         self.strip.setVisible(chat is not None and bool(chat.messages))
+        self.approval.show_reply(chat.running_message if chat is not None else None)
         if chat is None or (reply := chat.running_message) is None:
             self.strip.show_nothing()
             return
         self.strip.show_reply(reply, self.run, self._context.watch.others, time.time())
+
+    def _on_answered(self, call_id: str, answer: Answer, word: str) -> None:
+        """The user's word on a call of a tool."""
+        chat, desk = self.chat, self._chats.desk
+        if chat is not None and desk is not None and (reply := chat.running_message) is not None:
+            desk.answer(chat, reply, call_id, Verdict(answer.value), word=word)
+            if not reply.is_asking:
+                self.composer.setFocus()
 
     def _on_message_added(self, message: Message) -> None:
         if self.chat is None or message.chat_id != self.chat.chat_id:

@@ -22,6 +22,7 @@ from studio.views.chat.row_window import RowWindow
 from studio.views.chat.sections import Row, RowKind, Section
 from studio.views.chat.selection import Selection
 from studio.views.chat.thought_head import ThoughtHead
+from studio.views.chat.tool_view import ToolView
 from studio.views.words import tr
 
 if TYPE_CHECKING:
@@ -77,6 +78,8 @@ class RowEvents(QObject):
             case ThoughtHead():
                 view.toggled.connect(lambda: self._view.toggle_thoughts(section))
                 self._show_thought(section, view)
+            case ToolView():
+                view.grown.connect(self._view.place_later)
             case MessageEditor():
                 message = section.message
                 view.submitted.connect(lambda text: self.edit_wanted.emit(message, text))

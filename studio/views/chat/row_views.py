@@ -17,6 +17,7 @@ from studio.views.chat.prose_view import ProseView
 from studio.views.chat.quiet_prose import QuietProse
 from studio.views.chat.sections import Row, RowKind, Section
 from studio.views.chat.thought_head import ThoughtHead
+from studio.views.chat.tool_view import ToolView
 from studio.views.words import tr
 
 RowView = (
@@ -29,6 +30,7 @@ RowView = (
     | FootView
     | FilesView
     | MessageEditor
+    | ToolView
 )
 
 
@@ -51,6 +53,8 @@ class ViewStock:
                 return FootView(section.message, kit, parent)
             case RowKind.EDITOR:
                 return MessageEditor(section.message, kit.theme, parent)
+            case RowKind.TOOL:
+                return ToolView(section.message, row.call, kit, parent)
             case RowKind.FILES:
                 return FilesView(section.message.attachments, kit, parent)
             case RowKind.PROMPT:
@@ -99,5 +103,7 @@ def show_block(view: RowView, block: Block) -> None:
             view.set_text(block.text)
         case ProseView() | QuietProse():
             view.set_markdown(block.text)
+        case ToolView():
+            view.refresh()
         case ThoughtHead() | FootView() | FilesView() | MessageEditor():
             pass

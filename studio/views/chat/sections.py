@@ -26,6 +26,7 @@ _LINE_PX = 21
 _CHAR_PX = 7
 _FOOT_PX = 28
 _EDITOR_PX = 120
+_TOOL_PX = 84
 _PROMPT_CHUNK_CHARS = 4000
 
 View = TypeVar("View")
@@ -40,6 +41,8 @@ class RowKind(Enum):
     PROMPT = "prompt"
     EDITOR = "editor"
     """A prompt that is being changed."""
+    TOOL = "tool"
+    """A call of a tool."""
     FOOT = "foot"
     """How the message stands and what can be done with it."""
 
@@ -58,6 +61,8 @@ class Row(Generic[View]):
     view: View | None = None
     shown_kind: BlockKind | None = None
     """Of the block, when `view` was made."""
+    call: int = 0
+    """Of TOOL: which of the message's calls."""
 
     @property
     def bottom(self) -> int:
@@ -117,7 +122,8 @@ class Section(Generic[View]):
     def guess(self, width: int) -> None:
         """Guess heights for a width; rows have to be measured again."""
         if not self.is_split:
-            self.height = _guess(self.message.text, width) + _FOOT_PX + GAP_PX
+            tools = (_TOOL_PX + GAP_PX) * len(self.message.calls)
+            self.height = _guess(self.message.text, width) + tools + _FOOT_PX + GAP_PX
             return
         for row in self.rows:
             row.is_measured = False
@@ -197,7 +203,8 @@ class Section(Generic[View]):
 
     def _match(self, blocks: Sequence[Block], width: int) -> list[Row[View]]:
         """Have one row for each block and the foot below them; rows are kept where they show the same."""
-        *rows, foot = self.rows
+        foot = self.rows[-1]
+        rows = [row for row in self.rows[:-1] if row.kind is RowKind.BLOCK]
         if rows and (not blocks or rows[0].block is not blocks[0]):
             self._num_settled = 0
             kept = _kept(rows, blocks)
@@ -218,9 +225,22 @@ class Section(Generic[View]):
         self.num_parsed += len(changed)
         while self._num_settled < len(blocks) and blocks[self._num_settled].is_finished:
             self._num_settled += 1
-        self.rows = [*rows, foot]
+        tools = self._tool_rows()
+        self.rows = [*rows, *tools, foot]
         self.place()
-        return changed
+        return [*changed, *tools]
+
+    def _tool_rows(self) -> list[Row[View]]:
+        """A row for each call of the message; those there are stay."""
+        rows = [row for row in self.rows if row.kind is RowKind.TOOL]
+        self.gone += rows[len(self.message.calls) :]
+        del rows[len(self.message.calls) :]
+        for call in range(len(rows), len(self.message.calls)):
+            block = Block(BlockKind.PROSE, is_finished=True)
+            rows.append(Row(RowKind.TOOL, block, _TOOL_PX, call=call))
+        for row in rows:
+            row.is_measured = False
+        return rows
 
     def _split_prompt(self, width: int) -> None:
         rows = [

@@ -27,6 +27,7 @@ from studio.views.icon_button import IconButton
 from studio.views.inspector.chat_numbers import ChatNumber, chat_numbers
 from studio.views.inspector.knob import Knob
 from studio.views.inspector.preset_bar import PresetBar
+from studio.views.inspector.tool_choice import ToolChoice
 from studio.views.words import tr
 
 WIDTH_PX = 320
@@ -40,6 +41,7 @@ class Inspector(QWidget):
     """Hidden until it is asked for."""
 
     close_wanted = Signal()
+    tool_servers_wanted = Signal()
 
     def __init__(self, context: Context, parent: QWidget) -> None:
         super().__init__(parent)
@@ -72,6 +74,10 @@ class Inspector(QWidget):
         self.stop.setTabChangesFocus(True)
         self.stop.setFixedHeight(_STOP_PX)
         self.stop.textChanged.connect(self._on_stop)
+        self.tools: ToolChoice | None = None
+        if (desk := context.services.chats.desk) is not None:
+            self.tools = ToolChoice(context.services.chats, desk.service, self)
+            self.tools.settings_wanted.connect(self.tool_servers_wanted)
         self.reset = QPushButton(tr("Reset to default"), self)
         self.reset.clicked.connect(self._on_reset)
         self._page = QWidget(self)
@@ -86,6 +92,8 @@ class Inspector(QWidget):
         """Follow the services no longer."""
         for disconnect in self._disconnects:
             disconnect()
+        if self.tools is not None:
+            self.tools.close_choice()
 
     def show_chat(self, chat: Conversation | None) -> None:
         """Show the settings of this chat; None: of none."""
@@ -102,6 +110,8 @@ class Inspector(QWidget):
         chat = self._chat
         self._page.setEnabled(chat is not None)
         self.preset_bar.show_chat(chat)
+        if self.tools is not None:
+            self.tools.show_chat(chat)
         settings = chat.settings if chat is not None else ChatSettings()
         if self.system_prompt.toPlainText() != settings.system_prompt:
             self._fill(self.system_prompt, settings.system_prompt)
@@ -168,6 +178,8 @@ class Inspector(QWidget):
         for knob in self.knobs:
             page.addSpacing(8)
             page.addWidget(knob)
+        if self.tools is not None:
+            self._add_named(page, tr("Tools"), self.tools)
         self._add_named(page, tr("Seed"), self.seed)
         self._add_named(page, tr("Stop strings"), self.stop)
         page.addSpacing(16)

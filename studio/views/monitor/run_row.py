@@ -6,7 +6,7 @@ from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
-from engine.runs import Run
+from engine.runs import Run, RunState
 from studio.services.run_service import Steer
 from studio.views.elided_label import ElidedLabel
 from studio.views.icon_button import IconButton
@@ -65,8 +65,9 @@ class RunRow(QFrame):
         self.first_button.setVisible(is_outside(run))
         if first_words(run) != self.first_button.text():
             self.first_button.setText(first_words(run))
-        self.park_button.setEnabled(others.can_park and not is_held(run))
-        self.pin_button.setEnabled(others.can_park)
+        can_park = others.can_park and run.state is not RunState.AWAITS_OWNER
+        self.park_button.setEnabled(can_park and not is_held(run))
+        self.pin_button.setEnabled(can_park)
         self.pin_button.setChecked(run.is_pinned)
         self.more_button.show_run(run, can_park=others.can_park)
         self._name_buttons(name, run)

@@ -40,9 +40,7 @@ def test_tokens_are_counted_as_they_are_used(client: anthropic.Anthropic) -> Non
 
 
 def test_a_cut_reply_says_so(client: anthropic.Anthropic) -> None:
-    reply = client.messages.create(
-        model=MODEL, messages=MESSAGES, max_tokens=2, extra_body=GREEDY
-    )
+    reply = client.messages.create(model=MODEL, messages=MESSAGES, max_tokens=2, extra_body=GREEDY)
     assert (reply.stop_reason, reply.usage.output_tokens) == ("max_tokens", 2)
 
 

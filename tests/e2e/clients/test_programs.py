@@ -23,6 +23,4 @@ def test_a_tool_is_called(name: str, rig: Rig) -> None:
 
 def test_langchains_structured_output_keeps_to_its_schema(rig: Rig) -> None:
     skip_without("langchain_openai_client.py")
-    assert Town.model_validate(
-        ask_program("langchain_openai_client.py", rig.address, "structured")
-    )
+    assert Town.model_validate(ask_program("langchain_openai_client.py", rig.address, "structured"))

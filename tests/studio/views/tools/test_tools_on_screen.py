@@ -1,0 +1,295 @@
+"""Tools on screen: the question above the composer, calls as rows, the chat's choice, the page of servers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QCheckBox, QMessageBox, QWidget
+
+from engine.api import Chat, FinishReason
+from engine.runs import RunState, WaitKind, WaitReason
+from fakes.fake_window import Stage, open_stage, until
+from fakes.runs import make_run
+from fakes.shots import shoot
+from studio.models.chat import Conversation, Message, MessageStatus
+from studio.models.settings import Theme as ThemeChoice
+from studio.models.tool_servers import ToolServer
+from studio.models.tool_use import ChatTools, ToolUseState
+from studio.services.tools.answers import ToolAnswer
+from studio.views.actions import CommandId
+from studio.views.announcer import Announcer
+from studio.views.chat.tool_view import ToolView
+from studio.views.inspector.inspector import Inspector
+from studio.views.sidebar.chat_list_model import RowRole
+from studio.views.sidebar.conversation_list import Sidebar
+from studio.views.status_words import Mark
+from studio.views.tools.servers_page import ServersPage
+
+Play = Callable[[Coroutine[Any, Any, None]], None]
+
+LISBON = '{"city": "Lisbon", "days": 3, "units": ["°C", "mm"]}'
+
+
+async def asking(stage: Stage, *names: str, always: tuple[tuple[str, str], ...] = ()) -> Message:
+    """A chat whose reply has called these tools."""
+    chat = stage.chats.chats[0]
+    stage.chats.set_tools(chat, ChatTools(servers=("home",), always=always))
+    request_id = await stage.ask(chat, "Do I need an umbrella in Lisbon?")
+    stage.engine.start(request_id)
+    stage.engine.say(request_id, "Let me look that up.")
+    for index, name in enumerate(names):
+        stage.engine.call(request_id, name, LISBON, call_id=f"c{index}", index=index)
+    stage.engine.finish(request_id, FinishReason.TOOL_CALLS)
+    reply = chat.messages[-1]
+    await until(lambda: reply.status is MessageStatus.TOOLS)
+    await until(lambda: views(stage) or not names)
+    return reply
+
+
+def views(stage: Stage) -> list[ToolView]:
+    transcript = stage.window.panes.active.transcript
+    assert transcript is not None
+    return [row.view for _, row in transcript.rows.places if isinstance(row.view, ToolView)]
+
+
+def chat_row(stage: Stage, chat: Conversation) -> Any:
+    model = stage.window.findChild(Sidebar)._model
+    for row in range(model.rowCount()):
+        index = model.index(row, 0)
+        found = index.data(RowRole.ROW)
+        if getattr(found, "chat", None) is chat:
+            return index.data(RowRole.WORDS)
+    return pytest.fail("the chat is not in the list")
+
+
+async def shoot_both(stage: Stage, name: str, widget: QWidget | None = None) -> None:
+    for choice in (ThemeChoice.LIGHT, ThemeChoice.DARK):
+        stage.services.settings.change("appearance.theme", choice)
+        for _ in range(5):  # what is placed later is placed now
+            await asyncio.sleep(0)
+        shoot(widget or stage.window, f"{name}-{choice.value}")
+    stage.services.settings.change("appearance.theme", ThemeChoice.LIGHT)
+
+
+def test_a_call_is_asked_about_with_the_keyboard_and_its_result_is_folded(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("Umbrella",)) as stage:
+            reply = await asking(stage, "weather", "notes")
+            pane, chat = stage.window.panes.active, stage.chats.chats[0]
+            card = pane.approval
+            assert card.isVisible()
+            assert card.accessibleName() == "Run weather · home?"
+            assert card.accessibleDescription().splitlines()[:2] == ["city: Lisbon", "days: 3"]
+            assert chat_row(stage, chat).mark is Mark.HAND
+            assert chat_row(stage, chat).text == "Waiting for your answer"
+            assert [view.accessibleName() for view in views(stage)] == [
+                "Call of a tool: weather · home, Waiting for your answer",
+                "Call of a tool: notes · home, Waiting for your answer",
+            ]
+            await shoot_both(stage, "tools-asked")
+            assert not card.isAncestorOf(QApplication.focusWidget() or stage.window)
+            stage.window.commands[CommandId.ANSWER_TOOL].trigger()
+            assert QApplication.focusWidget() is card.once
+            QTest.keyClick(card.once, Qt.Key.Key_Space)
+            await until(lambda: reply.calls[0].state is ToolUseState.DONE)
+            assert card.accessibleName() == "Run notes · home?"
+            assert QApplication.focusWidget() is card.once
+            card.word.setFocus()
+            QTest.keyClicks(card.word, "not my notes")
+            QTest.keyClick(card.word, Qt.Key.Key_Return)
+            await until(lambda: len(stage.engine.requests) == 2)
+            assert not card.isVisible()
+            assert QApplication.focusWidget() is pane.composer.focusProxy()
+            assert reply.calls[1].result == "not my notes"
+            await until(lambda: views(stage)[1].accessibleName().endswith("Not allowed"))
+            first = views(stage)[0]
+            before = first.height()
+            first.fold_button.setFocus()
+            QTest.keyClick(first.fold_button, Qt.Key.Key_Space)
+            await until(lambda: first.height() > before)
+            assert first.copy_button.isVisible()
+            first.copy_button.click()
+            assert QApplication.clipboard().text() == "7 degrees, rain"
+            request_id = list(stage.engine.requests)[-1]
+            stage.engine.start(request_id)
+            stage.engine.say(request_id, "Take one: it rains in Lisbon.")
+            stage.engine.finish(request_id)
+            await until(lambda: chat.running_message is None)
+            await shoot_both(stage, "tools-done")
+
+    play(story())
+
+
+def test_a_room_that_is_lent_out_is_said_with_the_hand(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("Umbrella",)) as stage:
+            await asking(stage, "weather")
+            chat = stage.chats.chats[0]
+            wait = WaitReason(kind=WaitKind.OWNER, place=0)
+            assert chat.request_id is not None
+            stage.engine.publish(make_run(chat.request_id, RunState.AWAITS_OWNER, wait=wait))
+            pane = stage.window.panes.active
+            words = "Waiting for your answer · its room is lent out"
+            await until(lambda: chat_row(stage, chat).text == words)
+            await until(lambda: words in spoken(pane.strip))
+            stage.window.commands[CommandId.POOL].trigger()
+            await until(lambda: chat.request_id in stage.window.pool_panel.rows)
+            await shoot_both(stage, "tools-lent-out")
+
+    play(story())
+
+
+def test_always_in_this_chat_is_told_and_can_be_taken_back(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("Umbrella",)) as stage:
+            await asking(stage, "weather")
+            chat = stage.chats.chats[0]
+            stage.window.panes.active.approval.always.click()
+            await until(lambda: len(stage.engine.requests) == 2)
+            assert chat.tools.always == (("home", "weather"),)
+            stage.window.commands[CommandId.INSPECTOR].trigger()
+            tools = stage.window.findChild(Inspector).tools
+            assert tools is not None
+            assert tools.forget.isVisible()
+            await shoot_both(stage, "tools-inspector")
+            tools.forget.click()
+            assert chat.tools.always == ()
+            assert not tools.forget.isVisible()
+
+    play(story())
+
+
+def test_a_chat_chooses_whose_tools_it_uses(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("Umbrella",)) as stage:
+            stage.window.commands[CommandId.INSPECTOR].trigger()
+            tools = stage.window.findChild(Inspector).tools
+            assert tools is not None
+            tools.switches["home"].click()
+            chat = stage.chats.chats[0]
+            assert chat.tools.servers == ("home",)
+            request = stage.engine.requests[await stage.ask(chat, "Hello")]
+            assert isinstance(request.prompt, Chat)
+            assert [tool.name for tool in request.prompt.tools] == ["weather", "notes"]
+            stage.tools.store.switch("home", is_on=False)
+            assert not tools.switches
+            tools.declare.click()
+            dialog = stage.window.settings_window.dialog
+            assert dialog is not None
+            assert dialog.findChild(ServersPage).isVisible()
+
+    play(story())
+
+
+def opened_page(stage: Stage) -> ServersPage:
+    stage.window.settings_window.open(page="Tool servers")
+    dialog = stage.window.settings_window.dialog
+    assert dialog is not None
+    return dialog.findChild(ServersPage)
+
+
+def test_servers_are_declared_tested_switched_and_removed(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("Umbrella",)) as stage:
+            page = opened_page(stage)
+            row = page.rows["home"]
+            row.test.click()
+            await until(row.test.isEnabled)
+            assert "It works: 2 tools" in spoken(row)
+            assert "weather · The weather in a city." in spoken(row)
+            form = page.form
+            form.name.setText("search")
+            form.command.setText('run-search --where "two words"')
+            form.env.setPlainText("KEY=a=b\n\nMOOD = good")
+            dialog = stage.window.settings_window.dialog
+            await shoot_both(stage, "tools-servers", dialog)
+            form.add.click()
+            assert stage.tools.store.find("search") == ToolServer(
+                name="search",
+                command="run-search",
+                args=("--where", "two words"),
+                env=(("KEY", "a=b"), ("MOOD", "good")),
+                is_on=True,
+            )
+            page.rows["search"].switch.click()
+            assert "Switched off" in spoken(page.rows["search"])
+            page.rows["search"].remove.click()
+            box = stage.window.settings_window.dialog.findChild(QMessageBox)
+            next(one for one in box.buttons() if one.text() == "Remove").click()
+            assert list(page.rows) == ["home"]
+
+    play(story())
+
+
+def test_what_is_wrong_in_the_form_is_said_there(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("Umbrella",)) as stage:
+            form = opened_page(stage).form
+            form.name.setText("home")
+            form.command.setText("x")
+            form.add.click()
+            assert "there is a server called 'home' already" in spoken(form).casefold()
+            form.command.setText('"')
+            form.add.click()
+            assert "quotation mark" in spoken(form)
+            form.command.setText("x")
+            form.env.setPlainText("KEY")
+            form.add.click()
+            assert "The line 'KEY' has no '='" in spoken(form)
+            form.kind.setCurrentIndex(2)
+            form.json.setPlainText("{")
+            form.add.click()
+            assert "this is no json" in spoken(form).casefold()
+            form.json.setPlainText('{"mcpServers": {"more": {"url": "http://localhost:1/mcp"}}}')
+            form.add.click()
+            assert [one.name for one in stage.tools.store.servers] == ["home", "more"]
+            assert form.json.toPlainText() == ""
+
+    play(story())
+
+
+def test_who_waits_for_an_answer_is_announced_once(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("Umbrella",)) as stage:
+            said: list[str] = []
+            announcer = Announcer(stage.chats, said.append)
+            await asking(stage, "weather")
+            assert said == ["Umbrella waits for your answer"]
+            announcer.close()
+
+    play(story())
+
+
+def test_a_long_result_is_shown_in_part_and_long_names_are_cut(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("Umbrella",)) as stage:
+            stage.tools.answers["weather"] = ToolAnswer(text="rain " * 4000)
+            reply = await asking(stage, "weather", always=(("home", "weather"),))
+            await until(lambda: reply.calls[0].state is ToolUseState.DONE)
+            await until(lambda: views(stage)[0].fold_button.isVisible())
+            view = views(stage)[0]
+            view.fold_button.click()
+            await until(lambda: "14,000 characters more" in spoken(view))
+            await shoot_both(stage, "tools-long-result")
+
+    play(story())
+
+
+def spoken(widget: QWidget) -> str:
+    """All words on a widget that are to be seen."""
+    parts = []
+    for child in widget.findChildren(QWidget):
+        if not child.isVisibleTo(widget):
+            continue
+        text = getattr(child, "text", None)
+        if callable(text) and not isinstance(child, QCheckBox):
+            parts.append(str(text()))
+    return "\n".join(parts)
