@@ -35,12 +35,8 @@ from engine.prompts import ToolCall as ToolCall
 from engine.prompts import ToolChoice as ToolChoice
 from engine.runs import (
     ForgetSaved,
-    Holding,
     ParkReason,
-    ParkUsage,
-    Run,
     SteeringCommand,
-    StepCount,
     Suspend,
 )
 from engine.runs import Origin as Origin
@@ -48,6 +44,8 @@ from engine.runs import PoolUsage as PoolUsage
 from engine.runs import Priority as Priority
 from engine.sampling_params import SAMPLING_BOUNDS as SAMPLING_BOUNDS
 from engine.sampling_params import SamplingParams as SamplingParams
+from engine.snapshot import EngineSnapshot as EngineSnapshot
+from engine.snapshot import EngineState as EngineState
 from engine.texts import Detokenize as Detokenize
 from engine.texts import Render as Render
 from engine.texts import TextAnswer as TextAnswer
@@ -74,6 +72,8 @@ class Request:
     sampling: SamplingParams = field(default_factory=SamplingParams)
     max_tokens: int | None = None
     """Most tokens to generate; None: as many as the context has room for."""
+    min_tokens: int = 0
+    """Least tokens of the reply before a token may end it; a stop string, or a grammar at its end, still does."""
     stop: tuple[str, ...] = ()
     """Generation ends where one of these appears; the text ends before it."""
     stop_ids: tuple[int, ...] = ()
@@ -108,6 +108,8 @@ class Request:
                 f"max_tokens is {self.max_tokens}, allowed is 0 and more; leave it out for no limit",
                 param="max_tokens",
             )
+        most = 1 << 30 if self.max_tokens is None else self.max_tokens
+        check_range("min_tokens", self.min_tokens, 0, most)
         if self.max_wait_s is not None:
             check_range("max_wait_s", self.max_wait_s, 0, 1e9)
         if self.tells_prompt and self.sampling.logprobs is None:
@@ -279,16 +281,6 @@ class Failed:
     partial: bool
 
 
-class EngineState(Enum):
-    """The engine as a whole."""
-
-    NO_MODEL = "no_model"
-    LOADING = "loading"
-    READY = "ready"
-    FAILED = "failed"
-    STOPPED = "stopped"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelChanged:
     """The engine's model or its state changed. `progress` is 0 to 1 while LOADING; `error` is set when FAILED."""
@@ -322,33 +314,6 @@ EngineEvent = RequestEvent | ModelChanged | DiskTrouble
 
 
 Command = LoadModel | UnloadModel | Suspend | ForgetSaved | SteeringCommand
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineSnapshot:
-    """The engine at the end of its last step."""
-
-    state: EngineState = EngineState.NO_MODEL
-    model: ModelInfo | None = None
-    options: LoadOptions | None = None
-    window_tokens: int = 0
-    """Most tokens one request may hold: the smaller of the model's window and the pool."""
-    kernels: str = ""
-    """What computes the model: torch and its device, or an instruction set of the native kernels."""
-    inexact_ops: tuple[str, ...] = ()
-    """Ops found not row-invariant on this device; empty means byte-exact concurrency holds."""
-    pool: PoolUsage = field(default_factory=PoolUsage)
-    waiting: int = 0
-    running: int = 0
-    parked: int = 0
-    parks: ParkUsage = field(default_factory=ParkUsage)
-    runs: tuple[Run, ...] = ()
-    holdings: tuple[Holding, ...] = ()
-    """Who holds which pages of the pool, each page once; what is in use beside them is on its way out or in."""
-    saved_ids: tuple[str, ...] = ()
-    """Requests of before whose state is on disk: what can be asked with `Request.resumes`."""
-    tokens_per_s: float = 0.0
-    steps: tuple[StepCount, ...] = ()
 
 
 Listener = Callable[[tuple[EngineEvent, ...]], None]

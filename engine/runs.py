@@ -216,7 +216,7 @@ class StepCount:
     """Whether parts of prompts were read in them, too."""
     steps: int
     seconds: float
-    """From the plan of a step to its last event: what is planned, parked and copied does not count."""
+    """Up to its last event; planning who comes and goes, and copying pages for that, does not count."""
     prompt_tokens: int
     context_tokens: int
     """For each token computed, the tokens that its sequence held before its share of the step."""

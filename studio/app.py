@@ -7,6 +7,7 @@ opposite one.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import queue
 import signal
@@ -223,6 +224,8 @@ async def _window_until_closed(settings: SettingsService, paths: Paths, errand: 
         window = MainWindow(services)
         _on_signals(window.quit)
         window.show()
+        gc.collect()
+        gc.freeze()  # what is there now stays: a collection need not walk it while somebody scrolls
         others = InstanceServer(address_for(paths.data), window.app.receive, window)
         window.app.receive(errand)
         if settings.settings.server.is_enabled:

@@ -40,7 +40,7 @@ def share_step(running: Seq[Sequence], budget: StepBudget) -> tuple[StepRow, ...
 def tokens_for_entrant(running: Seq[Sequence], entrant: Sequence, budget: StepBudget) -> int:
     """Tokens that `share_step` would leave for `entrant` if it ran too; 0 or less if others use up the step."""
     before = sum(
-        seq.num_uncomputed
+        seq.num_wanted
         for seq in running
         if seq.num_uncomputed > 1 and seq.line_key < entrant.line_key
     )

@@ -21,7 +21,7 @@ from engine.core.parking import Parking
 from engine.core.patience import Patience
 from engine.core.pressure import Needs, Pressure
 from engine.core.stays import Stays
-from engine.core.steady import steady_rows
+from engine.core.steady import Still, find_still, steady_rows
 from engine.core.steering import Steering
 from engine.core.stop import finish_reason, shift_context
 from engine.core.types import (
@@ -54,6 +54,8 @@ class Scheduler:
         self._patience = Patience(self._yard, self._parking)
         self._stays = Stays(self._yard, self._parking)
         self._has_knobs = config.knobs != Knobs()
+        self._still: Still | None = None
+        """Of the latest whole plan, if nobody has come and nothing been commanded since."""
 
     # --- what is there
 
@@ -134,6 +136,7 @@ class Scheduler:
         be.
         """
         self._check_prompt(seq)
+        self._still = None
         self._yard.lines.add(seq)
         self._patience.watch(seq)
 
@@ -144,6 +147,7 @@ class Scheduler:
         where nobody of that id stays. Raises ValueError as `add` does.
         """
         self._check_prompt(seq)
+        self._still = None
         self._settle(now_s)
         if self._stays.follow(seq, earlier_id):
             self._patience.watch(seq)
@@ -191,6 +195,7 @@ class Scheduler:
 
     def steer(self, command: SteeringCommand, now_s: float) -> bool:
         """Carry out a command by hand, in effect from the next step; False if it concerns nobody alive."""
+        self._still = None
         self._settle(now_s)
         return self._steering.apply(command)
 
@@ -218,7 +223,9 @@ class Scheduler:
         if yard.lines.has_outside:
             self._entrance.let_in()
         self._park_on_demand()
-        return self._build(*self._pressure.make_room())
+        batch = self._build(*self._pressure.make_room())
+        self._still = find_still(yard, self._entrance.admission)
+        return batch
 
     def last_resort(self, batch: StepBatch, now_s: float) -> StepBatch:
         """The step of `batch` found no memory after all, its copies being made: plan it anew with less.
@@ -311,7 +318,7 @@ class Scheduler:
     def _steady(self, now_s: float) -> StepBatch | None:
         """The next step as a whole plan would settle it; None, and nothing changed, if that is not seen at a glance."""
         yard = self._yard
-        rows = steady_rows(yard) if not self._has_knobs else None
+        rows = steady_rows(yard, self._still, now_s) if not self._has_knobs else None
         if rows is None:
             return None
         yard.now_s = now_s

@@ -293,7 +293,7 @@ class StepBatch:
     awaits_copies: bool = False
     """Without rows: nothing moves before a copy has landed, except by a command."""
     is_steady: bool = False
-    """Nothing has moved or is to be copied; everybody alive writes one token of a reply, on a page that it has."""
+    """Nothing has moved or is to be copied; who is in the pool writes one token of a reply, on a page that it has."""
     wake_s: float | None = None
     """Without rows: when to plan the next step though nothing happens; None: only when something does."""
 

@@ -122,6 +122,7 @@ def _adopt(one: Carried, model: LoadedModel, stepper: Stepper, now_s: float) -> 
     assert one.state is not None
     generation, _ = model.recall(live, Recalled(one.state, np.empty((0, 0), np.uint8)))
     live.generation, generation.matcher = generation, before.matcher
+    generation.least = before.least
     generation.parked_before_first_s = before.parked_before_first_s
     stepper.adopt(live)
     seq, old = generation.seq, before.seq

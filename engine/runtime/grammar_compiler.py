@@ -1,4 +1,4 @@
-"""From a request's grammar to a matcher, or to what is wrong with it. Intake thread; imports no torch.
+"""From a request's grammar to a matcher, or to what is wrong with it. Thread of grammars; imports no torch.
 
 The library llguidance does the work. It is bounded in what it may take here and at every token, and a grammar that
 would take more is refused: nobody's grammar holds up the replies of others.
@@ -7,23 +7,26 @@ would take more is refused: nobody's grammar holds up the replies of others.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from engine.api import Grammar, GrammarKind, Request
 from engine.errors import InvalidRequest
-from engine.runtime.grammar_matcher import GrammarMatcher
+from engine.runtime.grammar_matcher import GrammarMatcher, readable
 from engine.runtime.grammar_vocabulary import GrammarVocabulary
+from engine.text.gbnf.lark import gbnf_to_lark
+from engine.text.gbnf.reader import GbnfError
+from engine.text.json_schemas import SchemaRefused, prepared_schema
 from engine.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from llguidance import LLMatcher, LLParserLimits
 
-MAX_CHARS = 1 << 18
-MAX_DEPTH = 200
-"""Of brackets in one another. The library calls itself for each, and a stack that overflows ends the process."""
-_SPACE = r" |\n[ \t]{0,24}"
-"""Between the parts of JSON: as models write it, and never without end."""
-_OPENING, _CLOSING = "([{", ")]}"
+MAX_CHARS = 1 << 17
+"""So long a chain of rules, each naming the next, still fits the stack of the thread of grammars."""
+MAX_REGEX_CHARS = 1 << 13
+"""The time for one may grow with the square of its length: half a second here."""
 
 
 class GrammarCompiler:
@@ -85,57 +88,65 @@ def _library_source(grammar: Grammar) -> str:
 
     match grammar.kind:
         case GrammarKind.JSON_SCHEMA:
-            schema = json.dumps(_schema_object(grammar))
-            return LLMatcher.grammar_from_json_schema(schema, {"whitespace_pattern": _SPACE})
+            return LLMatcher.grammar_from_json_schema(_schema_source(grammar))
         case GrammarKind.REGEX:
             return LLMatcher.grammar_from_regex(grammar.source)
         case GrammarKind.LARK:
             return grammar.source
         case GrammarKind.GBNF:
-            raise _wrong(grammar, "is in GBNF, which is not supported yet")
+            return _lark_of(grammar)
 
 
-def _schema_object(grammar: Grammar) -> dict[str, Any]:
+@contextmanager
+def refused_by_name(param: str) -> Iterator[None]:
+    """Raises InvalidRequest, naming the field, for a schema that cannot be followed."""
     try:
-        schema = json.loads(grammar.source)
-    except (ValueError, RecursionError) as error:
-        raise _wrong(grammar, f"is no JSON ({error})") from error
-    if schema is True:
-        return {}
-    if not isinstance(schema, dict):
+        yield
+    except SchemaRefused as error:
+        raise _wrong(param, str(error)) from error
+
+
+def _schema_source(grammar: Grammar) -> str:
+    with refused_by_name(grammar.param):
+        return json.dumps(prepared_schema(grammar.source), ensure_ascii=False)
+
+
+def _lark_of(grammar: Grammar) -> str:
+    try:
+        return gbnf_to_lark(grammar.source)
+    except GbnfError as error:
+        raise _wrong(grammar.param, f"is no GBNF: {error}") from error
+    except RecursionError as error:
         raise _wrong(
-            grammar, f"is {json.dumps(schema):.40}, which no reply can match or is no schema"
-        )
-    return schema
+            grammar.param, "has rules that name one another in too long a chain"
+        ) from error
 
 
 def _limits() -> LLParserLimits:
+    """Some tenth of the library's own: the worst token then holds up the others for some 10 ms."""
     from llguidance import LLParserLimits
 
-    return LLParserLimits(verbose_errors=False)
+    return LLParserLimits(
+        max_items_in_row=1000,
+        step_max_items=10_000,
+        step_lexer_fuel=50_000,
+        max_lexer_states=50_000,
+        max_grammar_size=100_000,
+        verbose_errors=False,
+    )
 
 
 def _check_size(grammar: Grammar) -> None:
     length = len(grammar.source)
-    if length > MAX_CHARS:
-        raise _wrong(grammar, f"has {length} characters, the limit is {MAX_CHARS}")
-    depth = deepest = 0
-    for char in grammar.source:
-        if char in _OPENING:
-            depth += 1
-            deepest = max(deepest, depth)
-        elif char in _CLOSING:
-            depth -= 1
-    if deepest > MAX_DEPTH:
-        raise _wrong(
-            grammar, f"has brackets {deepest} deep in one another, the limit is {MAX_DEPTH}"
-        )
+    limit = MAX_REGEX_CHARS if grammar.kind is GrammarKind.REGEX else MAX_CHARS
+    if length > limit:
+        raise _wrong(grammar.param, f"has {length} characters, the limit is {limit}")
 
 
 def _raise_error(library: LLMatcher, grammar: Grammar) -> None:
     if library.is_error():
-        raise _wrong(grammar, f"cannot be followed: {library.get_error().strip()[:1000]}")
+        raise _wrong(grammar.param, f"cannot be followed: {readable(library.get_error())}")
 
 
-def _wrong(grammar: Grammar, what: str) -> InvalidRequest:
-    return InvalidRequest(f"{grammar.param} {what}; change it or leave it out", param=grammar.param)
+def _wrong(param: str, what: str) -> InvalidRequest:
+    return InvalidRequest(f"{param} {what}; change it or leave it out", param=param)

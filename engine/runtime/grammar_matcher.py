@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from llguidance import LLMatcher
 
 
+_MOST_REASON = 600
+"""Characters of it that are told."""
+
+
 class GrammarMatcher:
     """Made by `grammar_compiler`; `param` is what errors call the grammar."""
 
@@ -57,9 +61,15 @@ class GrammarMatcher:
         return list(reply_ids)
 
     def _failure(self, reason: str) -> InvalidRequest:
-        reason = reason.partition("\n")[0]
         return InvalidRequest(
-            f"{self._param} cannot be followed any further after {len(self._taken)} tokens of the reply: {reason}; "
-            "make it simpler, or allow more there",
+            f"{self._param} cannot be followed any further after {len(self._taken)} tokens of the reply: "
+            f"{readable(reason)}; make it simpler, or allow more there",
             param=self._param,
         )
+
+
+def readable(reason: str) -> str:
+    """What the library says is wrong, without what is meant for its developers."""
+    if reason.startswith("NoExtension"):
+        return "no text of this model's tokens matches what comes next"
+    return reason.partition("<non-verbose/>")[0].partition("<backtrace")[0].strip()[:_MOST_REASON]

@@ -1,4 +1,4 @@
-"""A model's tokens as llguidance wants them. Made and used on the intake thread; imports no torch.
+"""A model's tokens as llguidance wants them. Made and used on the thread of grammars; imports no torch.
 
 The library holds a token for special where its bytes begin with a byte that no text has. Special are the control
 tokens, the tokens that end a reply and those that a grammar names: text of a grammar, like that of a JSON string,

@@ -1,9 +1,8 @@
-"""Turns prompts into tokens, off the engine thread: one worker applies templates, tokenises and compiles grammars, in
-order of arrival.
+"""Turns prompts into tokens and compiles grammars, off the engine thread, in order of arrival.
 
-It also answers questions about text, in turn (`engine.texts`).
-
-The tokenizer releases the interpreter lock, so a long prompt does not hold up the running chats.
+One worker applies templates and tokenises. It also answers questions about text, in turn (`engine.texts`). Requests
+with a grammar have another worker, which is there once the first of them comes: a large grammar holds up no prompt.
+The tokenizer and the compiler release the interpreter lock, so neither holds up the running chats.
 """
 
 from __future__ import annotations
@@ -41,6 +40,7 @@ from engine.runtime.reply_wishes import ReplyWishes
 from engine.runtime.text_questions import answer_question, check_ids
 from engine.text.chat_prompt import encode_rendered, render_chat
 from engine.text.chat_template import ChatTemplate
+from engine.text.replies.call_grammar import CallWish
 from engine.text.replies.reply_format import ReplyPlan
 from engine.text.tokenizer import Tokenizer
 
@@ -81,27 +81,67 @@ class Prepared:
     error: EngineError | None = None
 
 
+_GRAMMAR_STACK_BYTES = 192 << 20
+"""The compiler calls itself for each rule that names another. The largest grammar that is allowed (see
+`grammar_compiler`) may take some 100 MiB so, and a stack that is too small ends the whole program. Memory that is not
+used is not taken."""
+
+
 class Intake:
-    """The worker. `deliver` is called on its thread with each answer."""
+    """The workers. `deliver` is called on their threads with each answer."""
 
     def __init__(self, deliver: Callable[[Prepared], object]) -> None:
         self._deliver = deliver
-        self._tasks: queue.SimpleQueue[PrepareTask | TextTask | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="layby-intake", daemon=True)
-        self._thread.start()
+        self._prompts = _Worker("layby-intake", deliver)
+        self._grammars: _Worker | None = None
 
     def prepare(self, task: PrepareTask) -> None:
-        """Queue a prompt; the answer comes to `deliver`."""
-        self._tasks.put(task)
+        """Queue a request; the answer comes to `deliver`. Engine thread."""
+        if not _has_grammar(task.request):
+            self._prompts.put(task)
+            return
+        if self._grammars is None:
+            before = threading.stack_size(_GRAMMAR_STACK_BYTES)
+            try:
+                self._grammars = _Worker("layby-grammars", self._deliver)
+            finally:
+                threading.stack_size(before)
+        self._grammars.put(task)
 
     def ask(self, task: TextTask) -> None:
-        """Queue a question; the answer, or an EngineError, comes to its future."""
+        """Queue a question; the answer, or an EngineError, comes to its future. Any thread."""
+        self._prompts.put(task)
+
+    def close(self) -> None:
+        """Stop after what is at hand; queued prompts get no answer, and questions are told that the engine stopped."""
+        self._prompts.close()
+        if self._grammars is not None:
+            self._grammars.close()
+
+
+def _has_grammar(request: Request) -> bool:
+    """Whether there may be one to compile: its own, or that of the calls it is to make."""
+    prompt = request.prompt
+    return request.grammar is not None or (
+        isinstance(prompt, Chat) and bool(prompt.tools) and CallWish.of(prompt) is not None
+    )
+
+
+class _Worker:
+    """A thread that does one task after the other."""
+
+    def __init__(self, name: str, deliver: Callable[[Prepared], object]) -> None:
+        self._deliver = deliver
+        self._tasks: queue.SimpleQueue[PrepareTask | TextTask | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def put(self, task: PrepareTask | TextTask) -> None:
         self._tasks.put(task)
         if not self._thread.is_alive():
             self._end_questions()
 
     def close(self) -> None:
-        """Stop after what is at hand; queued prompts get no answer, and questions are told that the engine stopped."""
         self._tasks.put(None)
         self._thread.join()
         self._end_questions()

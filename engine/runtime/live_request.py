@@ -10,7 +10,9 @@ from engine.api import Request, TokenLogprob, Usage
 from engine.core.types import Sequence
 from engine.runs import SteeringCommand
 from engine.runtime.grammar_matcher import GrammarMatcher
+from engine.runtime.least_tokens import LeastTokens
 from engine.runtime.sampler import SampledToken, Sampler
+from engine.runtime.token_mask import TokenMask
 from engine.text.replies.reply_format import ReplyPlan
 from engine.text.text_stream import TextStream
 from engine.text.tokenizer import Tokenizer
@@ -34,6 +36,10 @@ class Generation:
     """How the reply is told apart; None: all of it is text."""
     matcher: GrammarMatcher | None = None
     """Its place in the grammar of its request; None: it may say anything."""
+    least: LeastTokens | None = None
+    """What keeps it from ending too early; None: it may end at once."""
+    mask: TokenMask | None = None
+    """Which tokens may come, as of the latest wish; None: all."""
     parked_before_first_s: float = 0.0
     """Share of the parked time that fell before the first token."""
     reply_ids: list[int] = field(default_factory=list)
@@ -51,8 +57,10 @@ class Generation:
 
     def wish(self) -> Wish:
         """What is wanted of the row in which its next token is chosen."""
-        mask = None if self.matcher is None else self.matcher.follow(self.reply_ids)
-        return self.sampler.wish(len(self.seq.token_ids) + self.seq.num_discarded, mask)
+        self.mask = None if self.matcher is None else self.matcher.follow(self.reply_ids)
+        if self.least is not None:
+            self.mask = self.least.within(self.mask, len(self.reply_ids))
+        return self.sampler.wish(len(self.seq.token_ids) + self.seq.num_discarded, self.mask)
 
 
 @dataclass(slots=True)

@@ -35,6 +35,7 @@ from engine.runtime.disk.state_file import Recalled
 from engine.runtime.disk.state_folder import StateFolder
 from engine.runtime.grammar_compiler import GrammarCompiler
 from engine.runtime.intake import Prepared, PrepareTask, check_fits
+from engine.runtime.least_tokens import LeastTokens
 from engine.runtime.live_request import Generation, LiveRequest
 from engine.runtime.messages import CopyDone, StateRead, StateWritten
 from engine.runtime.model_runner import ModelRunner
@@ -172,6 +173,9 @@ class LoadedModel:
             live, token_ids, len(token_ids), seed, continues=continues, plan=prepared.plan
         )
         generation.matcher = prepared.matcher
+        if request.min_tokens:
+            ends = generation.seq.eos_ids
+            generation.least = LeastTokens(request.min_tokens, ends, self.tokenizer.vocab_size)
         if request.tells_prompt and token_ids:
             scorer = PromptScorer(request.request_id, token_ids, generation.sampler, self.tokenizer)
             generation.read_with(scorer, in_one_step=1)

@@ -118,11 +118,15 @@ class Stepper:
 
     def step(self) -> list[EngineEvent]:
         """Compute one step, or learn what to wait for. A failure ends the requests of this step and nothing else."""
-        batch, events = self._plan()
+        began_s = self._clock()
+        batch, events = self._plan(began_s)
         if batch.is_empty:
             self._rest(batch, has_moved=bool(events))
             return events
-        began_s = self._clock()
+        if not batch.is_steady:
+            began_s = (
+                self._clock()
+            )  # who comes and goes, and what is copied for that, is no part of a step
         generations = [self._generation(row.seq) for row in batch.sampling_rows]
         read = () if batch.is_steady else rows_to_read(batch.rows)
         wishes = [one.wish() for one in generations]  # which moves grammars on, too
@@ -157,11 +161,11 @@ class Stepper:
 
     # --- the plan
 
-    def _plan(self) -> tuple[StepBatch, list[EngineEvent]]:
+    def _plan(self, now_s: float) -> tuple[StepBatch, list[EngineEvent]]:
         """A batch whose copies are made and whose pages have memory behind them, and what moved for it."""
         most = None if self._is_steady else self._most_beside_replies()
-        batch = self._scheduler.schedule(self._clock(), beside_replies=most)
-        self._is_steady = batch.is_steady
+        batch = self._scheduler.schedule(now_s, beside_replies=most)
+        self._is_steady = batch.is_steady and len(batch.rows) == len(self._live)
         if batch.is_steady:
             return batch, []
         batch = self._prepare(batch)
@@ -315,10 +319,10 @@ def _choose(
     seq, sampler, matcher = generation.seq, generation.sampler, generation.matcher
     if matcher is not None and matcher.error is not None:
         return matcher.error
-    mask = None if matcher is None else matcher.mask
+    forgotten, mask = seq.num_discarded, generation.mask
     try:
         return sampler.sample(
-            logits[place], seq.token_ids, forgotten=seq.num_discarded, found=found, mask=mask
+            logits[place], seq.token_ids, forgotten=forgotten, found=found, mask=mask
         )
     except EngineError as error:
         return error

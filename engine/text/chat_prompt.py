@@ -74,7 +74,7 @@ def render_chat(template: ChatTemplate, chat: Chat) -> RenderedChat:
     plan = ReplyPlan(tools=tools, begun=begun, most_calls=None if chat.calls_in_parallel else 1)
     if tools or any(message.tool_calls or message.role == "tool" for message in messages):
         shape = template.shape
-        if tools and not shape.knows_tools:
+        if not shape.knows_tools and (tools or not shape.writes_calls):
             # all in words then, what was called before too
             shape = replace(shape, writes_calls=False, writes_results=False)
             plan = replace(plan, is_generic=True)
@@ -105,7 +105,15 @@ def _rendered(template: ChatTemplate, chat: Chat, plan: ReplyPlan) -> RenderedCh
         return template.veil.put_on(text, private)
 
     messages, tools, options = _values(template, chat, veil)
-    rendered = template.render(messages, tools=tools, options=options)
+    try:
+        rendered = template.render(messages, tools=tools, options=options)
+    except TemplateRefused:
+        raise
+    except InvalidRequest:
+        if tools is not None:
+            raise
+        # some templates want a list, if an empty one
+        rendered = template.render(messages, tools=[], options=options)
     plan = replace(plan, is_thinking=template.reply.is_thinking(rendered))
     return RenderedChat(
         veiled=rendered + veil(plan.begun), unveiling=taking_off(private), plan=plan

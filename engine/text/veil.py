@@ -1,10 +1,11 @@
 """Keeps what people wrote from becoming control tokens on its way through a chat template.
 
-A control token is broken at its first character that is no letter, digit or space (the < of
-<|im_end|>). Before rendering, each of those characters in a message is exchanged for a private one;
-they are changed back once the rendered text has been cut at its control tokens. So neither a control
-token spelled out in a message, nor one that a template puts together from pieces of a message, becomes
-one; and all other text has the tokens it always has. Used on the intake thread. No torch.
+A control token is broken at its first character that is no letter, digit or space (the < of <|im_end|>), and at all
+others of its kind, or a template that writes < before what somebody wrote would lend the rest of a token its
+beginning. Before rendering, each of those characters in a message is exchanged for a private one; they are changed
+back once the rendered text has been cut at its control tokens. So neither a control token spelled out in a message,
+nor one that a template puts together from pieces of a message, becomes one; and all other text has the tokens it
+always has. Used on the intake thread. No torch.
 """
 
 from __future__ import annotations
@@ -26,13 +27,14 @@ class Veil:
     """
 
     def __init__(self, controls: Sequence[str], literals: Iterable[str]) -> None:
-        breaks = {_break_character(control) for control in controls}
+        firsts = {_break_character(control) for control in controls}
+        breaks = firsts.union(*(filter(_is_break, control) for control in controls))
         keep = [
             literal
             for literal in literals
             if literal[:1] in breaks
             and len(literal) > 1
-            and breaks.isdisjoint(literal[1:])
+            and firsts.isdisjoint(literal[1:])
             and not any(literal in control or control in literal for control in controls)
         ]
         self._pattern = re.compile(f"(?P<keep>{_any_of(keep)})|(?P<veil>{_any_of(breaks)})")
@@ -40,7 +42,7 @@ class Veil:
     def private_characters(self, texts: Sequence[str]) -> dict[str, str]:
         """For each character to exchange in `texts` one that occurs nowhere in them.
 
-        "Nowhere" counts JSON escapes too: a template may write a message as JSON.
+        "Nowhere" counts escapes too: a template may write a message as JSON, or print a list of it as Python does.
         """
         matches = chain.from_iterable(map(self._pattern.finditer, texts))
         found = sorted({match["veil"] for match in matches if match["veil"]})
@@ -48,7 +50,7 @@ class Veil:
         free = (
             chr(code)
             for code in range(_LAST_PRIVATE, 0, -1)
-            if chr(code) not in everything and _escaped(chr(code)) not in everything
+            if not any(spelled in everything for spelled in _spellings(chr(code)))
         )
         return dict(zip(found, free, strict=False))
 
@@ -58,18 +60,23 @@ class Veil:
 
 
 def taking_off(private: Mapping[str, str]) -> dict[str, str]:
-    """What to replace by what to get the original characters back, also where they became JSON escapes."""
-    plain = {char: original for original, char in private.items()}
-    return plain | {_escaped(char): original for char, original in plain.items()}
+    """What to replace by what to get the original characters back, also where they became escapes."""
+    return {spelled: original for original, char in private.items() for spelled in _spellings(char)}
 
 
-def _escaped(char: str) -> str:
-    return json.dumps(char)[1:-1]
+def _spellings(char: str) -> tuple[str, str, str]:
+    """As it is, as JSON's escape, as Python's."""
+    return char, json.dumps(char)[1:-1], repr(char)[1:-1]
 
 
 def _break_character(control: str) -> str:
     """The first that is no letter, digit or space; of a token without one, the first of all."""
     return next((char for char in control if not char.isalnum() and not char.isspace()), control[0])
+
+
+def _is_break(char: str) -> bool:
+    """Names and words are left whole: templates look for them."""
+    return not char.isalnum() and not char.isspace() and char not in "_-."
 
 
 def _any_of(texts: Iterable[str]) -> str:

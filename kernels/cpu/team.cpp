@@ -119,9 +119,9 @@ void Team::open_next_phase(int worker) {
   if (chunks == 0) return announce(epoch);  // the job may be gone as soon as this is seen
   left_.store(chunks, std::memory_order_relaxed);
   const int64_t n = threads();
-  for (int64_t worker = 0; worker < n; ++worker)
-    claims_[worker]->stretch.store(stretch(epoch, chunks * worker / n, chunks * (worker + 1) / n),
-                                   std::memory_order_release);
+  for (int64_t owner = 0; owner < n; ++owner)
+    claims_[owner]->stretch.store(stretch(epoch, chunks * owner / n, chunks * (owner + 1) / n),
+                                  std::memory_order_release);
   announce(epoch);
 }
 

@@ -55,7 +55,8 @@ class LocalServerSettings:
         metadata=about(
             SettingInfo(
                 title="API key",
-                help="key that programs have to send; empty asks for none",
+                help="one key that all programs have to send; empty asks for none. Keys of their own, with lanes and "
+                "shares, are made on the page of keys",
                 env="LAYBY_API_KEY",
                 flags=("--api-key",),
                 applies=AppliesAt.SERVER_START,

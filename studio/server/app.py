@@ -27,6 +27,7 @@ from studio.server.errors import (
     ErrorKind,
 )
 from studio.server.layers import REQUEST_ID_HEADER, ForgivingPaths, RequestIds
+from studio.server.openapi.methods import methods_of
 from studio.server.request_rows import RequestRows
 from studio.server.routes.chat import chat_router
 from studio.server.routes.completions import completions_router
@@ -98,9 +99,10 @@ def _answer_errors(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def on_routing_error(http: HttpRequest, error: HTTPException) -> Response:
-        if http.method == "OPTIONS" and error.status_code == 405:
-            allowed = (error.headers or {}).get("Allow", "")
-            return Response(status_code=204, headers={"allow": f"{allowed}, OPTIONS"})
+        if error.status_code == 405:
+            error.headers = {"Allow": ", ".join(methods_of(http.url.path))}
+            if http.method == "OPTIONS":
+                return Response(status_code=204, headers=error.headers)
         return error_response(_routing_error(http, error))
 
     @app.exception_handler(ClientLeft)

@@ -25,10 +25,12 @@ from studio.server.tool_fields import (
     read_tools,
 )
 from studio.server.tool_schemas import CALLS, CONTENT, TOOL_CHOICE, TOOLS
+from studio.server.turns import effort_options
 from studio.server.wire import WireModel, only, wrong_value
 
 MAX_MESSAGES = 1 << 16
 """Beyond any model's window; it keeps the reading of one request short."""
+_SWITCHES = ("enable_thinking", "thinking")
 _ROLES = ("system", "developer", "user", "assistant", "tool")
 
 
@@ -57,6 +59,17 @@ def _read_part(part: object) -> str:
     return text
 
 
+def _older_than(newer: str) -> AfterValidator:
+    """Refuses a field that has a newer form, unless it asks for nothing."""
+
+    def check(value: object) -> object:
+        if value not in (None, [], "none", "auto"):
+            raise wrong_value(f"is the older form of {newer}; send that")
+        return value
+
+    return AfterValidator(check)
+
+
 class Message(WireModel):
     """One turn of a chat. `developer` has become `system`, and text parts one string."""
 
@@ -64,7 +77,7 @@ class Message(WireModel):
     tool_calls: Annotated[
         tuple[ToolCall, ...], BeforeValidator(read_calls), WithJsonSchema(CALLS)
     ] = ()
-    function_call: Annotated[Any, only()] = None
+    function_call: Annotated[Any, _older_than("tool_calls")] = None
     audio: Annotated[Any, only()] = None
     tool_call_id: Annotated[str, Field(max_length=MAX_ID_CHARS)] | None = None
     name: Annotated[str, Field(max_length=MAX_NAME_CHARS)] | None = None
@@ -110,6 +123,8 @@ class ChatFields(WireModel):
     tool_choice: Annotated[
         Choice | None, BeforeValidator(read_choice), WithJsonSchema(TOOL_CHOICE)
     ] = None
+    functions: Annotated[Any, _older_than("tools")] = None
+    function_call: Annotated[Any, _older_than("tool_choice")] = None
     parallel_tool_calls: bool | None = None
     chat_template_kwargs: Annotated[
         tuple[tuple[str, object], ...],
@@ -122,14 +137,21 @@ class ChatFields(WireModel):
     def chat(self) -> Chat:
         """Raises InvalidRequest for a tool that must be called and is not there."""
         asked = offer(self.tools, self.tool_choice, calls_in_parallel=self.parallel_tool_calls)
-        options = dict(self.chat_template_kwargs)
-        if self.reasoning_effort is not None:
-            options.setdefault("reasoning_effort", self.reasoning_effort)
         return Chat(
             messages=tuple(message.turn() for message in self.messages),
             tools=asked.tools,
             tool_choice=asked.tool_choice,
             tool_name=asked.tool_name,
             calls_in_parallel=asked.calls_in_parallel,
-            template_options=tuple(options.items()),
+            template_options=tuple(self._options().items()),
         )
+
+    def _options(self) -> dict[str, object]:
+        """What is given by name goes before what the effort means."""
+        given, options = (
+            dict(self.chat_template_kwargs),
+            dict(effort_options(self.reasoning_effort)),
+        )
+        if any(name in given for name in _SWITCHES):
+            options = {name: value for name, value in options.items() if name not in _SWITCHES}
+        return options | given

@@ -1,11 +1,16 @@
-"""Embeddings for every route that gives them: the engine's requests, and vectors as clients want them. Any thread."""
+"""Embeddings for every route that gives them: the engine's requests, and vectors as clients want them.
+
+Server thread.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import json
 import math
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from engine.api import ModelInfo, Origin, Request, RequestGroup, Text, TokenIds, Wanted
@@ -13,6 +18,8 @@ from engine.errors import InvalidRequest
 from studio.server.prompt_fields import Prompt
 
 MAX_TEXTS = 2048
+_IN_ONE_TURN = 8
+"""Vectors that are encoded without letting others on the loop: some milliseconds."""
 
 
 def check_embeds(model: ModelInfo, dimensions: int | None) -> None:
@@ -81,6 +88,22 @@ def shortened(vector: tuple[float, ...], dimensions: int | None) -> tuple[float,
     )
 
 
-def as_base64(vector: Sequence[float]) -> str:
-    """float32, little-endian, in base64."""
-    return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode("ascii")
+async def encoded(
+    vectors: Iterable[tuple[float, ...]], dimensions: int | None, *, as_base64: bool = False
+) -> list[bytes]:
+    """Each vector as JSON: a list of numbers, or float32 in base64.
+
+    A large batch takes a second; others on the server's loop have their turn in between.
+    """
+    coded = []
+    for vector in vectors:
+        kept = shortened(vector, dimensions)
+        coded.append(_base64(kept) if as_base64 else json.dumps(kept).encode())
+        if len(coded) % _IN_ONE_TURN == 0:
+            await asyncio.sleep(0)
+    return coded
+
+
+def _base64(vector: Sequence[float]) -> bytes:
+    """A string of little-endian float32."""
+    return b'"' + base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)) + b'"'

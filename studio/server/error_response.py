@@ -14,6 +14,7 @@ from studio.server.framing import Json
 from studio.server.layers import clean_path, id_headers, request_id_of
 from studio.server.messages import errors as messages_errors
 from studio.server.ollama import errors as ollama_errors
+from studio.server.request_rows import note_of
 
 Error = ApiError | EngineError
 
@@ -55,6 +56,7 @@ class ErrorResponse(Response):
         self._error = error
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        note_of(scope).fail(str(self._error))
         wording, request_id = _wording_of(clean_path(scope["path"])), request_id_of(scope)
         # What answers a bug of ours lies outside the layer that tells the id.
         headers = {**id_headers(request_id), **(error_headers(self._error) or {})}

@@ -14,6 +14,7 @@ from pydantic import AliasChoices, BeforeValidator, Field
 from studio.server.chat_fields import MAX_MESSAGES as MAX_MESSAGES
 from studio.server.chat_fields import ChatFields
 from studio.server.prompt_fields import MAX_TOKEN_ID
+from studio.server.structured import StructuredFields
 from studio.server.wire import MaxWait, PingInterval, WireModel, wrong_value
 from studio.server.wire import only as _only
 
@@ -91,9 +92,6 @@ class UnsupportedFields(WireModel):
     tool_choice: Annotated[Any, _only("none", "auto")] = None
     functions: Annotated[Any, _only([])] = None
     function_call: Annotated[Any, _only("none", "auto")] = None
-    response_format: Annotated[Any, _only({"type": "text"})] = None
-    json_schema: Annotated[Any, _only({})] = None
-    grammar: Annotated[Any, _only("")] = None
     modalities: Annotated[Any, _only(["text"])] = None
     audio: Annotated[Any, _only()] = None
     prediction: Annotated[Any, _only()] = None
@@ -102,7 +100,6 @@ class UnsupportedFields(WireModel):
     chat_template_kwargs: Annotated[Any, _only({})] = None
     add_generation_prompt: Annotated[Any, _only(True)] = None
     continue_final_message: Annotated[Any, _only(False)] = None
-    min_tokens: Annotated[Any, _only(0)] = None
     mirostat: Annotated[Any, _only(0)] = None
     dynatemp_range: Annotated[Any, _only(0)] = None
     xtc_probability: Annotated[Any, _only(0)] = None
@@ -115,7 +112,7 @@ class StreamOptions(WireModel):
     include_usage: bool | None = None
 
 
-class GenerationFields(SamplingFields, UnsupportedFields):
+class GenerationFields(SamplingFields, StructuredFields, UnsupportedFields):
     """What chat and text completions have in common."""
 
     model: str | None = None
@@ -123,6 +120,8 @@ class GenerationFields(SamplingFields, UnsupportedFields):
     stop: Annotated[list[str] | None, Field(fail_fast=True), BeforeValidator(_read_stops)] = None
     stop_token_ids: Annotated[list[TokenId], Field(fail_fast=True, max_length=1024)] | None = None
     max_tokens: MaxTokens = None
+    min_tokens: Annotated[int, Field(ge=0, le=1 << 30)] | None = None
+    """Least tokens of the reply before a token may end it."""
     ignore_eos: bool | None = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None

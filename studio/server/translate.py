@@ -87,8 +87,10 @@ def request_of(
         sampling=sampling_params(wire, logprobs=logprobs),
         max_tokens=wire.max_tokens,
         stop=tuple(wire.stop or ()),
+        min_tokens=wire.min_tokens or 0,
         stop_ids=tuple(wire.stop_token_ids or ()),
         tells_prompt=tells_prompt,
+        grammar=wire.wanted_grammar,
         ignore_eos=bool(wire.ignore_eos),
         max_wait_s=wire.max_wait,
     )

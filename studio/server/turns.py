@@ -13,6 +13,7 @@ from engine.api import ChatMessage, ToolCall
 
 ASSISTANT = "assistant"
 TOOL = "tool"
+_NO_EFFORT = ("none", "minimal")
 
 
 @dataclass(slots=True)
@@ -89,3 +90,9 @@ def thinking_options(
     if budget_tokens is not None:
         options.append(("thinking_budget", budget_tokens))
     return tuple(options)
+
+
+def effort_options(effort: str | None) -> tuple[tuple[str, object], ...]:
+    """The same of OpenAI's word for how much to think; without it, it is as the template has it."""
+    is_on = None if effort is None else effort not in _NO_EFFORT
+    return thinking_options(is_on, effort=effort)

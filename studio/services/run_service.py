@@ -92,14 +92,15 @@ class RunService:
         return f"{name} {found.group(1) if found else request_id}".rstrip()
 
     def _titles(self, request_ids: Iterable[str]) -> dict[str, str]:
-        """Titles of the chats whose replies these are. Asked ten times a second, with thousands of chats."""
+        """Titles of the chats whose replies these are, deleted ones too. Asked ten times a second, with thousands."""
         replies: dict[int, list[str]] = {}
         for request_id in request_ids:
             if (ids := ids_of_request(request_id)) is not None:
                 replies.setdefault(ids[0], []).append(request_id)
         if not replies:
             return {}
-        known = (chat for chat in self._chats.chats if chat.chat_id in replies)
+        every = (*self._chats.chats, *self._chats.book.deleted)
+        known = (chat for chat in every if chat.chat_id in replies)
         return {one: chat.title for chat in known for one in replies[chat.chat_id]}
 
     def _keys(self, request_ids: Iterable[str]) -> dict[str, str]:

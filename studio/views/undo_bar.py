@@ -25,7 +25,8 @@ from studio.views.tasks import Tasks
 from studio.views.words import plural, shortened, tr
 
 STAY_MS = 10_000
-_WIDTH_PX = 264
+_LEAST_PX = 264
+_MOST_PX = 420
 _EDGE_PX = 8
 _BOTTOM_PX = 36
 """Above the status line."""
@@ -105,8 +106,9 @@ class UndoBar(QFrame):
             self._timer.stop()
 
     def _place(self) -> None:
-        height = self.sizeHint().height()
-        self.setGeometry(_EDGE_PX, self._window.height() - height - _BOTTOM_PX, _WIDTH_PX, height)
+        wanted, most = self.sizeHint(), min(_MOST_PX, self._window.width() - 2 * _EDGE_PX)
+        width, height = min(max(_LEAST_PX, wanted.width()), most), wanted.height()
+        self.setGeometry(_EDGE_PX, self._window.height() - height - _BOTTOM_PX, width, height)
 
 
 def words_of(undo: Undo) -> str:

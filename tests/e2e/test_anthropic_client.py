@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import anthropic
 import pytest
+from pydantic import BaseModel
 
 from engine.api import FinishReason, Request, ToolCallDelta
 from engine.errors import DeviceFailure, EngineError, WaitedTooLong
@@ -127,6 +128,25 @@ def test_a_tool_is_called_and_its_result_comes_back(
     assert (heard[1].reasoning, heard[1].content) == ("Look first.", "I will look.")
     assert heard[1].tool_calls[0].arguments == '{"at": "sky"}'
     assert (heard[2].tool_call_id, heard[2].content, heard[2].name) == ("call_1", "clouds", "look")
+
+
+class Sky(BaseModel):
+    """What a model may be asked to fill in."""
+
+    clouds: int
+
+
+def test_a_reply_is_parsed_as_the_class_that_was_asked_for(
+    engine: CallingEngine, client: anthropic.Anthropic
+) -> None:
+    engine.reply = '{"clouds": 3}'
+    parsed = client.messages.parse(
+        model="tiny", max_tokens=64, messages=ASK, output_format=Sky
+    ).parsed_output
+    assert parsed == Sky(clouds=3)
+    (request,) = engine.requests.values()
+    assert request.grammar is not None
+    assert "clouds" in request.grammar.source
 
 
 def test_the_stop_sequence_is_told(engine: CallingEngine, client: anthropic.Anthropic) -> None:

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 import openai
 import pytest
+from pydantic import BaseModel
 
-from engine.api import Chat, FinishReason, Request, ToolCallDelta
+from engine.api import Chat, FinishReason, GrammarKind, Request, ToolCallDelta
 from engine.errors import DeviceFailure
 from fakes.http_driver import TIMEOUT_S, WatchedEngine
 from studio.models.server_settings import ServerSettings
@@ -136,6 +137,29 @@ def test_a_tool_is_called_and_its_result_comes_back(
     assert [turn.role for turn in heard] == ["user", "assistant", "tool"]
     assert (heard[1].reasoning, heard[1].content) == ("Look first.", "I will look.")
     assert (heard[2].tool_call_id, heard[2].content, heard[2].name) == ("call_1", "clouds", "look")
+
+
+class Sky(BaseModel):
+    """What a model may be asked to fill in."""
+
+    clouds: int
+
+
+def test_a_reply_is_parsed_as_the_class_that_was_asked_for(
+    engine: CallingEngine, client: openai.OpenAI
+) -> None:
+    engine.reply = '{"clouds": 3}'
+    whole = client.responses.parse(model="tiny", input="How many?", text_format=Sky)
+    assert whole.output_parsed == Sky(clouds=3)
+    with client.responses.stream(model="tiny", input="How many?", text_format=Sky) as stream:
+        assert stream.get_final_response().output_parsed == Sky(clouds=3)
+    for request in engine.requests.values():
+        assert request.grammar is not None
+        assert request.grammar.kind is GrammarKind.JSON_SCHEMA
+        assert "clouds" in request.grammar.source
+    assert whole.text is not None
+    assert whole.text.format is not None
+    assert whole.text.format.type == "json_schema"
 
 
 def test_kept_responses_are_shown_listed_and_deleted(client: openai.OpenAI) -> None:

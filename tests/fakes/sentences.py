@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ERROR_TREES = ("engine/errors.py", "studio/models/errors.py")
 IN_PLACES = (
     "starts",
+    "nothing yet",
     "Press shortcut",
     "text",
     "a whole number",

@@ -17,6 +17,7 @@ from studio.models.settings import Theme as ThemeChoice
 from studio.models.window_settings import Language
 from studio.views.main_window import MainWindow
 from studio.views.translation import speak
+from studio.views.words import tr
 
 VARIABLE = "TEST_SCREENSHOTS"
 
@@ -42,6 +43,11 @@ class Spoken:
                 self._app.removeTranslator(translator)
                 translator.deleteLater()
         QLocale.setDefault(self._before)
+
+
+def head(sentence: str) -> str:
+    """A sentence in the window's language, up to its first figure."""
+    return tr(sentence).partition("{")[0]
 
 
 def shoot(widget: QWidget, name: str) -> None:

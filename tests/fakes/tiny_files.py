@@ -64,6 +64,7 @@ def write_tiny_gguf(
     pooling: gguf.PoolingType | None = None,
     controls: tuple[str, ...] = (),
     unused: int = 0,
+    template: str = CHAT_TEMPLATE,
 ) -> Path:
     """Write a GGUF file ("llama", "qwen2", "qwen3") and return its path.
 
@@ -80,6 +81,7 @@ def write_tiny_gguf(
     shape = WIDE_SHAPE if is_wide else tiny_shape(architecture)
     writer = gguf.GGUFWriter(path, architecture, split_max_tensors=tensors_per_shard)
     _add_gguf_metadata(writer, shape, controls, unused)
+    writer.add_chat_template(template)
     if pooling is not None:
         writer.add_pooling_type(pooling)
     writer.add_file_type(gguf.LlamaFileType[_file_type_name(storage)])
@@ -162,7 +164,6 @@ def _add_gguf_metadata(
     writer.add_eos_token_id(EOS_ID)
     writer.add_unk_token_id(UNKNOWN_ID)
     writer.add_add_bos_token(False)
-    writer.add_chat_template(CHAT_TEMPLATE)
 
 
 def write_tiny_folder(

@@ -304,11 +304,12 @@ void check(const Storage& storage, const char* variant, int length, const KvKind
 }  // namespace
 
 // With an argument: only a few storages, one for each kind of product, and not the portable variant against itself.
-int main(int arguments, char**) {
-  const bool is_quick = arguments > 1;
-  for (int i = 0; layby_variant(i); ++i) {
-    const char* variant = layby_variant(i);
-    if (!layby_variant_runs_here(variant) || (is_quick && !std::strcmp(variant, "portable"))) continue;
+// Usage: check quick|full VARIANT...
+int main(int count, char** arguments) {
+  const bool is_quick = count > 1 && !std::strcmp(arguments[1], "quick");
+  for (int i = 2; i < count; ++i) {
+    const char* variant = arguments[i];
+    if (!layby_variant_runs_here(variant)) continue;
     for (const Storage& storage : STORAGES) {
       const bool is_chosen = !std::strcmp(storage.name, "BF16") || !std::strcmp(storage.name, "Q8_0") ||
                              !std::strcmp(storage.name, "Q6_K");
@@ -318,6 +319,7 @@ int main(int arguments, char**) {
     check(STORAGES[4], variant, ROWS, Q8_0, is_quick);
     if (!is_quick) check(STORAGES[4], variant, ROWS, F32, is_quick);
     std::printf("checked %s\n", variant);
+    std::fflush(stdout);
   }
   return failures;
 }

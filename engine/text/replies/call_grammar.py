@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine.api import Chat, Grammar, GrammarKind, Tool, ToolChoice
+from engine.text.json_schemas import prepared, prepared_schema
 from engine.text.replies.call_shape import CallShape, ParameterShape
 from engine.text.replies.family import Family
 from engine.text.replies.json_families import GENERIC
@@ -21,8 +22,9 @@ from engine.text.tokenizer import Tokenizer
 
 PARAM = "tools"
 """The field of a request that errors about such a grammar name."""
-_SPACE = {"whitespace_pattern": r" |\n[ \t]{0,24}"}
 _ANY_TEXT = "/(.|\\n)*/"
+_NO_ARGUMENTS: dict[str, Any] = {"properties": {}}
+"""Of a tool that says nothing about arguments."""
 _SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$/]")
 
 
@@ -58,7 +60,7 @@ def call_grammar(
     *,
     is_loose: bool = False,
 ) -> Grammar:
-    """The grammar of a whole reply.
+    """The grammar of a whole reply. Raises SchemaRefused.
 
     `thinking` is how the model thinks and whether the prompt has begun it; `is_loose` takes any object as the arguments
     of tools that are not strict.
@@ -81,12 +83,10 @@ def call_grammar(
 
 
 def json_after_thoughts(grammar: Grammar, thinking: Thinking, tokenizer: Tokenizer) -> Grammar:
-    """The rest of reasoning that has begun, then what a JSON schema asks for."""
+    """The rest of reasoning that has begun, then what a JSON schema asks for. Raises SchemaRefused."""
     source = _Source(GENERIC, tokenizer)
     head = _thoughts(source, thinking, is_open=True)
-    schema = json.loads(grammar.source)
-    described = json.dumps({**(schema if isinstance(schema, dict) else {}), "x-guidance": _SPACE})
-    source.rule("answer", f"%json {described}")
+    source.rule("answer", f"%json {json.dumps(prepared_schema(grammar.source))}")
     source.rules.insert(0, f"start: {head} answer")
     return Grammar(kind=GrammarKind.LARK, source="\n".join(source.rules), param=grammar.param)
 
@@ -139,7 +139,7 @@ class _Source:
 
 def _body(source: _Source, shape: CallShape, tool: Tool, *, is_loose: bool) -> str:
     """From a tool's name to the end of its call."""
-    schema = json.loads(tool.parameters)
+    schema = json.loads(tool.parameters) or _NO_ARGUMENTS
     if is_loose and not tool.is_strict:
         schema = {}
     begin = source.spelled(tool.name + shape.after_name)
@@ -155,7 +155,7 @@ def _object_schema(schema: dict[str, Any]) -> str:
     schema = {"type": "object", **schema}
     if "properties" in schema:
         schema.setdefault("additionalProperties", False)
-    return json.dumps({**schema, "x-guidance": _SPACE}, ensure_ascii=False)
+    return json.dumps(prepared(schema), ensure_ascii=False)
 
 
 def _parameters(source: _Source, shape: ParameterShape, schema: dict[str, Any]) -> str:
@@ -180,9 +180,11 @@ def _value(
     if isinstance(words, list) and words and all(isinstance(word, str) for word in words):
         return f"({' | '.join(json.dumps(word, ensure_ascii=False) for word in words)}) {after}"
     if schema.get("type", "string") == "string":
-        return source.text_until(shape.after_value)
-    definitions = {key: whole[key] for key in ("$defs", "definitions") if key in whole}
-    described = json.dumps({**definitions, **schema, "x-guidance": _SPACE}, ensure_ascii=False)
+        tag = shape.after_value.strip()
+        return f"{source.text_until(tag)} {source.spelled(shape.after_value.partition(tag)[2])}"
+    names = ("$defs", "definitions")
+    definitions: dict[str, Any] = {key: whole[key] for key in names if key in whole}
+    described = json.dumps(prepared({**definitions, **schema}), ensure_ascii=False)
     return f"{source.new_rule(f'%json {described}', 'value')} {after}"
 
 

@@ -23,7 +23,7 @@ class ReplyContext:
     """Tags that wrap the text and are none of it."""
 
     def needles(self, *spelled: str) -> Needles:
-        return Needles(self.marks.pattern(each) for each in spelled)
+        return self.marks.needles(*spelled)
 
     def spelled(self, tags: Sequence[str]) -> tuple[str, ...]:
         return tuple(self.marks.pattern(tag) for tag in tags)

@@ -320,6 +320,8 @@ GENERIC = Family(
     has=(),
     read=JsonReply(wrapper="tool_calls"),
     marks=(),
-    shape=replace(_LIST, section='{"tool_calls": [', section_end="]}"),
+    shape=replace(_LIST, section='{"tool_calls": [', section_end="]}", most=1),
 )
-"""For every other model: `{"tool_calls": [{"name": …, "arguments": {…}}]}` is the reply, as its prompt tells it."""
+"""For every other model: `{"tool_calls": [{"name": …, "arguments": {…}}]}` is the reply, as its prompt tells it.
+
+One call that it must make is one: such models repeat what they have once begun."""

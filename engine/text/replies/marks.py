@@ -2,7 +2,7 @@
 
 Where a vocabulary has a format's tag as a control token, only that token is the tag: it comes into the reader's text as
 a lone surrogate, which no decoded UTF-8 has, so that the same tag spelled out by ordinary tokens stays text. Where it
-has not, the tag is looked for as it is spelled. Immutable, any thread. No torch.
+has not, the tag is looked for as it is spelled. Nothing that is seen from outside ever changes. No torch.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from engine.text.replies.reader import Needles
 from engine.text.tokenizer import Tokenizer
 
 _FIRST = 0xDC00
@@ -32,12 +33,21 @@ class Marks:
             token.token_id: self._chars[token.content] for token in found[:MAX_MARKS]
         }
         """Token id -> its character in the reader's text."""
+        self._needles: dict[tuple[str, ...], Needles] = {}
+        """Made so far: the same few for every reply."""
         longest_first = sorted(self._chars, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
 
     def pattern(self, spelled: str) -> str:
         """What to look for in the reader's text for a tag, as templates spell it."""
         return self._pattern.sub(lambda match: self._chars[match[0]], spelled)
+
+    def needles(self, *spelled: str) -> Needles:
+        """What to look for for any of some tags."""
+        known = self._needles.get(spelled)
+        if known is None:
+            known = self._needles[spelled] = Needles(self.pattern(each) for each in spelled)
+        return known
 
     def plain(self, text: str) -> str:
         """The reader's text with its marks spelled out."""

@@ -47,6 +47,9 @@ class _Prose:
             if not piece:
                 return
             self._at_start = False
+        if not self._space and not piece[-1:].isspace():
+            self._pieces.append(piece)
+            return
         seen = self._space + piece
         shown = max(len(seen.rstrip()), len(seen) - MAX_HELD_SPACE)
         if shown:

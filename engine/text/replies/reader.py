@@ -25,19 +25,23 @@ class Needles:
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts = tuple(sorted(filter(None, texts), key=len, reverse=True))
         self._pattern = re.compile("|".join(map(re.escape, self._texts)) or "(?!)")
-        self._firsts = frozenset(text[0] for text in self._texts)
+        firsts = "".join(re.escape(text[0]) for text in self._texts)
+        self._first = re.compile(f"[{firsts}]" if firsts else "(?!)")
         self._longest = max(map(len, self._texts), default=1)
 
     def find(self, text: str) -> tuple[int, str]:
         """Where the first one begins and which it is; or how much holds no beginning of one, and ""."""
-        match = self._pattern.search(text)
+        first = self._first.search(text)
+        if first is None:
+            return len(text), ""
+        match = self._pattern.search(text, first.start())
         if match is not None:
             return match.start(), match[0]
-        for place in range(max(len(text) - self._longest + 1, 0), len(text)):
-            if text[place] in self._firsts:
-                tail = text[place:]
-                if any(needle.startswith(tail) for needle in self._texts):
-                    return place, ""
+        begin = max(len(text) - self._longest + 1, first.start())
+        for first in self._first.finditer(text, begin):
+            tail = text[first.start() :]
+            if any(needle.startswith(tail) for needle in self._texts):
+                return first.start(), ""
         return len(text), ""
 
 

@@ -113,7 +113,7 @@ class RecipientReply:
 
     def __call__(self, context: ReplyContext) -> Reading[None]:
         reader, sink = context.reader, context.sink
-        before = yield from reader.take_any((">>>",))
+        before = (yield from reader.space()) + (yield from reader.take_any((">>>",)))
         opens = context.needles(">>>", *context.dropped)
         while not sink.is_full:
             name, end = yield from reader.take_until(_LINE_END, MAX_NAME_CHARS)

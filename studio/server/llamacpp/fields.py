@@ -6,14 +6,13 @@ again); those that would change the answer and cannot be honoured are refused by
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 from pydantic import AliasChoices, BeforeValidator, Field, PlainValidator, WithJsonSchema
 
-from engine.api import Grammar, GrammarKind
 from studio.server.prompt_fields import MIXED_PROMPT, TOKEN_ID, read_mixed
 from studio.server.protocol import MAX_STOPS, SamplingFields
+from studio.server.structured import GrammarText, JsonSchema
 from studio.server.wire import MaxWait, PingInterval, WireModel, only, wrong_value
 
 MAX_EXTRA = 256
@@ -97,22 +96,6 @@ _BIAS_SCHEMA: dict[str, Any] = {
 }
 
 
-def _read_schema(value: object) -> Grammar | None:
-    if value is None or value == {}:
-        return None
-    if not isinstance(value, dict):
-        raise wrong_value("is no JSON schema; send an object")
-    return Grammar(kind=GrammarKind.JSON_SCHEMA, source=json.dumps(value, ensure_ascii=False))
-
-
-def _read_grammar(value: object) -> Grammar | None:
-    if value is None or value == "":
-        return None
-    if not isinstance(value, str):
-        raise wrong_value("is no GBNF grammar; send a string")
-    return Grammar(kind=GrammarKind.GBNF, source=value)
-
-
 class CompletionFields(SamplingFields):
     """What /completion and /infill have in common."""
 
@@ -130,16 +113,8 @@ class CompletionFields(SamplingFields):
     ignore_eos: bool | None = None
     n_probs: Annotated[int, Field(ge=0, le=20)] | None = None
     return_tokens: bool | None = None
-    json_schema: Annotated[
-        Grammar | None,
-        PlainValidator(_read_schema),
-        WithJsonSchema({"anyOf": [{"type": "object"}, {"type": "null"}]}),
-    ] = None
-    grammar: Annotated[
-        Grammar | None,
-        PlainValidator(_read_grammar),
-        WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "null"}]}),
-    ] = None
+    json_schema: JsonSchema = None
+    grammar: GrammarText = None
     max_wait: MaxWait = None
     sse_ping_interval: PingInterval = None
     mirostat: Annotated[Any, only(0)] = None

@@ -6,8 +6,8 @@ Raises InvalidRequest, naming the field, before anything is queued.
 from __future__ import annotations
 
 from engine.api import Infill, Origin, Prompt, Request, Text
-from engine.errors import InvalidRequest
 from studio.server.llamacpp.fields import CompletionFields, InfillRequest, LlamaCompletionRequest
+from studio.server.structured import only_one
 from studio.server.translate import sampling_params
 
 
@@ -35,11 +35,6 @@ def infill_prompt(wire: InfillRequest) -> Infill:
 
 def completion_request(wire: CompletionFields, reply_id: str, prompt: Prompt) -> Request:
     """One engine request."""
-    if wire.grammar is not None and wire.json_schema is not None:
-        raise InvalidRequest(
-            "grammar and json_schema are both given; a reply can match one of them, leave the other out",
-            param="grammar",
-        )
     limit = wire.n_predict
     return Request(
         request_id=f"{reply_id}-0",
@@ -50,5 +45,5 @@ def completion_request(wire: CompletionFields, reply_id: str, prompt: Prompt) ->
         stop=tuple(wire.stop or ()),
         ignore_eos=bool(wire.ignore_eos),
         max_wait_s=wire.max_wait,
-        grammar=wire.grammar or wire.json_schema,
+        grammar=only_one(wire.json_schema, wire.grammar),
     )

@@ -11,9 +11,10 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, PlainValidator
 
-from engine.api import ChatMessage, Tool, ToolChoice
+from engine.api import ChatMessage, Grammar, Tool, ToolChoice
 from studio.server.messages.blocks import read_system, read_turns
 from studio.server.protocol import MAX_STOPS, SamplingFields
+from studio.server.structured import schema_grammar
 from studio.server.tool_fields import MAX_TOOLS, distinct, make_tool, read_name
 from studio.server.wire import MaxWait, Object, Objects, PingInterval, WireModel, only, wrong_value
 
@@ -118,11 +119,23 @@ def _read_stops(value: object) -> object:
     return value
 
 
+def _read_format(value: object) -> Grammar | None:
+    if value is None:
+        return None
+    kind = value.get("type") if isinstance(value, dict) else None
+    if not isinstance(value, dict) or kind != "json_schema":
+        raise wrong_value('is no object like {"type": "json_schema", "schema": {...}}')
+    if not isinstance(value.get("schema"), dict):
+        raise wrong_value("has no schema; send the JSON schema that the reply is to match")
+    return schema_grammar(value["schema"], "output_config.format")
+
+
 class OutputConfig(WireModel):
     """How the reply is to look."""
 
     effort: str | None = None
-    format: Annotated[Any, only()] = None
+    format: Annotated[Grammar | None, PlainValidator(_read_format, Object | None)] = None
+    """What the text of the reply must match."""
 
 
 class PromptFields(WireModel):

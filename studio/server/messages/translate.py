@@ -44,6 +44,7 @@ def messages_request(wire: MessagesRequest, reply_id: str) -> Request:
         sampling=sampling_params(wire, logprobs=None),
         max_tokens=wire.max_tokens,
         stop=tuple(wire.stop_sequences or ()),
+        grammar=wire.output_config.format if wire.output_config is not None else None,
         max_wait_s=wire.max_wait,
         tells_parts=True,
     )

@@ -27,5 +27,5 @@ def refusal(path: str) -> ApiError:
     """For a path that changes the library: programs may not."""
     return ApiError(
         f"{path} is not served: programs cannot change Layby's models; {_INSTEAD[path]}",
-        ErrorKind(400, INVALID_REQUEST, "not_supported"),
+        ErrorKind(403, INVALID_REQUEST, "not_supported"),
     )

@@ -7,13 +7,13 @@ setting. Any thread; no web framework.
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema
 
-from engine.api import ChatMessage, Grammar, GrammarKind, Tool, ToolCall
+from engine.api import ChatMessage, Grammar, Tool, ToolCall
 from studio.server.protocol import MAX_MESSAGES, MAX_STOPS, SamplingFields
+from studio.server.structured import object_grammar, schema_grammar
 from studio.server.tool_fields import make_call, read_tools
 from studio.server.wire import MaxWait, WireModel, only, wrong_value
 
@@ -29,6 +29,8 @@ def _read_stops(value: object) -> object:
     stops = [value] if isinstance(value, str) else value
     if isinstance(stops, list) and len(stops) > MAX_STOPS:
         raise wrong_value(f"has {len(stops)} strings, the limit is {MAX_STOPS}")
+    if isinstance(stops, list) and "" in stops:
+        raise wrong_value("has an empty string; leave it out")
     return stops
 
 
@@ -61,10 +63,10 @@ def _read_format(value: object) -> Grammar | None:
     if value is None or value == "":
         return None
     if value == "json":
-        return Grammar(kind=GrammarKind.JSON_SCHEMA, source='{"type": "object"}')
+        return object_grammar("format")
     if not isinstance(value, dict):
         raise wrong_value(f'is {value!r:.40}, allowed are "json" and a JSON schema')
-    return Grammar(kind=GrammarKind.JSON_SCHEMA, source=json.dumps(value, ensure_ascii=False))
+    return schema_grammar(value, "format")
 
 
 _FORMAT_SCHEMA: dict[str, Any] = {
@@ -98,9 +100,7 @@ class ReplyFields(WireModel):
     think: Think = None
     logprobs: bool | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
-    keep_alive: Annotated[
-        Any, WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string"}, {"type": "null"}]})
-    ] = None
+    keep_alive: float | str | None = None
     template: Annotated[Any, only("")] = None
     max_wait: MaxWait = None
 
@@ -137,7 +137,7 @@ def _read_message(place: str, value: object, call_ids: dict[str, str]) -> ChatMe
         raise wrong_value(f"has images at {place}; this model takes only text")
     calls = _read_calls(f"{place}.tool_calls", place, value.get("tool_calls"))
     call_ids.update({call.name: call.call_id for call in calls})
-    name = _text(f"{place}.tool_name", value.get("tool_name") or value.get("name"))
+    name = _text(f"{place}.tool_name", value.get("tool_name", value.get("name")))
     return ChatMessage(
         role=role,
         content=_text(f"{place}.content", value.get("content")),

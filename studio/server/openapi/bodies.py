@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from inspect import get_annotations
 from typing import Any, get_args
 
 from pydantic.json_schema import models_json_schema
 
 from studio.server.openapi.json_schema import Schema
-from studio.server.openapi.request_schemas import READ_FIELDS
+from studio.server.openapi.request_schemas import READ_FIELDS, WHOLES
 from studio.server.wire import WireModel
 
 _PREFIX = "#/components/schemas/"
@@ -31,7 +32,7 @@ def body_schemas(bodies: Iterable[type[WireModel]]) -> dict[str, Schema]:
     for each in types:
         schema = _without_titles(whole["$defs"][each.__name__])
         _describe(each, schema)
-        schemas[each.__name__] = schema
+        schemas[each.__name__] = {**schema, **WHOLES.get(each, {})}
     return schemas
 
 
@@ -51,11 +52,13 @@ def _types_in(annotation: object) -> set[type[WireModel]]:
 
 
 def _describe(body: type[WireModel], schema: Schema) -> None:
-    """Put in what is known of fields that are read by functions, from where they were defined first."""
-    for owner in reversed(body.__mro__):
-        for name, said in READ_FIELDS.get(owner, {}).items():
-            if name in schema["properties"]:
-                schema["properties"][name] = said
+    """Put in what is known of fields that are read by functions, of the type that has defined each."""
+    for name in schema["properties"]:
+        for owner in body.__mro__:
+            if name in get_annotations(owner):
+                said = READ_FIELDS.get(owner, {})
+                schema["properties"][name] = said.get(name, schema["properties"][name])
+                break
 
 
 def _without_titles(value: Any) -> Any:

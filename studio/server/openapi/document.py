@@ -8,7 +8,7 @@ from typing import Any
 
 from studio.server.openapi.bodies import body_schemas, ref_of
 from studio.server.openapi.operation import ErrorShape, Media, Operation, Tag
-from studio.server.openapi.reply_schemas import ERRORS
+from studio.server.openapi.reply_schemas import ERRORS, STREAM
 from studio.server.openapi.samples import samples_of
 
 Json = dict[str, Any]
@@ -22,7 +22,9 @@ _FAILURES = {
     403: "The request comes from a foreign web page, or names another host.",
     404: "No such model, run or response.",
     409: "Not possible as things are set.",
+    408: "The body did not come in time.",
     413: "The body is too large.",
+    415: "The body is compressed.",
     429: "The key has as many requests under way as it may.",
     500: "Something failed here; the log says what.",
     503: "No model is ready, or others use it; Retry-After says when to ask again, where that is known.",
@@ -30,7 +32,13 @@ _FAILURES = {
 }
 _FOR_ALL = (403, 500)
 _FOR_KEYS = (401,)
-_FOR_BODIES = (400, 413, 429)
+_FOR_BODIES = (400, 408, 413, 415, 429)
+_HEADERS = {
+    "x-request-id": {
+        "description": "The request's id, as it was given or made up.",
+        "schema": {"type": "string"},
+    }
+}
 _SUCCESSES = {200: "The answer.", 202: "It will be done between two steps."}
 
 
@@ -105,20 +113,15 @@ def _parameters(path: str, operation: Operation) -> list[Json]:
 def _responses(operation: Operation) -> Json:
     content: Json = {operation.media.value: {"schema": operation.reply}}
     if operation.stream is not None:
-        stream = {"type": "string", "description": operation.stream_words}
+        stream = {**STREAM, "description": operation.stream_words}
         content[operation.stream.value] = {"schema": stream}
-    responses: Json = {
-        str(operation.success): {
+    responses: Json = {}
+    if operation.success is not None:
+        responses[str(operation.success)] = {
             "description": _SUCCESSES[operation.success],
-            "headers": {
-                "x-request-id": {
-                    "description": "The request's id, as it was given or made up.",
-                    "schema": {"type": "string"},
-                }
-            },
+            "headers": _HEADERS,
             "content": content,
         }
-    }
     for status in _failures(operation):
         responses[str(status)] = _failure(status, operation.errors)
     if operation.not_ready is not None:

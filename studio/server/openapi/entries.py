@@ -214,7 +214,8 @@ _OLLAMA = {
             words="The error says what to do instead.",
             tag=Tag.OLLAMA,
             reply=OBJECT,
-            failures=(400, 429),
+            success=None,
+            failures=(429,),
         )
         for path in REFUSED
     },

@@ -57,7 +57,8 @@ class Operation:
     body: type[WireModel] | None = None
     reply: Schema
     media: Media = Media.JSON
-    success: int = 200
+    success: int | None = 200
+    """None: it never succeeds."""
     stream: Media | None = None
     """What a streamed answer is; None: it is never streamed."""
     stream_words: str = ""

@@ -34,6 +34,9 @@ ERRORS: dict[str, Schema] = {
 }
 """The components that are bodies of errors."""
 
+STREAM = either(TEXT, shape({"data": TEXT}, event=TEXT), OBJECT)
+"""A stream as a whole, and what readers make of its events or lines: OpenAPI 3.1 has one word for both."""
+
 _PARKS = shape({"parks": COUNT, "recomputes": COUNT})
 _USAGE = shape(
     {"prompt_tokens": COUNT, "completion_tokens": COUNT, "total_tokens": COUNT},

@@ -6,7 +6,8 @@ Each says exactly what its reader takes, as far as JSON schema can. Pure; any th
 from __future__ import annotations
 
 from engine.api import SAMPLING_BOUNDS, Priority
-from studio.server.chat_fields import Message
+from studio.server.chat_fields import MAX_MESSAGES, ChatFields, Message
+from studio.server.llamacpp.fields import CompletionFields
 from studio.server.messages.fields import PromptFields
 from studio.server.openapi.json_schema import (
     FLAG,
@@ -54,21 +55,25 @@ _LOGIT_BIAS = either(
     NULL,
 )
 
-_BLOCK = either(
+_USER_BLOCK = either(
     _TEXT_PART,
     shape(
         {"type": {"const": "tool_result"}, "tool_use_id": TEXT},
         content=either(TEXT, many(_TEXT_PART), NULL),
     ),
+)
+_ASSISTANT_BLOCK = either(
+    _TEXT_PART,
     shape({"type": {"const": "tool_use"}, "name": _NAME}, id=TEXT, input=OBJECT),
     shape({"type": {"const": "thinking"}, "thinking": TEXT}),
 )
 _ANTHROPIC_MESSAGE = either(
     shape({"role": {"enum": ["user", "assistant", "system"]}, "content": TEXT}),
-    shape({"role": {"enum": ["user", "assistant"]}, "content": many(_BLOCK)}),
+    shape({"role": {"const": "user"}, "content": many(_USER_BLOCK)}),
+    shape({"role": {"const": "assistant"}, "content": many(_ASSISTANT_BLOCK)}),
 )
 _ANTHROPIC_TOOL = shape(
-    {"name": _NAME, "input_schema": _ARGUMENTS},
+    {"name": _NAME, "input_schema": or_null(_ARGUMENTS)},
     description=_OPTIONAL_TEXT,
     type={"enum": ["custom", None]},
 )
@@ -133,6 +138,28 @@ READ_FIELDS: dict[type[WireModel], dict[str, Schema]] = {
             NULL,
         ),
     },
+    ChatFields: {
+        "messages": many(
+            {
+                "allOf": [
+                    {"$ref": "#/components/schemas/Message"},
+                    either(
+                        {"properties": {"role": {"const": "assistant"}}},
+                        {
+                            "properties": {"content": {"not": NULL}, "tool_calls": {"maxItems": 0}},
+                            "required": ["content"],
+                        },
+                    ),
+                ]
+            },
+            minItems=1,
+            maxItems=MAX_MESSAGES,
+        )
+    },
+    CompletionFields: {
+        "seed": _bounded("seed", "integer"),
+        "stop": or_null(many(TEXT, maxItems=MAX_STOPS)),
+    },
     Message: {"role": {"enum": ["system", "developer", "user", "assistant", "tool"]}},
     PriorityChange: {"priority": {"enum": [each.name.lower() for each in Priority]}},
     ResponsesRequest: {
@@ -146,4 +173,9 @@ READ_FIELDS: dict[type[WireModel], dict[str, Schema]] = {
         ),
     },
 }
-"""By the wire type that has the field first; types that build on it say the same."""
+"""By the wire type that defines the field; types that build on it say the same."""
+
+WHOLES: dict[type[WireModel], Schema] = {
+    ResponsesRequest: either({"required": ["input"]}, {"required": ["previous_response_id"]})
+}
+"""What holds of several fields together."""

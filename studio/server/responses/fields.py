@@ -15,6 +15,7 @@ from engine.api import Tool, ToolChoice
 from studio.server.framing import Json
 from studio.server.protocol import MaxTokens, SamplingFields
 from studio.server.responses.items import Item, read_items
+from studio.server.structured import TextFormat
 from studio.server.tool_fields import MAX_TOOLS, distinct, make_tool, read_name
 from studio.server.wire import MaxWait, Object, Objects, PingInterval, WireModel, only, wrong_value
 
@@ -118,7 +119,7 @@ def _check_metadata(value: dict[str, str] | None) -> dict[str, str] | None:
 class TextField(WireModel):
     """`text`: what the reply must look like."""
 
-    format: Annotated[Any, only({"type": "text"})] = None
+    format: TextFormat = None
     verbosity: str | None = None
 
 
@@ -127,10 +128,6 @@ class ReasoningField(WireModel):
 
     effort: str | None = None
     summary: str | None = None
-
-    @property
-    def is_on(self) -> bool | None:
-        return None if self.effort is None else self.effort not in ("none", "minimal")
 
 
 class ResponsesRequest(SamplingFields):

@@ -16,7 +16,7 @@ from studio.server.responses.fields import ResponsesRequest
 from studio.server.responses.items import Item, add_to
 from studio.server.tool_fields import offer
 from studio.server.translate import sampling_params
-from studio.server.turns import Turns, thinking_options
+from studio.server.turns import Turns, effort_options
 
 
 def chat_of(wire: ResponsesRequest, items: Sequence[Item]) -> Chat:
@@ -45,9 +45,7 @@ def chat_of(wire: ResponsesRequest, items: Sequence[Item]) -> Chat:
         tool_choice=offered.tool_choice,
         tool_name=offered.tool_name,
         calls_in_parallel=offered.calls_in_parallel,
-        template_options=()
-        if reasoning is None
-        else thinking_options(reasoning.is_on, effort=reasoning.effort),
+        template_options=effort_options(reasoning.effort if reasoning is not None else None),
     )
 
 
@@ -58,6 +56,7 @@ def responses_request(wire: ResponsesRequest, items: Sequence[Item], reply_id: s
         prompt=chat_of(wire, items),
         sampling=sampling_params(wire, logprobs=wire.logprobs),
         max_tokens=wire.max_output_tokens,
+        grammar=wire.text.format.grammar if wire.text and wire.text.format else None,
         max_wait_s=wire.max_wait,
         tells_parts=True,
     )
@@ -90,7 +89,7 @@ def blank_response(wire: ResponsesRequest, request: Request, head: ReplyHead) ->
         "store": wire.is_kept,
         "temperature": request.sampling.temperature,
         "text": {
-            "format": (text.format if text is not None else None) or {"type": "text"},
+            "format": text.format.wire if text and text.format else {"type": "text"},
             "verbosity": (text.verbosity if text is not None else None) or "medium",
         },
         "tool_choice": wire.tool_choice.wire,

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from typing import Annotated, Literal
 
 from fastapi import APIRouter
 from pydantic import BeforeValidator, Field, WithJsonSchema
 from starlette.requests import Request as HttpRequest
-from starlette.responses import JSONResponse
+from starlette.responses import Response
 
-from engine.api import ModelInfo
 from studio.server import prompt_fields
 from studio.server.context import ServerContext
 from studio.server.embeddings import (
     MAX_TEXTS,
     about_input,
-    as_base64,
     check_embeds,
     embed_requests,
-    shortened,
+    encoded,
 )
 from studio.server.framing import Json
 from studio.server.prompt_fields import prompts_schema, read_prompts
@@ -46,7 +45,7 @@ def embeddings_router(context: ServerContext) -> APIRouter:
     router = APIRouter()
 
     @router.post("/v1/embeddings")
-    async def embeddings(http: HttpRequest) -> JSONResponse:
+    async def embeddings(http: HttpRequest) -> Response:
         wire = await context.read(http, EmbeddingRequest)
         model = await context.model_for(http, wire.model)
         check_embeds(model, wire.dimensions)
@@ -54,21 +53,20 @@ def embeddings_router(context: ServerContext) -> APIRouter:
         requests = embed_requests(wire.texts, reply_id, max_wait_s=wire.max_wait)
         with about_input():
             choices, end = await context.gather(http, requests)
-        vectors = [shortened(choice.embedding, wire.dimensions) for choice in choices]
+        is_coded = wire.encoding_format == "base64"
+        vectors = (choice.embedding for choice in choices)
+        coded = await encoded(vectors, wire.dimensions, as_base64=is_coded)
         usage = {"prompt_tokens": end.prompt_tokens, "total_tokens": end.prompt_tokens}
-        return JSONResponse({**_reply(wire, model, vectors), "usage": usage, **end.park_fields})
+        rest = {"model": model.name, "usage": usage, **end.park_fields}
+        return Response(_body(coded, rest), media_type="application/json")
 
     return router
 
 
-def _reply(wire: EmbeddingRequest, model: ModelInfo, vectors: list[tuple[float, ...]]) -> Json:
-    is_coded = wire.encoding_format == "base64"
-    data = [
-        {
-            "object": "embedding",
-            "index": index,
-            "embedding": as_base64(vector) if is_coded else list(vector),
-        }
-        for index, vector in enumerate(vectors)
-    ]
-    return {"object": "list", "data": data, "model": model.name}
+def _body(coded: list[bytes], rest: Json) -> bytes:
+    """The answer around vectors that are JSON already."""
+    entries = (
+        b'{"object":"embedding","index":%d,"embedding":%b}' % (index, vector)
+        for index, vector in enumerate(coded)
+    )
+    return b'{"object":"list","data":[%b],%b' % (b",".join(entries), json.dumps(rest).encode()[1:])

@@ -92,7 +92,7 @@ _STEP_COUNTERS: tuple[tuple[str, str, Callable[[StepCount], float]], ...] = (
         "Steps, by the replies in them and whether prompts were read too.",
         lambda s: s.steps,
     ),
-    ("step_seconds", "Seconds of these steps, plans and copies aside.", lambda s: s.seconds),
+    ("step_seconds", "Seconds of these steps, parks and restores aside.", lambda s: s.seconds),
     ("step_prompt_tokens", "Tokens of prompts read in them.", lambda s: s.prompt_tokens),
     (
         "step_context_tokens",

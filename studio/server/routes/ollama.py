@@ -5,6 +5,8 @@ Server thread. The model that is loaded serves, and those of the library on dema
 
 from __future__ import annotations
 
+import json
+
 from fastapi import APIRouter
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, PlainTextResponse, Response
@@ -12,7 +14,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from engine.api import EngineState, ModelInfo
 from engine.errors import ModelNotFound, ModelUnavailable
 from studio.server.context import Delivery, ServerContext
-from studio.server.embeddings import check_embeds, embed_requests, shortened
+from studio.server.embeddings import check_embeds, embed_requests, encoded
 from studio.server.framing import Json
 from studio.server.ollama.errors import REFUSED, refusal
 from studio.server.ollama.fields import (
@@ -105,7 +107,7 @@ def _add_replies(router: APIRouter, context: ServerContext) -> None:
 
 def _add_embeddings(router: APIRouter, context: ServerContext) -> None:
     @router.post("/api/embed")
-    async def embed(http: HttpRequest) -> JSONResponse:
+    async def embed(http: HttpRequest) -> Response:
         wire = await context.read(http, EmbedRequest)
         model = await context.model_for(http, plain_name(wire.model))
         size = wire.dimensions or None
@@ -116,13 +118,10 @@ def _add_embeddings(router: APIRouter, context: ServerContext) -> None:
         prompts = await truncated(context, http, texts) if wire.truncate is not False else texts
         requests = embed_requests(prompts, _reply_id(model), max_wait_s=wire.max_wait)
         choices, end = await context.gather(http, requests)
-        return JSONResponse(
-            {
-                "model": model.name,
-                "embeddings": [list(shortened(each.embedding, size)) for each in choices],
-                **_figures(end),
-            }
-        )
+        coded = await encoded((each.embedding for each in choices), size)
+        rest = json.dumps({"model": model.name, **_figures(end)}).encode()[1:]
+        body = b'{"embeddings":[%b],%b' % (b",".join(coded), rest)
+        return Response(body, media_type="application/json")
 
     @router.post("/api/embeddings")
     async def embeddings(http: HttpRequest) -> JSONResponse:

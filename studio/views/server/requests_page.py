@@ -138,7 +138,8 @@ class RequestsPage(QWidget):
 
 def detail_words(row: RequestRow) -> str:
     """What the table has no room for."""
-    lines = [row.error, row.prompt]
+    told = tr("The program was told: {error}").format(error=row.error) if row.error else ""
+    lines = [told, row.prompt]
     if row.model:
         lines.insert(0, tr("Model: {model}").format(model=row.model))
     return "\n\n".join(text for text in lines if text)

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QMessageBox, QPushButton, QVB
 
 from studio.models.errors import PortTaken, SettingError
 from studio.models.server_settings import is_loopback_host
+from studio.models.setting_field import SettingField
 from studio.models.settings import all_settings
 from studio.services.server_service import ServerState
 from studio.views.context import Context
@@ -47,7 +48,7 @@ class ServerPage(QWidget):
         self._reach = line("", "waiting", inner)
         self._lay_out_head(column)
         self.rows: dict[str, SettingRow] = {}
-        for declared in sorted(all_settings(), key=lambda each: each.key not in _FIRST):
+        for declared in sorted(all_settings(), key=_place_of):
             if declared.group == _GROUP and not declared.info.is_hidden:
                 self.rows[declared.key] = row = SettingRow(declared, self._settings, inner)
                 column.addWidget(row)
@@ -217,6 +218,10 @@ class ServerPage(QWidget):
         box.finished.connect(box.deleteLater)
         box.open()
         return box
+
+
+def _place_of(declared: SettingField) -> int:
+    return _FIRST.index(declared.key) if declared.key in _FIRST else len(_FIRST)
 
 
 def _button(text: str, do: Callable[[], None], parent: QWidget) -> QPushButton:

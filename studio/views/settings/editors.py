@@ -91,7 +91,9 @@ class _Number(Editor):
         if declared.info.unit:
             self._field.setSuffix(f" {tr(declared.info.unit)}")
         self._field.setSpecialValueText(tr(declared.info.lowest))
-        self._field.setFixedWidth(max(176, 11 * self.fontMetrics().height()))
+        special_px = self.fontMetrics().horizontalAdvance(self._field.specialValueText())
+        room_px = 2 * self.fontMetrics().height()
+        self._field.setFixedWidth(max(176, 11 * self.fontMetrics().height(), special_px + room_px))
         self._field.valueChanged.connect(self.edited.emit)
         self.row.addWidget(self._field, 0, Qt.AlignmentFlag.AlignLeft)
         self.setFocusProxy(self._field)

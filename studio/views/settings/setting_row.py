@@ -33,6 +33,7 @@ class SettingRow(QWidget):
         if declared.kind is not SettingKind.SWITCH:
             title = QLabel(tr(declared.info.title), self)
             title.setBuddy(self.editor)
+            title.setWordWrap(True)
             layout.addWidget(title)
         for widget in (self.editor, self._help, self._fixed, self._problem):
             layout.addWidget(widget)

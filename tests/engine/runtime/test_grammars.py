@@ -63,6 +63,10 @@ def regex(source: str) -> Grammar:
     return Grammar(kind=GrammarKind.REGEX, source=source)
 
 
+def gbnf(source: str) -> Grammar:
+    return Grammar(kind=GrammarKind.GBNF, source=source)
+
+
 def lark(source: str) -> Grammar:
     return Grammar(kind=GrammarKind.LARK, source=source)
 
@@ -155,6 +159,27 @@ def test_the_likeliest_allowed_token_is_taken_and_logprobs_are_the_models_own(
     assert ear.tokens("told") == ear.tokens("plain")
     free = run_all(engine, [replace(told, request_id="free", grammar=None, max_tokens=1)])
     assert first_top(ear, "told") == first_top(free, "free")
+
+
+@pytest.mark.parametrize(
+    ("source", "pattern"),
+    [
+        ('root ::= [0-9]{2,4} ("," [a-c]+)? "."', r"[0-9]{2,4}(,[a-c]+)?\."),
+        ('root ::= "(" root ")" | [xy]', r"\(*[xy]\)*"),
+        # read greedily, the letters would leave no "end"
+        ('root ::= part{5} tail\npart ::= [a-z]\ntail ::= "end" | tail "!"', r"[a-z]{5}end!*"),
+    ],
+)
+def test_gbnf_grammars_are_followed(
+    engine: Engine, model_path: Path, source: str, pattern: str
+) -> None:
+    load(engine, model_path, pool_tokens=LONG)
+    sampling = [SamplingParams(temperature=1.5, seed=seed) for seed in range(5)]
+    requests = [asked(f"r{n}", gbnf(source), sampling=one) for n, one in enumerate(sampling)]
+    ear = run_all(engine, requests)
+    for request in requests:
+        if finished(ear, request.request_id).reason is FinishReason.STOP:
+            assert re.fullmatch(pattern, ear.text(request.request_id))
 
 
 # --- beside others
@@ -312,8 +337,11 @@ def test_a_dead_end_ends_its_request_alone(engine: Engine, model_path: Path) -> 
         (Grammar(kind=GrammarKind.JSON_SCHEMA, source="{"), "no JSON"),
         (Grammar(kind=GrammarKind.JSON_SCHEMA, source="false"), "false"),
         (Grammar(kind=GrammarKind.JSON_SCHEMA, source='{"type": "wrong"}'), "wrong"),
-        (regex("a" * 300_000), "300000 characters, the limit is 262144"),
-        (lark("start: " + "(" * 300 + "/a/" + ")" * 300), "300 deep"),
+        (regex("a" * 300_000), "300000 characters, the limit is 8192"),
+        (lark("start: " + "(" * 9000 + "/a/" + ")" * 9000), "too deeply nested"),
+        (gbnf("root ::= missing"), "line 1, column 10"),
+        (gbnf("root ::= <|nobody|>"), "nobody"),
+        (gbnf("a" * 200_000), "the limit is 131072"),
     ],
     ids=lambda value: value[:12] if isinstance(value, str) else "",
 )
@@ -335,9 +363,7 @@ def test_ignore_eos_does_not_go_with_a_grammar(engine: Engine, model_path: Path)
     assert "ignore_eos does not go with grammar" in str(error)
 
 
-def test_grammars_are_compiled_on_the_thread_that_reads_prompts(
-    engine: Engine, model_path: Path
-) -> None:
+def test_grammars_are_compiled_on_a_thread_of_their_own(engine: Engine, model_path: Path) -> None:
     load(engine, model_path, pool_tokens=LONG)
     threads = []
     compiler = inside(engine).grammars
@@ -351,7 +377,7 @@ def test_grammars_are_compiled_on_the_thread_that_reads_prompts(
     ear = Ear(engine)
     engine.submit(asked("r", JSON))
     finished(ear, "r")
-    assert threads == ["layby-intake"]
+    assert threads == ["layby-grammars"]
 
 
 def test_a_chat_reply_begins_where_the_grammar_does(engine: Engine, model_path: Path) -> None:
@@ -360,3 +386,33 @@ def test_a_chat_reply_begins_where_the_grammar_does(engine: Engine, model_path: 
     ear = run_all(engine, [asked("r", regex(" [a-z]{3}"), prompt=chat)])
     finished(ear, "r")
     assert re.fullmatch(" [a-z]{3}", ear.text("r"))
+
+
+def rule_chain(rule: str, count: int) -> str:
+    """Rules each of which names the next."""
+    return "".join(rule.format(i, i + 1) for i in range(count))
+
+
+def test_a_chain_of_rules_as_long_as_a_grammar_can_be_ends_nobody(
+    engine: Engine, model_path: Path
+) -> None:
+    load(engine, model_path, pool_tokens=LONG)
+    chains = [
+        lark("start: a0\n" + rule_chain("a{}: a{}\n", 9000) + "a9000: /x/"),
+        lark("start: A0\n" + rule_chain("A{}: A{}\n", 9000) + "A9000: /x/"),
+        Grammar(
+            kind=GrammarKind.JSON_SCHEMA,
+            source=json.dumps(
+                {
+                    "$ref": "#/$defs/0",
+                    "$defs": {i: {"$ref": f"#/$defs/{i + 1}"} for i in range(3400)},
+                }
+            ),
+        ),
+        gbnf("root ::= a0\n" + rule_chain("a{} ::= a{} | root\n", 4000) + 'a4000 ::= "x"\n'),
+    ]
+    ear = Ear(engine)  # and not together: on the thread that is there for them
+    for n, grammar in enumerate(chains):
+        engine.submit(asked(f"r{n}", grammar))
+    ends = [ear.wait_end(f"r{n}") for n in range(4)]
+    assert [type(end) for end in ends] == [Finished, Finished, Failed, Failed], ends

@@ -11,10 +11,11 @@ import pytest
 from numpy.typing import NDArray
 
 from engine.api import SamplingParams
-from engine.errors import EngineError
+from engine.errors import EngineError, InvalidRequest
 from engine.runtime.sampler import Sampler
 from engine.runtime.sampling_changes import Changed
 from engine.runtime.sampling_shortlist import likeliest_after
+from engine.runtime.token_mask import TokenMask
 from fakes.plain_sampler import plain_token
 from kernels.wishes import Likeliest
 
@@ -137,6 +138,42 @@ def test_it_chooses_what_it_chooses_from_the_row_where_nothing_is_changed(seed: 
         assert sampler.sample(row, range(position), forgotten=seed, found=found) == expected
         compared += found is not None
     assert compared > 40
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_a_mask_leaves_is_chosen_from_as_if_nothing_else_had_a_chance(seed: int) -> None:
+    dice, told_of = Random(seed), 0
+    for _ in range(100):
+        params, text, row = random_params(dice), random_text(dice), random_row(dice)
+        mask = TokenMask(PADDED)
+        bits = np.random.default_rng(dice.randrange(1 << 32)).random(mask.words.size * 32)
+        bits = bits < dice.choice([0.01, 0.3, 1.0])
+        mask.words[:] = np.packbits(bits, bitorder="little").view(np.uint32)
+        left = np.where(bits[:PADDED], row, -INF).astype(np.float32)
+        left[VOCABULARY:] = -INF  # as the kernels leave it
+        sampler, at = make_sampler(params), len(text)
+        expected = plain_token(
+            left[:VOCABULARY], text, params, position=at, token_bytes=token_bytes
+        )
+        wish = sampler.wish(at, mask)
+        assert wish.allowed == (mask.address if wish.num_likeliest else 0)
+        found = likeliest_of(left, wish.num_likeliest)
+        told_of += found is not None
+        for given, told in ((row, None), (left, found)):
+            try:
+                chosen = sampler.sample(given, text, found=told, mask=mask)
+            except EngineError:
+                assert expected is None
+            else:
+                assert chosen.token_id == expected, params
+    assert told_of > 20
+
+
+def test_where_a_mask_leaves_nothing_the_grammar_is_to_blame() -> None:
+    mask = TokenMask(PADDED)
+    with pytest.raises(InvalidRequest, match="the grammar leaves no token") as caught:
+        make_sampler(SamplingParams()).sample(random_row(Random(4)), [1], mask=mask)
+    assert caught.value.param == "grammar"
 
 
 def test_it_needs_no_row_where_changes_leave_the_likeliest_known() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from engine.api import SamplingParams
 from engine.runtime.sampler import Sampler
+from engine.runtime.token_mask import TokenMask
 from fakes.native_rig import ModelWeights, compiled, needs_kernels, one_page_each, rows_program
 
 pytestmark = needs_kernels
@@ -58,3 +59,35 @@ def test_the_kernels_draw_what_the_sampler_draws(seed: int) -> None:
                 assert told == expected
                 drawn += found is not None
     assert drawn > 20 * (ROWS - 10)
+
+
+def random_mask(dice: np.random.Generator, share: float) -> TokenMask:
+    """So many of the tokens may come, token 5 always."""
+    mask = TokenMask(WIDTH)
+    bits = dice.random(-(-WIDTH // 32) * 32) < share
+    bits[5] = True
+    mask.words[:] = np.packbits(bits, bitorder="little").view(np.uint32)
+    return mask
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_under_a_mask_too_and_as_if_no_other_token_had_a_chance(seed: int) -> None:
+    dice, numbers, drawn = Random(seed), np.random.default_rng(seed), 0
+    rows = random_rows(numbers)
+    weights = ModelWeights()
+    recorder, x = rows_program(weights, rows)
+    program = recorder.finish(recorder.take_outputs(x))
+    with compiled(program, weights.source(), threads=2) as native:
+        for _ in range(10):
+            samplers = [random_sampler(dice) for _ in range(ROWS)]
+            masks = [random_mask(numbers, dice.choice([0.0, 0.003, 0.5, 1.0])) for _ in range(ROWS)]
+            wishes = [one.wish(7, mask) for one, mask in zip(samplers, masks, strict=True)]
+            logits = native.run(replace(one_page_each(range(ROWS)), wishes=wishes))
+            for row, found in enumerate(native.found()):
+                sampler, mask = samplers[row], masks[row]
+                expected = sampler.sample(mask.masked(rows[row, :VOCABULARY]), [], forgotten=7)
+                assert sampler.sample(rows[row], [], forgotten=7, mask=mask) == expected
+                told = sampler.sample(logits[row], [], forgotten=7, found=found, mask=mask)
+                assert told == expected
+                drawn += found is not None
+    assert drawn > 10 * (ROWS - 10)

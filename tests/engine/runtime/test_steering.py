@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,8 +36,9 @@ from engine.runs import (
     SetVictimPolicy,
     WaitKind,
 )
-from engine.runtime import host_copies
+from engine.runtime.copies import Finish
 from engine.runtime.engine import Engine
+from engine.runtime.host_copies import HostCopies
 from fakes.listening import TIMEOUT_S, Ear, held, run_all, submit_together, submitted_until
 from fakes.parking_rig import (
     ask,
@@ -271,15 +273,19 @@ def test_a_request_given_up_while_it_is_copied_leaves_nothing_behind(
     engine: Engine, model_path: Path, monkeypatch: pytest.MonkeyPatch, way: CopyWay, cycles: int
 ) -> None:
     gate = threading.Event()
-    copy = host_copies._copy
+    start = HostCopies.start
 
-    def copy_at_leisure(one: CopyWay, pages: object, stretches: object) -> None:
-        if one is way:
+    def start_slowly(self: HostCopies, one: CopyWay, *of: Any, is_beside: bool) -> Finish:
+        finish = start(self, one, *of, is_beside=is_beside)
+
+        def finish_at_leisure() -> None:
             engine.abort("r3")
             assert gate.wait(TIMEOUT_S)
-        copy(one, pages, stretches)  # type: ignore[arg-type]
+            finish()
 
-    monkeypatch.setattr(host_copies, "_copy", copy_at_leisure)
+        return finish_at_leisure if one is way else finish
+
+    monkeypatch.setattr(HostCopies, "start", start_slowly)
     load(engine, model_path, test_preempt_every=4, test_preempt_copy=True)
     for _ in range(cycles):
         gate.clear()

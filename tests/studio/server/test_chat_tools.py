@@ -75,6 +75,16 @@ def test_tools_and_their_choice_reach_the_engine() -> None:
     assert dict(chat.template_options) == {"enable_thinking": False, "reasoning_effort": "low"}
 
 
+def test_effort_says_whether_to_think_at_all() -> None:
+    off, on = asked(reasoning_effort="none"), asked(reasoning_effort="high")
+    assert dict(off.template_options)["enable_thinking"] is False
+    assert dict(on.template_options) == {
+        "enable_thinking": True,
+        "thinking": True,
+        "reasoning_effort": "high",
+    }
+
+
 def test_a_chat_without_tools_asks_for_none() -> None:
     for nothing in ({}, {"tools": None, "tool_choice": None}, {"tools": [], "tool_choice": "auto"}):
         assert asked(**nothing) == Chat(messages=(ChatMessage(role="user", content="hi"),))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import json
 import math
 import struct
 from collections.abc import Iterator
@@ -18,6 +20,7 @@ from fakes.fake_engine import TINY_MODEL, FakeEngine
 from fakes.http_driver import EMBED, TEXT, assert_error, on_a_loop, open_client
 from fakes.parking_rig import load
 from fakes.tiny_files import write_tiny_gguf
+from studio.server.embeddings import encoded
 
 TEXTS = ["hello world", "the user is the system", "hello " * 40, "a"]
 
@@ -145,3 +148,21 @@ async def test_a_model_that_writes_gives_none_and_the_remedy_is_named() -> None:
         answer = await client.post(EMBED, json={"input": "hello"})
     assert "Qwen3-Embedding" in assert_error(answer, 400, "invalid_value", "model")
     assert not engine.requests
+
+
+@on_a_loop
+async def test_a_large_batch_is_encoded_in_turns_with_others() -> None:
+    vectors = [(0.1,) * 64] * 100
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    counting = asyncio.create_task(count())
+    coded = await encoded(vectors, None)
+    counting.cancel()
+    assert turns >= 10
+    assert [tuple(json.loads(each)) for each in coded] == vectors

@@ -52,8 +52,8 @@ BOTH: list[tuple[dict[str, Any], str]] = [
     ({"tools": [{}]}, "tools"),
     ({"tool_choice": "required"}, "tool_choice"),
     ({"functions": [{}]}, "functions"),
-    ({"response_format": {"type": "json_object"}}, "response_format"),
-    ({"grammar": "root ::= x"}, "grammar"),
+    ({"response_format": {"type": "xml"}}, "response_format"),
+    ({"grammar": 5}, "grammar"),
     ({"mirostat": 2}, "mirostat"),
     ({"chat_template_kwargs": {"not a name": False}}, "chat_template_kwargs"),
 ]

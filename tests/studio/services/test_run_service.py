@@ -44,6 +44,8 @@ def test_requests_are_called_by_their_chats_and_programs_by_a_short_id(tmp_path:
             _, reply, _ = await rig.ask("Berlin", hidden)
             assert runs.name(reply_request_id(reply)) == "Berlin"
             assert runs.chat_of("chatcmpl-3f2a1b9c77") is None
+            await rig.chats.shelf.delete([chat])
+            assert runs.name(request_id) == "Lisbon", "also once it is deleted"
             client.close()
 
     asyncio.run(run())

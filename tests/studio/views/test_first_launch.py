@@ -27,6 +27,7 @@ from studio.services.settings_service import SettingsService
 from studio.views.actions import CommandId
 from studio.views.main_window import MainWindow
 from studio.views.start_view import StartView
+from studio.views.words import tr
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
 
@@ -159,9 +160,9 @@ def test_s1_from_a_fresh_profile_to_the_first_reply_with_a_model_of_ones_own(
     async def story() -> None:
         with network_watched() as heard:
             async with open_real(tmp_path / "home", engine__ctx_size=1024) as real:
-                await until(lambda: "Look around first" in offers(real.pane.start_view))
+                await until(lambda: tr("Look around first") in offers(real.pane.start_view))
                 await real.shoot("s1-first-launch")
-                press(real.pane.start_view, "Use a file I have…")
+                press(real.pane.start_view, tr("Use a file I have…"))
                 dialog = real.window.findChild(QFileDialog)
                 dialog.fileSelected.emit(str(starter_model))
                 dialog.reject()

@@ -13,11 +13,12 @@ from engine.api import SamplingParams
 from fakes.at_once import NEVER_ENDS
 from fakes.chat_rig import until
 from fakes.real_window import open_real
-from fakes.shots import shoot
+from fakes.shots import head, shoot
 from studio.models.chat import MessageStatus, reply_request_id
 from studio.models.chat_settings import ChatSettings
 from studio.models.notices import NoticeLevel
 from studio.views.actions import CommandId
+from studio.views.words import tr
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("served")]
@@ -51,8 +52,9 @@ def test_s2_four_chats_that_overflow_the_pool_end_as_each_would_alone(
             await real.shoot("s2-parked")
             row = real.window.pool_panel.rows[reply_request_id(parked[0])]
             words = row.accessibleName()
-            assert "Parked" in words
-            assert "Needs room for" in words or "There is room now" in words
+            assert tr("Parked") in words
+            room = tr("There is room now, but the others will soon grow into it")
+            assert head("Needs room for {needed}") in words or room in words
             real.gate.open()
             await until(lambda: not any(one.status.is_alive for one in replies))
             assert {one.status for one in replies} == {MessageStatus.LENGTH}

@@ -18,7 +18,9 @@ from fakes.fake_window import Stage, open_stage, until
 from fakes.runs import make_run, make_wait
 from fakes.shots import shoot
 from fakes.spoken import nameless
+from studio.views.actions import plain
 from studio.views.chat.code_block import CodeBlock
+from studio.views.words import tr
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
 CODE = "print('hello')"
@@ -54,7 +56,7 @@ def tab_to(name: str) -> QWidget:
 
 async def first_launch(stage: Stage) -> None:
     await until(lambda: ("look_around", "") in stage.models.asked)
-    tab_to("Get the starter model (98 MB)")
+    tab_to(tr("Get the starter model ({size})").format(size="98 MB"))
     shoot(stage.window, "s18-first-launch")
     press("Return")
     await until(lambda: any(asked[0] == "fetch" for asked in stage.models.asked))
@@ -75,7 +77,7 @@ async def ask_and_read(stage: Stage) -> str:
     chat = stage.window.panes.active.chat
     await until(lambda: chat.messages[-1].status.value == "parked")
     stage.window.context.watch.look()
-    tab_to("Let it go first")
+    tab_to(tr("Let it go first"))
     shoot(stage.window, "s18-parked")
     stage.engine.restore(request_id)
     for start in range(20, len(REPLY), 5):
@@ -91,7 +93,7 @@ async def copy_the_code(stage: Stage) -> None:
     await until(
         lambda: any(one.text().strip() == CODE for one in transcript.findChildren(CodeBlock))
     )
-    tab_to("Copy code")
+    tab_to(tr("Copy code"))
     shoot(stage.window, "s18-copy-code")
     QApplication.clipboard().clear()
     press("Return")
@@ -101,7 +103,7 @@ async def copy_the_code(stage: Stage) -> None:
 async def pin_by_palette(stage: Stage) -> None:
     press("Ctrl+Shift+P")
     await until(stage.window.app.palette.field.hasFocus)
-    type_words("pin chat to the top")
+    type_words(plain(tr("Pin chat to the t&op")).lower())
     shoot(stage.window, "s18-palette")
     press("Return")
     await until(lambda: stage.window.panes.active.chat.is_pinned)
@@ -111,7 +113,7 @@ async def look_at_pool_and_settings(stage: Stage) -> None:
     press("Ctrl+Shift+U")
     assert stage.window.pool_panel.isVisible()
     await until(lambda: stage.window.pool_panel.width() > 100)
-    tab_to("Close the pool panel")
+    tab_to(tr("Close the pool panel"))
     await asyncio.sleep(0)
     shoot(stage.window, "s18-pool")
     press("Return")
@@ -154,4 +156,5 @@ def test_s18_a_whole_session_without_a_mouse(
     assert [one.startswith(title) for one in told] == [True] * 3, (
         "parked, back, finished: once each"
     )
-    assert told[1:] == [f"{title} goes on", f"{title} has finished"]
+    ends = (tr("{title} goes on"), tr("{title} has finished"))
+    assert told[1:] == [one.format(title=title) for one in ends]

@@ -24,15 +24,21 @@ from fakes.at_once import NEVER_ENDS
 from fakes.chat_rig import read_rows, until
 from fakes.fake_window import Stage, open_stage
 from fakes.real_window import open_real, paths_below
-from fakes.shots import shoot
+from fakes.shots import head, shoot
 from fakes.tiny_files import write_tiny_gguf
 from fakes.window_process import window_of
 from studio.models.chat import MessageStatus
 from studio.models.chat_settings import ChatSettings
 from studio.views.chat.foot_view import MessageAction
 from studio.views.main_window import MainWindow
+from studio.views.words import tr
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
+DISK_FULL = "there is no room left for the chat history {0}; make room, Layby tries again by itself"
+LOCKED = (
+    "another program has locked the chat history {0}; close it there (a backup, a viewer of databases), Layby tries "
+    "again by itself"
+)
 PROMPTS = ("Tell me a long story about a ship", "List fifty animals", "Describe the four seasons")
 SHORT = ChatSettings(
     sampling=SamplingParams(temperature=0.8, seed=3, logit_bias=NEVER_ENDS), max_tokens=60
@@ -132,8 +138,10 @@ def test_s10_a_full_disk_is_a_banner_and_no_loss(play: Play, tmp_path: Path) -> 
             await set_most_pages(stage, 1)
             text = f"{'-' * 90}x\n\n" * 1_000
             stage.engine.say(request_id, text)
-            await until(lambda: "The disk is full" in told(window))
-            assert "Layby tries again by itself" in told(window)
+            await until(
+                lambda: tr("The disk is full: chats are not saved").split(":")[0] in told(window)
+            )
+            assert head(DISK_FULL) in told(window)
             stage.engine.finish(request_id)
             await until(lambda: pane.chat.running_message is None)
             prompt = "x" * 10_000
@@ -141,7 +149,7 @@ def test_s10_a_full_disk_is_a_banner_and_no_loss(play: Play, tmp_path: Path) -> 
             QTest.keyClick(pane.composer.focusProxy(), Qt.Key.Key_Return)
             await until(lambda: not window.context.tasks.num_running)
             assert (pane.composer.text(), len(pane.chat.messages)) == (prompt, 2), "not sent"
-            assert "The disk is full" in told(window)
+            assert tr("The disk is full: chats are not saved").split(":")[0] in told(window)
             shoot(window, "s10-disk-full")
             await set_most_pages(stage, 1_000_000)
             await until(lambda: told(window) == "")
@@ -169,7 +177,7 @@ def test_a_locked_history_is_told_and_written_when_it_is_free(play: Play, tmp_pa
             with locked(tmp_path / "history.sqlite"):
                 stage.engine.start(request_id)
                 stage.engine.say(request_id, "Nobody can write this down.")
-                await until(lambda: "another program has locked" in told(window))
+                await until(lambda: head(LOCKED) in told(window))
                 shoot(window, "history-locked")
             await until(lambda: told(window) == "")
             await until(lambda: saved_replies(tmp_path) == [("Nobody can write this down.",)])
@@ -186,7 +194,7 @@ def test_a_damaged_history_is_set_aside_and_the_window_says_where(
 
     async def story() -> None:
         async with open_real(tmp_path) as real:
-            await until(lambda: "The chat history was damaged" in told(real.window))
+            await until(lambda: tr("The chat history was damaged") in told(real.window))
             assert "history.db.broken" in told(real.window)
             await real.shoot("history-damaged")
 
@@ -207,19 +215,19 @@ def test_a_model_that_is_missing_at_the_start_is_told_with_a_way_on(
         async with open_real(home) as real:
             last = real.services.settings.settings.engine.model
             assert not await real.services.models.load(last)
-            assert f"was added from {model}, which is not there now" in told(real.window)
-            assert "[Open the models' page]" in told(real.window)
+            assert str(model) in told(real.window)
+            assert tr("Open the models' page") in told(real.window)
             offers = [one.text() for one in real.pane.start_view.findChildren(QPushButton)]
-            assert f"Load {last}" not in offers
+            assert tr("Load {model}").format(model=last) not in offers
             await real.shoot("model-missing")
             real.type("kept")
             real.press_return()
-            await until(lambda: "No model is ready" in told(real.window))
+            await until(lambda: tr("No model is ready") in told(real.window))
             assert real.pane.composer.text() == "kept"
             os.rename(away, model)
             await real.services.models.refresh()
             assert await real.services.models.load(last)
-            assert "No model is ready" not in told(real.window)
+            assert tr("No model is ready") not in told(real.window)
 
     play(first_run())
     model.rename(away)
@@ -246,9 +254,11 @@ def test_a_model_whose_file_goes_while_it_is_loaded_writes_on_and_is_missed_at_t
             assert (reply.status, reply.text) == (MessageStatus.LENGTH, undisturbed.text)
             assert told(real.window) == ""
             assert not await real.services.models.load(str(model))
-            words = "The model's file is damaged" if is_emptied else "There is no such model"
+            words = (
+                tr("The model's file is damaged") if is_emptied else tr("There is no such model")
+            )
             assert words in told(real.window)
-            assert "[Choose a model]" in told(real.window) or not is_emptied
+            assert tr("Choose a model") in told(real.window) or not is_emptied
             assert real.services.models.state is EngineState.READY, "the one that is loaded stays"
             await real.shoot(f"model-{'emptied' if is_emptied else 'gone'}-while-loaded")
 

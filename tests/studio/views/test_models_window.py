@@ -38,6 +38,7 @@ from studio.models.model_library import Finder, FoundModel, ModelFacts, ModelSou
 from studio.services.hub_search import HubModel, HubSearch
 from studio.views.actions import CommandId
 from studio.views.models.models_window import ModelsPage, ModelsWindow
+from studio.views.words import tr
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
 INFO = replace(
@@ -250,19 +251,21 @@ def test_a_download_is_followed_paused_and_finished(play: Play, tmp_path: Path) 
                 downloads = stage.services.downloads
                 await until(lambda: downloads.downloads and downloads.downloads[0].done_bytes)
                 window.downloads.refresh()
-                assert window.pages.item(ModelsPage.DOWNLOADS).text() == "Downloads (1)"
+                assert window.pages.item(ModelsPage.DOWNLOADS).text() == tr(
+                    "Downloads ({number})"
+                ).format(number=1)
                 (row,) = window.downloads.rows.values()
                 row.main.click()
                 await until(lambda: downloads.downloads[0].state is DownloadState.PAUSED)
                 window.downloads.refresh()
-                assert row.main.text() == "Go on"
+                assert row.main.text() == tr("Go on")
                 shoot(window, "s12-paused")
                 file.holds_after = None
                 file.go_on.set()
                 row.main.click()
                 await until(lambda: downloads.downloads[0].state is DownloadState.DONE)
                 window.downloads.refresh()
-                assert "in the library" in words_of(row)
+                assert tr("{amount} · in the library").format(amount="").strip() in words_of(row)
                 shoot(window, "s12-done")
                 assert row.main.isHidden()
                 await until(lambda: ("refresh", "") in stage.models.asked)

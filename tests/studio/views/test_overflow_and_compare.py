@@ -15,13 +15,14 @@ from engine.api import SamplingParams
 from fakes.at_once import NEVER_ENDS
 from fakes.chat_rig import until
 from fakes.real_window import RealWindow, open_real
-from fakes.shots import shoot
+from fakes.shots import head, shoot
 from fakes.tiny_files import write_tiny_gguf
 from studio.models.chat import MessageStatus
 from studio.models.chat_settings import ChatSettings
 from studio.views.actions import CommandId
 from studio.views.compare.compare_bar import CompareBar
 from studio.views.compare.compare_dialog import CompareDialog
+from studio.views.words import tr
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
 SAMPLING = SamplingParams(temperature=0.8, seed=3, logit_bias=NEVER_ENDS)
@@ -59,8 +60,10 @@ def test_s11_what_never_fits_is_asked_about_and_harms_nobody(
             real.pane.composer.set_text("word " * 400)
             real.press_return()
             await until(panel.isVisible)
-            assert "the model reads 256 at once" in words_of(real)
-            assert "The message alone is too long" in words_of(real)
+            assert head("This would be {tokens}; the model reads {window} at once.") in words_of(
+                real
+            )
+            assert tr("The message alone is too long; shorten it.") in words_of(real)
             await real.shoot("s11-message-too-long")
             panel.cancel.click()
             assert real.pane.composer.text().startswith("word word")
@@ -77,9 +80,9 @@ def test_s11_what_never_fits_is_asked_about_and_harms_nobody(
             real.type("And then?")
             real.press_return()
             await until(panel.isVisible)
-            assert "Leave out the oldest 2 messages" in words_of(real)
-            assert "Sum them up first" in words_of(real)
-            assert "Make room for" in words_of(real)
+            assert head("Leave out the oldest {number} messages ({tokens})") in words_of(real)
+            assert tr("Sum them up first") in words_of(real)
+            assert head("Make room for {tokens} and load again") in words_of(real)
             await real.shoot("s11-choices")
             assert len(chat.messages) == 2
             panel.leave_out.click()
@@ -115,7 +118,7 @@ def test_s16_columns_that_differ_in_sampling_only_read_the_prompt_once(
             dialog.columns[3].source.activated.emit(2)
             shoot(dialog, "s16-question")
             real.gate.shut_at(4, 40)
-            press(dialog, "Compare")
+            press(dialog, tr("Compare"))
             await until(lambda: real.gate.is_shut)
             await real.shoot("s16-columns")
             real.gate.open()

@@ -30,6 +30,7 @@ from studio.views.actions import CommandId
 from studio.views.main_window import MainWindow
 from studio.views.monitor.run_row import RunRow
 from studio.views.ports import WindowServices
+from studio.views.words import tr
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
 POOL_TOKENS = 512
@@ -126,7 +127,9 @@ def test_s6_pin_let_go_first_and_park_are_obeyed(play: Play, tmp_path: Path, mod
         assert run is not None
         assert run.wait is not None
         assert run.wait.kind is WaitKind.HELD_BY_USER
-        assert "by hand" in stage.row(by_hand).accessibleName()
+        assert (
+            tr("Parked by hand until it is resumed by hand") in stage.row(by_hand).accessibleName()
+        )
         shoot(stage.window, "s6-after")
         stage.gate.open()
         others = [one for one in replies if one is not by_hand]
@@ -135,7 +138,7 @@ def test_s6_pin_let_go_first_and_park_are_obeyed(play: Play, tmp_path: Path, mod
         taken = [e for e in stage.of(pinned, Parked) if e.reason.cause is not ParkCause.BY_USER]
         assert all(e in stage.events[:marked] for e in taken), "never while others could be"
         button = stage.row(by_hand).first_button
-        assert button.text() == "Bring it back"
+        assert button.text() == tr("Bring it back")
         button.click()
         await until(lambda: by_hand.status is MessageStatus.LENGTH)
 

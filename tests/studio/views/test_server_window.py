@@ -21,9 +21,11 @@ from studio.models.server_keys import KeyPlan, Lane
 from studio.models.snippets import SNIPPETS
 from studio.services.server_service import ServerState
 from studio.views.actions import CommandId
+from studio.views.error_words import error_sentence
 from studio.views.monitor.status_line import StatusLine
 from studio.views.server.requests_model import Column
 from studio.views.server.server_window import ServerPages, ServerWindow
+from studio.views.words import seconds, tr
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
 TAKEN = PortTaken("port 8484 on 127.0.0.1 is taken", port=8484, free_port=8485)
@@ -71,15 +73,16 @@ def test_a_taken_port_is_said_in_place_with_another_to_take(play: Play, tmp_path
             PretendServer.refusal = TAKEN
             page.switch.click()
             await until(lambda: not page.way_on.isHidden())
-            assert "Port 8484 on 127.0.0.1 is taken." in words_of(page)
-            assert page.way_on.text() == "Use port 8485"
+            assert error_sentence(TAKEN) in words_of(page)
+            assert page.way_on.text() == tr("Use port {port}").format(port=8485)
             shoot(window, "s17-port-taken")
             PretendServer.refusal = None
             page.way_on.click()
             await until(lambda: stage.server.state is ServerState.ON)
             assert stage.services.settings.settings.server.port == 8485
             assert page.way_on.isHidden()
-            assert "Programs reach it at http://127.0.0.1:8484/v1" in words_of(page)
+            reach = tr("Programs reach it at {address}")
+            assert reach.format(address="http://127.0.0.1:8484/v1") in words_of(page)
 
     play(story())
 
@@ -95,10 +98,11 @@ def test_stopping_with_requests_under_way_offers_to_finish_first(
                 row(stage, run)
             page.switch.click()
             box = page.findChild(QMessageBox)
-            assert box.text() == "2 requests are being answered."
-            next(b for b in box.buttons() if b.text() == "Finish first").click()
+            assert box.text() == tr("{count} requests are being answered.").format(count=2)
+            next(b for b in box.buttons() if b.text() == tr("Finish first")).click()
             await until(lambda: stage.server.state is ServerState.FINISHING)
-            assert "It takes no more requests. 2 are still being answered." in words_of(page)
+            words = tr("It takes no more requests. {number} are still being answered.")
+            assert words.format(number=2) in words_of(page)
             shoot(window, "s17-finishing")
             page.now.click()
             await until(lambda: stage.server.state is ServerState.OFF)
@@ -183,13 +187,13 @@ def test_rows_follow_what_the_engine_says_and_a_thousand_do_no_harm(
             def cell(place: int, column: Column) -> object:
                 return model.data(model.index(place, column))
 
-            await until(lambda: cell(0, Column.STATE) == "Parked")
+            await until(lambda: cell(0, Column.STATE) == tr("Parked"))
             assert model.rowCount() == 1000
             shoot(window, "s17-a-thousand-requests")
-            assert cell(1, Column.STATE) == "Writing"
+            assert cell(1, Column.STATE) == tr("Writing")
             assert cell(1, Column.TOKENS) == "300 + 340"
-            assert cell(2, Column.STATE) == "Done"
-            assert cell(2, Column.SECONDS) == "1.0 s"
+            assert cell(2, Column.STATE) == tr("Done")
+            assert cell(2, Column.SECONDS) == seconds(1.0)
             window.requests.findChildren(QPushButton)[0].click()
             assert model.rowCount() == 2
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import random
 from typing import Any
 
 import pytest
 
-from engine.api import Chat, ChatMessage, Tool, ToolCall, ToolChoice
+from engine.api import Chat, ChatMessage, GrammarKind, Tool, ToolCall, ToolChoice
 from fakes.fake_engine import FakeEngine
 from fakes.http_driver import COUNT, HELLO, MESSAGES, REPLIES, assert_error, on_a_loop, open_client
 from studio.server.messages.fields import MessagesRequest, PromptFields
@@ -135,6 +136,15 @@ def test_thinking_is_told_to_the_template() -> None:
     assert hard == (("reasoning_effort", "high"),)
 
 
+def test_the_form_of_the_text_is_a_grammar() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    wire = read(output_config={"format": {"type": "json_schema", "schema": schema}})
+    grammar = messages_request(wire, "msg_1").grammar
+    assert grammar is not None
+    assert (grammar.kind, grammar.param) == (GrammarKind.JSON_SCHEMA, "output_config.format")
+    assert json.loads(grammar.source) == schema
+
+
 def test_the_rest_of_a_request() -> None:
     wire = read(stop_sequences=["END"], temperature=0, top_p=0.5, top_k=3, max_wait=2.5, seed=1)
     request = messages_request(wire, "msg_1")
@@ -172,6 +182,8 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"tool_choice": {"type": "tool", "name": "hear"}, "tools": [LOOK]}, "tool_choice", "'hear'"),
     ({"thinking": {"type": "perhaps"}}, "thinking", "enabled"),
     ({"thinking": {"type": "enabled", "budget_tokens": "9"}}, "thinking", "budget_tokens"),
+    ({"output_config": {"format": {"type": "text"}}}, "output_config.format", "json_schema"),
+    ({"output_config": {"format": {"type": "json_schema"}}}, "output_config.format", "schema"),
     ({"mcp_servers": [{"url": "x"}]}, "mcp_servers", "not supported"),
     ({"container": "c1"}, "container", "not supported"),
 ]

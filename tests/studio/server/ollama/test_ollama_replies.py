@@ -283,7 +283,7 @@ async def test_changes_of_the_library_are_refused_with_what_to_do_instead(
 ) -> None:
     async with open_client(FakeEngine()) as client:
         answer = await client.request(method, path, json={"model": "x"})
-    message = assert_error(answer, 400, "not_supported")
+    message = assert_error(answer, 403, "not_supported")
     assert path in message
     assert hint in message
 
@@ -300,6 +300,7 @@ async def test_changes_of_the_library_are_refused_with_what_to_do_instead(
         (OLLAMA_CHAT, {**HELLO, "think": "hard"}, "think"),
         (OLLAMA_CHAT, {**HELLO, "options": {"temperature": "hot"}}, "options.temperature"),
         (OLLAMA_CHAT, {**HELLO, "options": {"mirostat": 1}}, "options.mirostat"),
+        (OLLAMA_CHAT, {"options": {"stop": [""]}}, "options.stop"),
         (OLLAMA_CHAT, {**HELLO, "tools": [{}]}, "tools"),
         (OLLAMA_GENERATE, {"prompt": "a", "images": ["aGk="]}, "images"),
         (OLLAMA_GENERATE, {"prompt": "a", "context": [1]}, "context"),

@@ -232,3 +232,22 @@ async def test_both_are_served_without_a_key_and_the_page_under_a_policy() -> No
     assert page.headers["content-security-policy"] == POLICY
     assert page.text.startswith("<!doctype html>")
     assert foreign.status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("path", "methods"),
+    [
+        ("/v1/responses/resp_1", "DELETE, GET"),
+        ("/v1/responses/resp_1/input_items", "GET"),
+        ("/v1/responses/input_tokens", "POST"),
+        ("/v1/models/some/name", "GET"),
+        ("/api/delete", "DELETE"),
+        ("/docs", "GET"),
+    ],
+)
+@on_a_loop
+async def test_a_wrong_method_is_told_all_that_are_right(path: str, methods: str) -> None:
+    async with open_client(FakeEngine()) as client:
+        wrong, asked = await client.put(path), await client.options(path)
+    assert (wrong.status_code, wrong.headers["allow"]) == (405, methods)
+    assert (asked.status_code, asked.headers["allow"]) == (204, methods)
