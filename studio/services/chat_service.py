@@ -211,6 +211,8 @@ class ChatService:
             if self._checking is not None:
                 await self._checking
         finally:
+            if self.desk is not None:
+                await self.desk.service.close()
             await self._store.close()
 
     async def _look_after_store(self) -> None:

@@ -20,7 +20,7 @@ LEAST_PANE_PX = 320
 """So wide is each pane, or there is no room for one more."""
 _NARROWEST_PX = 260
 """So narrow a pane may become for what is opened beside it."""
-_LEAST_HEIGHT_PX = 320
+_LEAST_HEIGHT_PX = 240
 
 
 class PaneArea(QSplitter):

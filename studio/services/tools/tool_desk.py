@@ -135,8 +135,10 @@ class ToolDesk:
             pair = (use.server, use.tool)
             chat.tools = replace(chat.tools, always=(*chat.tools.always, pair))
             self._records.save_chat(chat)
+        denied = replace(use, state=ToolUseState.DENIED, result=valid_text(word.strip()))
+        for_once = None if verdict is Verdict.DENY else replace(use, state=ToolUseState.ALLOWED)
         reply.calls = tuple(
-            self._answered(chat, one, call_id, verdict, word) for one in reply.calls
+            (for_once or denied) if one is use else _begun_again(chat, one) for one in reply.calls
         )
         self._tell(chat, reply)
         if (news := self._news.get(reply.message_id)) is not None:
@@ -151,20 +153,11 @@ class ToolDesk:
 
     # --- how
 
-    def _answered(
-        self, chat: Conversation, use: ToolUse, call_id: str, verdict: Verdict, word: str
-    ) -> ToolUse:
-        is_meant = use.call_id == call_id
-        if use.state is not ToolUseState.ASKED or not (is_meant or chat.tools.allows(use)):
-            return use
-        if is_meant and verdict is Verdict.DENY:
-            return replace(use, state=ToolUseState.DENIED, result=valid_text(word.strip()))
-        return replace(use, state=ToolUseState.ALLOWED, was_interrupted=False)
-
     async def _carry_out(
         self, chat: Conversation, reply: Message, use: ToolUse, news: asyncio.Event
     ) -> None:
-        use = self._put(chat, reply, replace(use, state=ToolUseState.RUNNING))
+        running = replace(use, state=ToolUseState.RUNNING, was_interrupted=False)
+        use = self._put(chat, reply, running)
         await self._records.flush()
         try:
             answer = await self.service.call(
@@ -211,6 +204,13 @@ def _begun(chat: Conversation, use: ToolUse, meant: Offered | None) -> ToolUse:
     use = replace(use, server=meant.server, tool=meant.facts.name)
     is_allowed = chat.tools.allows(use)
     return replace(use, state=ToolUseState.ALLOWED if is_allowed else ToolUseState.ASKED)
+
+
+def _begun_again(chat: Conversation, use: ToolUse) -> ToolUse:
+    """Another call of the same reply: it may be allowed now too."""
+    if use.state is ToolUseState.ASKED and chat.tools.allows(use):
+        return replace(use, state=ToolUseState.ALLOWED)
+    return use
 
 
 def _ended(use: ToolUse, text: str, *, is_error: bool) -> ToolUse:

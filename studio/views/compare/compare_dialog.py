@@ -24,6 +24,7 @@ from studio.views.word_button import WordButton
 from studio.views.words import tr
 
 _WIDTH_PX = 620
+_LEAST_PROMPT_PX = 48
 _PROMPT_PX = 96
 _FIRST_TEMPERATURES = (0.0, 0.8, 1.2, 0.4)
 
@@ -46,7 +47,8 @@ class CompareDialog(QDialog):
         self.prompt.setAccessibleName(tr("Prompt"))
         self.prompt.setPlaceholderText(tr("The prompt that all columns are asked"))
         self.prompt.setTabChangesFocus(True)
-        self.prompt.setFixedHeight(_PROMPT_PX)
+        self.prompt.setMinimumHeight(_LEAST_PROMPT_PX)
+        self.prompt.setMaximumHeight(_PROMPT_PX)
         self.prompt.textChanged.connect(self._refresh)
         self._rows = QVBoxLayout()
         self._rows.setSpacing(8)

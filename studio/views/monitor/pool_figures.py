@@ -57,6 +57,16 @@ class PoolFigures(QWidget):
         layout.addWidget(self.memory)
         layout.addWidget(self._parks)
 
+    def fit_height(self, width_px: int) -> int:
+        """Keep as high as its words are at a width, however low the panel; that height."""
+        layout = self.layout()
+        assert layout is not None
+        wraps = layout.hasHeightForWidth()
+        height_px = layout.totalHeightForWidth(width_px) if wraps else self.sizeHint().height()
+        if self.minimumHeight() != height_px:
+            self.setMinimumHeight(height_px)
+        return height_px
+
     def show_pictures(self, snapshot: EngineSnapshot) -> None:
         """What has colours; cheap, for often."""
         others = self._context.watch.others

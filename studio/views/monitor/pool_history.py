@@ -12,6 +12,9 @@ from studio.views.monitor.timeline_view import Picture, TimelineView
 from studio.views.words import tr
 
 _ONE_GB = 1 << 30
+_NO_LIMIT_PX = 1 << 20
+_USUAL_LANES = 6
+_GAP_PX = 4
 
 
 class PoolHistory(QWidget):
@@ -20,32 +23,42 @@ class PoolHistory(QWidget):
     def __init__(self, context: Context, parent: QWidget) -> None:
         super().__init__(parent)
         self._context = context
-        title = QLabel(tr("Last ten minutes"), self)
+        self._room_px, self._most_lanes = _NO_LIMIT_PX, _USUAL_LANES
+        self._title = title = QLabel(tr("Last ten minutes"), self)
         title.setObjectName("title")
         self.timeline = TimelineView(context.theme, self)
         self._words = tuple(line("", "secondary", self) for _ in range(3))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(4)
+        layout.setSpacing(_GAP_PX)
         layout.addWidget(title)
         layout.addWidget(self.timeline)
         for label in self._words:
             layout.addWidget(label)
+
+    def set_room(self, height_px: int, *, most_lanes: int) -> None:
+        """How high it may be: the words go first, then lanes; with room for neither it is not there at all."""
+        self._room_px, self._most_lanes = height_px, most_lanes
 
     def refresh(self) -> None:
         """Draw what the history knows now."""
         history = self._context.services.history
         saving = history.saving(_ONE_GB)
         lanes = history.lanes()
-        self.setVisible(bool(lanes))
-        if not lanes:
+        room = self._room_px - self._title.sizeHint().height() - _GAP_PX
+        num_lanes = min(self._most_lanes, self.timeline.lanes_within(room))
+        self.setVisible(bool(lanes) and num_lanes > 0)
+        if not lanes or num_lanes <= 0:
             return
+        self.timeline.set_most_lanes(num_lanes)
         self.timeline.show_picture(Picture(lanes, history.now_s, self._context.watch.hue_of))
         texts = (
             longest_words(history.longest_wait()),
             tally_words(history.tally),
             saving_words(saving),
         )
+        room -= self.timeline.height()
         for label, text in zip(self._words, texts, strict=True):
             set_text(label, text)
-            label.setVisible(bool(text))
+            room -= label.heightForWidth(self.width()) + _GAP_PX
+            label.setVisible(bool(text) and room >= 0)

@@ -7,7 +7,7 @@ a second, words and the timeline four times; hidden, it looks at nothing.
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QShowEvent
+from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
     QHBoxLayout,
@@ -30,6 +30,9 @@ from studio.views.words import tr
 WIDTH_PX = 340
 BELOW_PX = 264
 _SIDE_PX = 16
+_HEAD_PX = 60
+"""The panel's own title and margins."""
+_LEAST_LIST_PX = 120
 _LANES_BESIDE = 6
 _LANES_BELOW = 5
 _MOST_PX = (1 << 24) - 1
@@ -47,6 +50,7 @@ class PoolPanel(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.hide()
         self._context = context
+        self._is_below = False
         self.rows: dict[str, RunRow] = {}
         self.figures = PoolFigures(context, self)
         self.figures.chosen.connect(self.chosen)
@@ -79,12 +83,28 @@ class PoolPanel(QWidget):
         self.setMinimumSize(0 if is_below else WIDTH_PX, BELOW_PX if is_below else 0)
         self.setMaximumSize(_MOST_PX if is_below else WIDTH_PX, BELOW_PX if is_below else _MOST_PX)
         self._body.setStretch(2, 1 if is_below else 0)
-        self.history.timeline.set_most_lanes(_LANES_BELOW if is_below else _LANES_BESIDE)
+        self._is_below = is_below
+        self._give_room()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._give_room()
+        self._refresh()
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self._draw()
         self._refresh()
+
+    def _give_room(self) -> None:
+        """The history gets what the figures and some rows of requests leave."""
+        width_px = self.figures.width() if self._is_below else WIDTH_PX - 2 * _SIDE_PX
+        figures_px = self.figures.fit_height(width_px)
+        room_px = self.height() - _HEAD_PX
+        if not self._is_below:
+            room_px -= figures_px + _LEAST_LIST_PX
+        lanes = _LANES_BELOW if self._is_below else _LANES_BESIDE
+        self.history.set_room(room_px, most_lanes=lanes)
 
     def _draw(self) -> None:
         if self.isVisible():
@@ -95,6 +115,7 @@ class PoolPanel(QWidget):
             return
         snapshot = self._context.watch.snapshot
         self.figures.show_words(snapshot)
+        self._give_room()
         self.history.refresh()
         self._show_runs(snapshot, self._context.watch.others)
 

@@ -65,6 +65,11 @@ class TimelineView(QWidget):
         """How many are drawn from the next picture on."""
         self._most_lanes = number
 
+    @staticmethod
+    def lanes_within(height_px: int) -> int:
+        """How many lanes there is room for, beside the axis."""
+        return (height_px - _AXIS_PX) // _LANE_PX
+
     def show_picture(self, picture: Picture) -> None:
         """Draw these lanes, the latest ones where there are more than fit."""
         latest = sorted(picture.lanes, key=_last_moment, reverse=True)[: self._most_lanes]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QWidget
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QScrollArea, QWidget
 
 from studio.models.notices import Notice, NoticeAction, NoticeLevel
 from studio.services.notice_service import NoticeService
@@ -14,6 +14,9 @@ from studio.views.theme import Theme
 from studio.views.words import tr
 
 _ICON_PX = 18
+_LEAST_LINES = 2
+_SHARE = 0.15
+"""So much of the window's height the words may take, where that is more than _LEAST_LINES; then they scroll."""
 
 
 class NoticeBar(QFrame):
@@ -32,6 +35,17 @@ class NoticeBar(QFrame):
         self._text.setWordWrap(True)
         self._text.setTextFormat(Qt.TextFormat.PlainText)
         self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._area = QScrollArea(self)
+        self._area.setObjectName("noticeText")
+        self._area.setWidgetResizable(True)
+        self._area.setFrameShape(QFrame.Shape.NoFrame)
+        self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._area.viewport().setAutoFillBackground(False)
+        self._area.setWidget(self._text)
+        self._area.viewport().installEventFilter(self)
+        parent.window().installEventFilter(self)
+        self._text.setAutoFillBackground(False)
         self._action = QPushButton(self)
         self._action.clicked.connect(self._on_action)
         self._dismiss = IconButton("close", tr("Dismiss"), self)
@@ -41,7 +55,7 @@ class NoticeBar(QFrame):
         layout.setContentsMargins(24, 8, 12, 8)
         layout.setSpacing(12)
         layout.addWidget(self._icon)
-        layout.addWidget(self._text, 1)
+        layout.addWidget(self._area, 1)
         layout.addWidget(self._action)
         layout.addWidget(self._dismiss)
         self._disconnect = notices.notices.changed.connect(self.refresh)
@@ -64,6 +78,11 @@ class NoticeBar(QFrame):
             self._show(self._notice)
         self.setVisible(self._notice is not None)
 
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Resize:
+            self._fit()
+        return super().eventFilter(watched, event)
+
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange and self._notice is not None:
@@ -77,6 +96,16 @@ class NoticeBar(QFrame):
         self._action.setText(words)
         self._action.setVisible(bool(words))
         self._draw_icon(notice.level)
+        self._fit()
+
+    def _fit(self) -> None:
+        """As high as the words, up to a part of the window: in a low one the chat below keeps its room."""
+        line_px = self._text.fontMetrics().lineSpacing()
+        most_px = max(_LEAST_LINES * line_px, round(_SHARE * self.window().height()))
+        wanted_px = self._text.heightForWidth(self._area.viewport().width())
+        height_px = min(wanted_px, most_px) + 1
+        if self._area.height() != height_px:
+            self._area.setFixedHeight(height_px)
 
     def _draw_icon(self, level: NoticeLevel) -> None:
         colors = self._theme.colors

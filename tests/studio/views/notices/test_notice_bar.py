@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from PySide6.QtWidgets import QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QLabel, QPushButton, QScrollArea, QWidget
 
 from engine.errors import ContextLengthExceeded, ModelNotFound, ModelUnavailable, PoolFull
 from studio.models.notices import Notice, NoticeAction, NoticeLevel
@@ -80,3 +80,21 @@ def test_a_closed_bar_hears_nothing(bar: NoticeBar, service: NoticeService) -> N
     bar.close_bar()
     service.report(ModelUnavailable("load one first"))
     assert not bar.isVisible()
+
+
+def test_words_have_their_height_but_leave_the_chat_its_room(
+    bar: NoticeBar, service: NoticeService, page: QWidget, qtbot: Any
+) -> None:
+    def shown_px(width: int, height: int) -> int:
+        page.resize(width, height)
+        bar.setGeometry(0, 0, width, 200)
+        qtbot.wait(1)
+        return bar.findChild(QScrollArea).height()
+
+    service.show(Notice(code="x", level=NoticeLevel.INFO, text="Words. " * 60))
+    bar.show()
+    wide, narrow, low = shown_px(1200, 900), shown_px(600, 900), shown_px(600, 300)
+    line = bar.fontMetrics().lineSpacing()
+    assert wide < narrow <= 900 * 0.15 + 1
+    assert 2 * line <= low <= 300 * 0.15 + 1
+    assert shown_px(1200, 900) == wide

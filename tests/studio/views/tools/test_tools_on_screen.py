@@ -36,15 +36,22 @@ Play = Callable[[Coroutine[Any, Any, None]], None]
 LISBON = '{"city": "Lisbon", "days": 3, "units": ["°C", "mm"]}'
 
 
-async def asking(stage: Stage, *names: str, always: tuple[tuple[str, str], ...] = ()) -> Message:
+async def asking(
+    stage: Stage,
+    *names: str,
+    always: tuple[tuple[str, str], ...] = (),
+    text: str = "Let me look that up.",
+    arguments: str = LISBON,
+) -> Message:
     """A chat whose reply has called these tools."""
     chat = stage.chats.chats[0]
     stage.chats.set_tools(chat, ChatTools(servers=("home",), always=always))
     request_id = await stage.ask(chat, "Do I need an umbrella in Lisbon?")
     stage.engine.start(request_id)
-    stage.engine.say(request_id, "Let me look that up.")
+    if text:
+        stage.engine.say(request_id, text)
     for index, name in enumerate(names):
-        stage.engine.call(request_id, name, LISBON, call_id=f"c{index}", index=index)
+        stage.engine.call(request_id, name, arguments, call_id=f"c{index}", index=index)
     stage.engine.finish(request_id, FinishReason.TOOL_CALLS)
     reply = chat.messages[-1]
     await until(lambda: reply.status is MessageStatus.TOOLS)
@@ -124,6 +131,16 @@ def test_a_call_is_asked_about_with_the_keyboard_and_its_result_is_folded(
             stage.engine.finish(request_id)
             await until(lambda: chat.running_message is None)
             await shoot_both(stage, "tools-done")
+
+    play(story())
+
+
+def test_a_reply_that_is_only_a_call_is_seen_too(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("Umbrella",)) as stage:
+            await asking(stage, "weather", text="", arguments="{}")
+            (view,) = views(stage)
+            await until(lambda: view.isVisible() and view.height() > 20)
 
     play(story())
 
