@@ -95,6 +95,7 @@ class ToolDesk:
         news = self._news.setdefault(reply.message_id, asyncio.Event())
         running: dict[str, asyncio.Task[None]] = {}
         try:
+            await self._records.flush()
             while any(use.state.is_open for use in reply.calls):
                 for use in reply.calls:
                     if use.state is ToolUseState.ALLOWED and use.call_id not in running:

@@ -20,6 +20,7 @@ from studio.models.errors import ToolServerError
 from studio.models.tool_settings import ToolSettings
 from studio.models.tool_use import ChatTools, ToolUse, ToolUseState
 from studio.services.exchange.layby_file import decode, encode
+from studio.services.exchange.markdown_file import Labels, to_markdown
 from studio.services.tools.answers import ToolAnswer
 from studio.services.tools.tool_desk import ToolDesk, Verdict
 
@@ -325,6 +326,8 @@ async def test_calls_go_out_and_in_with_their_chat(tmp_path: Path) -> None:
         await until(lambda: states(reply)[0] is ToolUseState.DONE)
         written = encode([(chat, ())], now_s=1.0)
         copy = await rig.chats.chats.versions.duplicate(chat)
+        page = to_markdown(chat, Labels())
+    assert '**Tool: weather** `{"city": "Lisbon"}`\n\n> 7 degrees, rain' in page
     assert copy is not None
     (read,) = decode(json.loads(written)).chats
     for calls in (read.messages[-1].calls, copy.messages[-1].calls):
