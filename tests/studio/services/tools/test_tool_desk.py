@@ -200,6 +200,19 @@ async def test_what_goes_wrong_is_told_to_the_model(
 
 
 @on_a_loop
+async def test_a_result_that_would_fill_the_window_is_cut_and_the_model_told(
+    tmp_path: Path,
+) -> None:
+    async with open_rig(tmp_path) as rig:
+        rig.tools.answers["weather"] = ToolAnswer(text="rain " * 1000)
+        chat = await rig.new_chat(("home", "weather"))
+        await rig.calls(chat, ("weather", LISBON))
+        await rig.following(chat)
+        told = turns(rig.last_request)[-1].content
+        assert told.endswith("[cut off here: 2,952 characters more]")
+
+
+@on_a_loop
 async def test_a_tool_that_is_none_is_not_asked_about(tmp_path: Path) -> None:
     async with open_rig(tmp_path) as rig:
         chat = await rig.new_chat()

@@ -288,6 +288,7 @@ def test_who_waits_for_an_answer_is_announced_once(play: Play, tmp_path: Path) -
 def test_a_long_result_is_shown_in_part_and_long_names_are_cut(play: Play, tmp_path: Path) -> None:
     async def story() -> None:
         async with open_stage(tmp_path, titles=("Umbrella",)) as stage:
+            stage.engine.publish_window(100_000)
             stage.tools.answers["weather"] = ToolAnswer(text="rain " * 4000)
             reply = await asking(stage, "weather", always=(("home", "weather"),))
             await until(lambda: reply.calls[0].state is ToolUseState.DONE)
