@@ -25,7 +25,7 @@ from studio.server.share_gate import ShareGate
 from studio.server.sse import StreamTimings
 from studio.server.thread import ServerParts
 
-TIMEOUT_S = 10.0
+TIMEOUT_S = 60.0
 CHAT = "/v1/chat/completions"
 TEXT = "/v1/completions"
 HELLO = {"messages": [{"role": "user", "content": "Say hello."}]}
