@@ -30,8 +30,9 @@ WHOLE_S = 1200
 
 @pytest.fixture
 def address(tmp_path: Path) -> Iterator[str]:
-    """Room for all, so that nobody is told to come back."""
-    with serving("-m", str(write_tiny_gguf(tmp_path)), "-c", "4096", "-np", "8") as address:
+    """A tiny model under the name that the document's examples have, and room for all: nobody is told to come back."""
+    model = write_tiny_gguf(tmp_path).rename(tmp_path / "smollm2-135m.gguf")
+    with serving("-m", str(model), "-c", "4096", "-np", "8", home=tmp_path) as address:
         yield address
 
 
