@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
 
 from kernels.wishes import Wish
 
@@ -289,10 +288,3 @@ class StepInputs:
     page_tables: list[list[int]]
     outputs: list[int]
     wishes: Sequence[Wish] = ()
-
-
-class Executable(Protocol):
-    """A program compiled by a back end against weights and a KV pool."""
-
-    def run(self, inputs: StepInputs) -> object:
-        """Run one step; returns the logits [len(inputs.outputs), vocabulary], float32, valid until the next run."""

@@ -37,7 +37,7 @@ class StepLimits:
 
 
 class NativeProgram:
-    """A compiled program; an `Executable`. Made by `NativeBackend.compile`."""
+    """A compiled program. Made by `NativeBackend.compile`."""
 
     def __init__(self, library: NativeLibrary, team: ThreadTeam, pool: KvPool) -> None:
         self._library = library

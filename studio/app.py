@@ -272,16 +272,7 @@ async def open_services(
     idle = IdleUnloader(engine, lambda: settings.settings.engine.idle_unload_min)
     client = EngineClient(WakingEngine(engine, idle), asyncio.get_running_loop())
     notices = NoticeService()
-    tools = ToolService(paths.tool_servers_file)
-    if tools.store.problem is not None:
-        notices.report(tools.store.problem)
-    chats = ChatService(
-        client,
-        HistoryStore(paths.history_file),
-        notices,
-        clock=time.time,
-        tools=ChatTooling(service=tools, settings=lambda: settings.settings.tools),
-    )
+    chats = _chats(client, settings, paths, notices)
     library = _library(paths)
     models = _models(client, library, settings, paths, notices=notices, idle=idle)
     downloads = DownloadService(library)
@@ -319,11 +310,21 @@ async def open_services(
         await server.stop()
         await comebacks.close()
         await chats.close()
-        await tools.close()
         await models.close()
         parking.close()
         client.close()
         await asyncio.to_thread(engine.shutdown)
+
+
+def _chats(
+    client: EngineClient, settings: SettingsService, paths: Paths, notices: NoticeService
+) -> ChatService:
+    tools = ToolService(paths.tool_servers_file)
+    if tools.store.problem is not None:
+        notices.report(tools.store.problem)
+    tooling = ChatTooling(service=tools, settings=lambda: settings.settings.tools)
+    store = HistoryStore(paths.history_file)
+    return ChatService(client, store, notices, clock=time.time, tools=tooling)
 
 
 def _models(

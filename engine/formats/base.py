@@ -56,6 +56,8 @@ class FolderText:
     """generation_config.json; `eos_token_id` is an int or a list of them."""
     pooling: Mapping[str, object] = field(default_factory=dict)
     """1_Pooling/config.json, of a folder that sentence-transformers wrote."""
+    modules: tuple[str, ...] = ()
+    """What modules.json of such a folder puts one after another: "Transformer", "Pooling" ..."""
 
 
 @dataclass(frozen=True, slots=True)

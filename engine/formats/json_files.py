@@ -28,15 +28,30 @@ def read_text(path: Path, *, limit: int) -> str:
 
 def read_json(path: Path, *, limit: int) -> Mapping[str, object]:
     """The file's JSON object. Raises as `read_text`, and CorruptModel when it holds none."""
-    text = read_text(path, limit=limit)
-    try:
-        value = json.loads(text)
-    except RecursionError as error:
-        raise CorruptModel(f"{path.name}: is nested too deeply; {DAMAGED}") from error
-    except ValueError as error:
-        raise CorruptModel(f"{path.name}: is no JSON ({error}); {DAMAGED}") from error
+    value = _read_value(path, limit)
     if not isinstance(value, dict):
         raise CorruptModel(
             f"{path.name}: must hold an object, it holds {type(value).__name__}; {DAMAGED}"
         )
+    return value
+
+
+def read_json_list(path: Path, *, limit: int) -> list[object]:
+    """The same for a list."""
+    value = _read_value(path, limit)
+    if not isinstance(value, list):
+        raise CorruptModel(
+            f"{path.name}: must hold a list, it holds {type(value).__name__}; {DAMAGED}"
+        )
+    return value
+
+
+def _read_value(path: Path, limit: int) -> object:
+    text = read_text(path, limit=limit)
+    try:
+        value: object = json.loads(text)
+    except RecursionError as error:
+        raise CorruptModel(f"{path.name}: is nested too deeply; {DAMAGED}") from error
+    except ValueError as error:
+        raise CorruptModel(f"{path.name}: is no JSON ({error}); {DAMAGED}") from error
     return value

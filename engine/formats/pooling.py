@@ -30,6 +30,8 @@ _MODES = {
 }
 _NAMES = {"mean": Pooling.MEAN, "cls": Pooling.FIRST, "lasttoken": Pooling.LAST}
 """The newer way of the folders: `"pooling_mode": "mean"`."""
+_MODULES = frozenset({"Transformer", "Pooling", "Normalize"})
+"""Whoever has others, a layer behind the pooling say, means another vector."""
 
 
 def read_pooling(checkpoint: Checkpoint) -> Pooling:
@@ -40,6 +42,8 @@ def read_pooling(checkpoint: Checkpoint) -> Pooling:
     folder = checkpoint.folder_text
     if folder is None or not folder.pooling:
         return Pooling.NONE
+    if not _MODULES.issuperset(folder.modules):
+        return Pooling.OTHER
     name = folder.pooling.get("pooling_mode")
     if isinstance(name, str):
         return _NAMES.get(name, Pooling.OTHER)

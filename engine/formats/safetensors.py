@@ -16,7 +16,7 @@ from safetensors import SafetensorError, safe_open
 
 from engine.errors import CorruptModel, ModelNotFound, UnsupportedModel
 from engine.formats.base import Checkpoint, FileFormat, FolderText, Place, TensorInfo
-from engine.formats.json_files import read_json, read_text
+from engine.formats.json_files import read_json, read_json_list, read_text
 from engine.formats.mapped_file import DAMAGED, MappedFile, shorten
 from kernels.quant import block_format
 
@@ -195,7 +195,20 @@ def _read_folder_text(folder: Path) -> FolderText:
         special_tokens=_optional_json(folder / "special_tokens_map.json", MAX_CONFIG_BYTES),
         generation_config=_optional_json(folder / "generation_config.json", MAX_CONFIG_BYTES),
         pooling=_optional_json(folder / "1_Pooling" / "config.json", MAX_CONFIG_BYTES),
+        modules=_read_modules(folder / "modules.json"),
     )
+
+
+def _read_modules(path: Path) -> tuple[str, ...]:
+    """The last part of each module's type; none where there is no such file."""
+    if not path.is_file():
+        return ()
+    modules = read_json_list(path, limit=MAX_CONFIG_BYTES)
+    kinds = [module.get("type") if isinstance(module, dict) else None for module in modules]
+    names = tuple(kind.rpartition(".")[2] for kind in kinds if isinstance(kind, str))
+    if len(names) != len(kinds):
+        raise CorruptModel(f"{path.name}: must list modules, each with a type; {DAMAGED}")
+    return names
 
 
 def _optional_json(path: Path, limit: int) -> Mapping[str, object]:

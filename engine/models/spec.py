@@ -27,6 +27,10 @@ _ACTIVATIONS = {
     "swish": Activation.SILU,
     "gelu_pytorch_tanh": Activation.GELU_TANH,
 }
+_LOOKS_AHEAD = (
+    "models whose attention looks ahead (is_causal is false) are not supported; for embeddings take one that does not, "
+    "such as Qwen3-Embedding"
+)
 _ROPE_FREQS = "rope_freqs.weight"
 
 
@@ -97,6 +101,8 @@ def _parse_gguf(checkpoint: Checkpoint) -> ModelSpec:
     fields = Fields(checkpoint.metadata, f"{checkpoint.architecture}.")
     if fields.integer("expert_count", 0, 1 << 20, default=0):
         raise UnsupportedModel("mixture-of-experts models are not supported yet")
+    if not fields.flag("attention.causal", default=True):
+        raise UnsupportedModel(_LOOKS_AHEAD)
     layers = fields.integer("block_count", 1, MAX_LAYERS)
     hidden = fields.integer("embedding_length", 1, MAX_WIDTH)
     heads = fields.integer("attention.head_count", 1, MAX_HEADS)
@@ -159,6 +165,8 @@ def _parse_config(checkpoint: Checkpoint) -> ModelSpec:
         raise UnsupportedModel(
             f"weights quantised by {method!r:.40} (quantization_config) are not supported; get the plain model"
         )
+    if not config.flag("is_causal", default=True):
+        raise UnsupportedModel(_LOOKS_AHEAD)
     layers = config.integer("num_hidden_layers", 1, MAX_LAYERS)
     hidden = config.integer("hidden_size", 1, MAX_WIDTH)
     heads = config.integer("num_attention_heads", 1, MAX_HEADS)

@@ -47,6 +47,8 @@ class HostCopies:
         if way is CopyWay.IN:
             return partial(self._copy_in, self._pages, stretches, is_beside=is_beside)
         untouched, self._untouched = self._untouched, None
+        if not any(stretch.buffer is untouched for stretch in stretches):
+            untouched = None  # of an order that came to nothing: whose it is by now, nobody knows
         return partial(self._copy_out, self._pages, stretches, untouched, is_beside=is_beside)
 
     def close(self) -> None:

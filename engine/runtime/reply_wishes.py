@@ -1,6 +1,6 @@
 """What a reply must match, all told: a request's own grammar, the calls that it must make, reasoning before either.
 
-Intake thread. Imports no tensor library.
+Threads of prompts and of grammars. Imports no tensor library.
 """
 
 from __future__ import annotations
@@ -13,12 +13,7 @@ from engine.errors import InvalidRequest
 from engine.runtime.grammar_compiler import GrammarCompiler, refused_by_name
 from engine.runtime.grammar_matcher import GrammarMatcher
 from engine.text.json_schemas import SchemaRefused
-from engine.text.replies.call_grammar import (
-    PARAM,
-    CallWish,
-    call_grammar,
-    json_after_thoughts,
-)
+from engine.text.replies.call_grammar import PARAM, CallWish, call_grammar, json_after_thoughts
 from engine.text.replies.reply_format import ReplyFormat, ReplyPlan
 from engine.text.tokenizer import Tokenizer
 
@@ -35,11 +30,23 @@ class ReplyWishes:
         """How the request wants its reply told apart; None: all of it is text."""
         if plan is None or not request.tells_parts or not self.reply.has_parts(plan):
             return None
-        is_free = request.grammar is None or request.grammar.kind is GrammarKind.JSON_SCHEMA
-        return plan if is_free else None  # what a client's own grammar says is what it gets
+        if request.grammar is not None and request.grammar.kind is not GrammarKind.JSON_SCHEMA:
+            return None  # what a client's own grammar says is what it gets
+        is_bound = request.grammar is not None or self._calls(request.prompt) is not None
+        if is_bound and plan.tools and self.reply.planned(plan).family.shape is None:
+            return replace(plan, is_generic=True)  # nobody can say how its family would spell it
+        return plan
 
     def grammar_for(self, request: Request, plan: ReplyPlan | None) -> Grammar | None:
-        """What the whole reply must match. Raises InvalidRequest for wishes that exclude each other."""
+        """What the whole reply must match.
+
+        Raises InvalidRequest for wishes that exclude each other, and for schemas that cannot be followed.
+        """
+        param = request.grammar.param if request.grammar is not None else PARAM
+        with refused_by_name(param):
+            return self._grammar_for(request, plan)
+
+    def _grammar_for(self, request: Request, plan: ReplyPlan | None) -> Grammar | None:
         chat, grammar = request.prompt, request.grammar
         wish = self._calls(chat)
         if grammar is not None:
@@ -48,14 +55,20 @@ class ReplyWishes:
                     f"tool_choice asks for a call, and {grammar.param} for something else; leave one of them out",
                     param=grammar.param,
                 )
+            if (
+                plan is None
+                or grammar.kind is not GrammarKind.JSON_SCHEMA
+                or not request.tells_parts
+            ):
+                return grammar
+            if plan.tools:
+                free = CallWish(tools=plan.tools, must_call=False, most=plan.most_calls)
+                return replace(self._call_grammar(wish or free, plan, grammar), param=grammar.param)
             thinking = self.reply.thinking
-            if grammar.kind is GrammarKind.JSON_SCHEMA and thinking and plan and plan.is_thinking:
-                with refused_by_name(grammar.param):
-                    return json_after_thoughts(grammar, thinking, self._tokenizer)
+            if thinking is not None and plan.is_thinking:
+                return json_after_thoughts(grammar, thinking, self._tokenizer)
             return grammar
-        if wish is None or plan is None:
-            return None
-        return self._call_grammar(wish, plan)
+        return None if wish is None or plan is None else self._call_grammar(wish, plan)
 
     def matcher_for(self, request: Request, grammar: Grammar | None) -> GrammarMatcher | None:
         """The matcher of a grammar, for this request. Raises InvalidRequest as the compiler does."""
@@ -66,14 +79,20 @@ class ReplyWishes:
             return None
         return CallWish.of(prompt) if prompt.tools else None
 
-    def _call_grammar(self, wish: CallWish, plan: ReplyPlan) -> Grammar:
+    def _call_grammar(
+        self, wish: CallWish, plan: ReplyPlan, answer: Grammar | None = None
+    ) -> Grammar:
         """With the tools' schemas; of tools that are not strict without them, where they cannot be followed."""
         reply = self.reply.planned(plan)
         thinking = None if reply.thinking is None else (reply.thinking, plan.is_thinking)
-        is_strict = all(tool.is_strict for tool in wish.tools)
+
+        def grammar(*, is_loose: bool) -> Grammar:
+            return call_grammar(
+                wish, reply.family, thinking, self._tokenizer, is_loose=is_loose, answer=answer
+            )
+
         with suppress(SchemaRefused):
-            grammar = call_grammar(wish, reply.family, thinking, self._tokenizer)
-            if is_strict or self._grammars.can_follow(grammar):
-                return grammar
-        with refused_by_name(PARAM):
-            return call_grammar(wish, reply.family, thinking, self._tokenizer, is_loose=True)
+            exact = grammar(is_loose=False)
+            if all(tool.is_strict for tool in wish.tools) or self._grammars.can_follow(exact):
+                return exact
+        return grammar(is_loose=True)

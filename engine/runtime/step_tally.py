@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from engine.core.types import StepBatch
+from engine.core.types import StepRow
 from engine.runs import StepCount
 
 
@@ -22,9 +23,10 @@ class StepTally:
     def __init__(self) -> None:
         self._kinds: dict[tuple[int, bool], _Sums] = {}
 
-    def add(self, batch: StepBatch, num_replies: int, seconds: float) -> None:
-        """A step of so many tokens of replies, and of prompts what else is in it, took so long."""
-        prompt_tokens = batch.num_tokens - num_replies
+    def add(
+        self, rows: Iterable[StepRow], *, num_replies: int, prompt_tokens: int, seconds: float
+    ) -> None:
+        """A step of these rows, so many tokens of replies and of prompts, took so long."""
         kind = (num_replies, prompt_tokens > 0)
         sums = self._kinds.get(kind)
         if sums is None:
@@ -32,7 +34,7 @@ class StepTally:
         sums.steps += 1
         sums.seconds += seconds
         sums.prompt_tokens += prompt_tokens
-        for row in batch.rows:
+        for row in rows:
             sums.context_tokens += row.start * row.count
 
     def counts(self) -> tuple[StepCount, ...]:

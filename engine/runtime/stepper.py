@@ -120,7 +120,7 @@ class Stepper:
         """Compute one step, or learn what to wait for. A failure ends the requests of this step and nothing else."""
         began_s = self._clock()
         batch, events = self._plan(began_s)
-        if batch.is_empty:
+        if not batch.rows:
             self._rest(batch, has_moved=bool(events))
             return events
         if not batch.is_steady:
@@ -145,18 +145,20 @@ class Stepper:
         events += self._read(read, logits, choices)
         now_s = self._clock()
         num_replies = batch.num_replies
-        self._pace.observe(
-            num_replies=num_replies,
-            prompt_tokens=batch.num_tokens - num_replies,
-            seconds=now_s - began_s,
-        )
+        num_read = batch.num_tokens - num_replies
+        self._pace.observe(num_replies=num_replies, prompt_tokens=num_read, seconds=now_s - began_s)
         updates = self._scheduler.update(batch, token_ids, now_s)
         self._rate.add(now_s, len(token_ids))
         if not batch.is_steady:
             events += _prompt_progress(batch)
         for update in updates:
             events += self._report_update(update, choices.get(update.seq.request_id), now_s)
-        self._model.tally.add(batch, num_replies, self._clock() - began_s)
+        self._model.tally.add(
+            batch.rows,
+            num_replies=num_replies,
+            prompt_tokens=num_read,
+            seconds=self._clock() - began_s,
+        )
         return events
 
     # --- the plan

@@ -44,7 +44,7 @@ void AttentionPlan::make(const StepRows& step, int64_t rows, int threads) {
   reset();
 }
 
-// Before each layer: nothing of its split tiles is done.
+// Before the first layer: nothing of the split tiles is done. Who finishes one says so for the next layer.
 void AttentionPlan::reset() {
   for (size_t s = 0; s < splits_.size(); ++s)
     for (int64_t h = 0; h < shape_.kv_heads; ++h)

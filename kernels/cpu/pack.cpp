@@ -37,7 +37,7 @@ constexpr Contents contents_of(Form form) {
   }
 }
 
-// Calls code_at(byte, shift, mask, k, code_shift) for every field of codes that a part holds of one output.
+// Calls each(byte, shift, mask, k, code_shift) for every field of codes that a part holds of one output.
 template <class EachField>
 void for_fields(const Contents& has, int64_t at, int output, const EachField& each) {
   const int64_t column = at + output * 4;
@@ -56,7 +56,7 @@ void for_fields(const Contents& has, int64_t at, int output, const EachField& ea
   }
 }
 
-// Calls halves(at, index), scale(at, index), minimum(at, index) and fields(at of the planes, part) in order.
+// Calls half, scale and minimum of the visitor with a place and an index, and field for each field, in order.
 template <class Visitor>
 void visit(Form form, int output, Visitor& visitor) {
   const Contents has = contents_of(form);

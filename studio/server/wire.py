@@ -24,6 +24,9 @@ def wrong_value(message: str) -> PydanticCustomError:
     return PydanticCustomError("layby_value", "{message}", {"message": message})
 
 
+NOT_SERVED = "Not served: only values are taken that ask for nothing."
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Only:
     """Refuses a field unless its value is null or one of `off`; JSON schema says the same.
@@ -41,7 +44,7 @@ class Only:
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        return {"enum": [None, *self.off]}
+        return {"enum": [None, *self.off], "description": NOT_SERVED}
 
     def _check(self, value: object) -> object:
         asks_nothing = value is None or any(

@@ -81,7 +81,12 @@ class ChatService:
         self.desk: ToolDesk | None = None
         if tools is not None:
             self.desk = ToolDesk(
-                book, records, tools.service, settings=tools.settings, notices=notices
+                book,
+                records,
+                tools.service,
+                settings=tools.settings,
+                notices=notices,
+                window_tokens=lambda: client.snapshot().window_tokens,
             )
         self._runner = runner = ReplyRunner(
             client, book, records, notices=notices, clock=clock, desk=self.desk
@@ -211,6 +216,8 @@ class ChatService:
             if self._checking is not None:
                 await self._checking
         finally:
+            if self.desk is not None:
+                await self.desk.service.close()
             await self._store.close()
 
     async def _look_after_store(self) -> None:

@@ -216,7 +216,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         id=CommandId.ANSWER_TOOL,
         menu=Menu.CHAT,
-        text="Answer the question abo&ut a tool",
+        text="&Answer the question about a tool",
         keys=("Ctrl+Shift+Y",),
         is_enabled=lambda state: state.is_asking,
     ),

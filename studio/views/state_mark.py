@@ -56,9 +56,7 @@ def paint_mark(painter: QPainter, box: QRectF, words: StatusWords, colors: Color
         case Mark.HAND:
             _draw_hand(painter, box)
         case Mark.CHECK:
-            corner = box.center() + QPointF(-1.4, 3.0)
-            painter.drawLine(corner, corner + QPointF(-2.8, -2.9))
-            painter.drawLine(corner, corner + QPointF(5.2, -6.2))
+            _draw_check(painter, box)
         case Mark.TURN:
             painter.drawArc(ring, 16 * 60, _TURN * 3 // 4)
             tip = ring.center() + QPointF(ring.width() / 2, 0)
@@ -90,6 +88,12 @@ def _draw_hand(painter: QPainter, box: QRectF) -> None:
     painter.drawLine(QPointF(left + 1.4, top + 6.6), QPointF(left + 3.8, top + 9.2))
     painter.setBrush(painter.pen().color())
     painter.drawRoundedRect(QRectF(left + 3.6, top + 6.8, 6.0, 4.0), 2, 2)
+
+
+def _draw_check(painter: QPainter, box: QRectF) -> None:
+    corner = box.center() + QPointF(-1.4, 3.0)
+    painter.drawLine(corner, corner + QPointF(-2.8, -2.9))
+    painter.drawLine(corner, corner + QPointF(5.2, -6.2))
 
 
 def _fill(painter: QPainter, color: QColor) -> None:

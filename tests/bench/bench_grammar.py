@@ -67,6 +67,7 @@ GRAMMARS: dict[str, Grammar | None] = {
         kind=GrammarKind.GBNF, source='root ::= [a-z ]+ "." end\nend ::= root | "!"'
     ),
 }
+ROWS = (1, 4, 16)
 QUESTION = "Write a long list of invented people in JSON: name, age, email, languages, notes."
 
 
@@ -111,10 +112,10 @@ def main() -> None:
     watch.watch(GrammarMatcher, "follow")
     watch.watch(ModelRunner, "execute")
     engine = Engine()
-    load(engine, args.model)
+    load(engine, args.model, parallel=max(ROWS))
     library = engine._model.runner._compute._program._library  # type: ignore[union-attr]
     watch.watch_native(library.functions)
-    for rows in (1, 4):
+    for rows in ROWS:
         steps: dict[str, list[dict[str, float]]] = {name: [] for name in GRAMMARS}
         for _ in range(args.rounds):
             for name in GRAMMARS:

@@ -120,7 +120,7 @@ def ask(engine: Engine, rows: int, tokens: int, temperature: float) -> None:
     unsubscribe()
 
 
-def load(engine: Engine, path: Path) -> None:
+def load(engine: Engine, path: Path, *, parallel: int = 4) -> None:
     is_ready = threading.Event()
 
     def hear(events: tuple[EngineEvent, ...]) -> None:
@@ -128,7 +128,7 @@ def load(engine: Engine, path: Path) -> None:
             is_ready.set()
 
     unsubscribe = engine.subscribe(hear)
-    options = LoadOptions(pool_tokens=8192, parallel=4, threads=2)
+    options = LoadOptions(pool_tokens=2048 * parallel, parallel=parallel, threads=2)
     engine.control(LoadModel(path=path, name=path.stem, options=options))
     assert is_ready.wait(120)
     unsubscribe()

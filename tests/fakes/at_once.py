@@ -50,7 +50,9 @@ async def begin_at_once(services: WindowServices, gate: Gate, replies: Sequence[
     for request_id in ids:
         runs.steer(request_id, Steer.PARK)
     gate.open()
-    await until(lambda: sum(run.wait is not None for run in runs.snapshot().runs) == len(ids))
+    await until(
+        lambda: {one.request_id for one in runs.snapshot().runs if one.wait}.issuperset(ids)
+    )
     await shut(gate)
     for request_id in reversed(ids):
         runs.steer(request_id, Steer.GO_FIRST)

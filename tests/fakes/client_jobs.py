@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 MODEL = "smollm2-135m"
 PROMPT = "What is the capital of France?"
@@ -33,7 +33,9 @@ TOWN_PROMPT = "Name a town and say how large it is, as JSON."
 
 
 class Town(BaseModel):
-    """A town."""
+    """A town, and nothing beside what is asked of it: a small model would go on for ever."""
+
+    model_config = ConfigDict(extra="forbid")
 
     name: str = Field(max_length=20)
     size: Literal["small", "large"]

@@ -26,7 +26,8 @@ class FakeTools(ToolService):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self.store.add((ToolServer(name="home", command="home-server", is_on=True),))
+        if self.store.find("home") is None:
+            self.store.add((ToolServer(name="home", command="home-server", is_on=True),))
         self.called: list[tuple[str, str, str]] = []
         self.cancelled: list[str] = []
         self.answers: dict[str, ToolAnswer | ToolServerError] = {

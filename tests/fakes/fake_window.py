@@ -259,5 +259,4 @@ async def open_stage(
         services.reloads.close()
         services.history.close()
         await chats.close()
-        await tools.close()
         client.close()

@@ -22,13 +22,14 @@ _LOUD = re.compile(r"^\S+ \S+ (WARNING|ERROR|CRITICAL) |^Traceback", re.MULTILIN
 
 
 @contextmanager
-def serving(*arguments: str) -> Iterator[str]:
+def serving(*arguments: str, home: Path = TEST_HOME) -> Iterator[str]:
     """Run `layby serve` with these arguments on a free port; gives the address it prints.
 
+    `home` has the library: by default the one with the starter model, which requests may name.
     Ends it politely, and fails if it did not end well, printed more or logged a warning.
     """
     command = [sys.executable, "-m", "studio", "serve", "--port", "0", *arguments]
-    environment = {**os.environ, "LAYBY_HOME": str(TEST_HOME)}
+    environment = {**os.environ, "LAYBY_HOME": str(home)}
     with (
         tempfile.TemporaryFile("w+", encoding="utf-8") as log,  # a pipe that nobody reads fills up
         subprocess.Popen(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ from engine.text.json_schemas import prepared, prepared_schema
 from engine.text.replies.call_shape import CallShape, ParameterShape
 from engine.text.replies.family import Family
 from engine.text.replies.json_families import GENERIC
+from engine.text.replies.schemas import read_object
 from engine.text.replies.thinking import Thinking
 from engine.text.tokenizer import Tokenizer
 
@@ -59,11 +60,12 @@ def call_grammar(
     tokenizer: Tokenizer,
     *,
     is_loose: bool = False,
+    answer: Grammar | None = None,
 ) -> Grammar:
-    """The grammar of a whole reply. Raises SchemaRefused.
+    """The grammar of a whole reply. `answer` is the JSON schema that it may match instead of calling.
 
     `thinking` is how the model thinks and whether the prompt has begun it; `is_loose` takes any object as the arguments
-    of tools that are not strict.
+    of tools that are not strict. Raises SchemaRefused for schemas that cannot be followed.
     """
     source = _Source(family, tokenizer)
     shape = family.shape or GENERIC.shape
@@ -76,7 +78,11 @@ def call_grammar(
     tail = source.spelled(shape.section_end)
     calls = f"body {'' if one else f'({more} body)*'} {tail}"
     source.rule("calls", calls)
-    start = f"{lead} calls" if wish.must_call else _or_text(source, shape, lead)
+    start = f"{lead} calls"
+    if answer is not None:
+        start = _or_answer(source, shape, calls=start, tools=wish.tools, answer=answer)
+    elif not wish.must_call:
+        start = _or_text(source, shape, lead)
     head = "" if thinking is None else _thoughts(source, thinking[0], is_open=thinking[1])
     source.rules.insert(0, f"start: {head} ({start})")
     return Grammar(kind=GrammarKind.LARK, source="\n".join(source.rules), param=PARAM)
@@ -86,7 +92,8 @@ def json_after_thoughts(grammar: Grammar, thinking: Thinking, tokenizer: Tokeniz
     """The rest of reasoning that has begun, then what a JSON schema asks for. Raises SchemaRefused."""
     source = _Source(GENERIC, tokenizer)
     head = _thoughts(source, thinking, is_open=True)
-    source.rule("answer", f"%json {json.dumps(prepared_schema(grammar.source))}")
+    described = json.dumps(prepared_schema(grammar.source), ensure_ascii=False)
+    source.rule("answer", f"%json {described}")
     source.rules.insert(0, f"start: {head} answer")
     return Grammar(kind=GrammarKind.LARK, source="\n".join(source.rules), param=grammar.param)
 
@@ -139,22 +146,27 @@ class _Source:
 
 def _body(source: _Source, shape: CallShape, tool: Tool, *, is_loose: bool) -> str:
     """From a tool's name to the end of its call."""
-    schema = json.loads(tool.parameters) or _NO_ARGUMENTS
+    schema = read_object(tool.parameters) or _NO_ARGUMENTS
     if is_loose and not tool.is_strict:
         schema = {}
     begin = source.spelled(tool.name + shape.after_name)
     if shape.parameters is None:
-        arguments = source.new_rule(f"%json {_object_schema(schema)}", "args")
+        arguments = source.new_rule(f"%json {_described(_of_object(schema))}", "args")
     else:
         arguments = _parameters(source, shape.parameters, schema)
     return source.new_rule(f"{begin} {arguments} {source.spelled(shape.end)}", "call")
 
 
-def _object_schema(schema: dict[str, Any]) -> str:
+def _of_object(schema: dict[str, Any]) -> dict[str, Any]:
     """Arguments are an object, and of what it describes."""
     schema = {"type": "object", **schema}
     if "properties" in schema:
         schema.setdefault("additionalProperties", False)
+    return schema
+
+
+def _described(schema: dict[str, Any]) -> str:
+    """As it stands behind %json. Raises SchemaRefused."""
     return json.dumps(prepared(schema), ensure_ascii=False)
 
 
@@ -182,9 +194,10 @@ def _value(
     if schema.get("type", "string") == "string":
         tag = shape.after_value.strip()
         return f"{source.text_until(tag)} {source.spelled(shape.after_value.partition(tag)[2])}"
-    names = ("$defs", "definitions")
-    definitions: dict[str, Any] = {key: whole[key] for key in names if key in whole}
-    described = json.dumps(prepared({**definitions, **schema}), ensure_ascii=False)
+    definitions: dict[str, Any] = {
+        key: whole[key] for key in ("$defs", "definitions") if key in whole
+    }
+    described = _described({**definitions, **schema})
     return f"{source.new_rule(f'%json {described}', 'value')} {after}"
 
 
@@ -201,6 +214,40 @@ def _or_text(source: _Source, shape: CallShape, lead: str) -> str:
     tag = _escaped(spelled)
     text = source.new_rule(f"/(.|\\n)+/ & ~/(.|\\n)*{tag}(.|\\n)*/", "T")
     return f"{text} | {source.text_until(spelled)} calls"
+
+
+def _or_answer(
+    source: _Source, shape: CallShape, *, calls: str, tools: Sequence[Tool], answer: Grammar
+) -> str:
+    """Calls, or JSON of a schema. Where calls are JSON too, both are one schema: a lexer could not tell them apart."""
+    described = json.loads(answer.source)
+    if (shape.section + shape.before_name).startswith("{"):
+        described = {"anyOf": [_calls_schema(shape, tools), described]}
+        return source.new_rule(f"%json {_described(described)}", "answer")
+    return f"{source.new_rule(f'%json {_described(described)}', 'answer')} | {calls}"
+
+
+def _calls_schema(shape: CallShape, tools: Sequence[Tool]) -> dict[str, Any]:
+    """One call as a JSON schema; arguments that refer to definitions may be anything."""
+    key = "parameters" if "parameters" in shape.after_name else "arguments"
+    calls = []
+    for tool in tools:
+        refers = "$ref" in tool.parameters
+        schema = {} if refers else read_object(tool.parameters) or _NO_ARGUMENTS
+        calls.append(_exactly({"name": {"const": tool.name}, key: _of_object(schema)}))
+    if not shape.section:
+        return {"anyOf": calls}
+    items = {"type": "array", "items": {"anyOf": calls}, "minItems": 1, "maxItems": 1}
+    return _exactly({"tool_calls": items})
+
+
+def _exactly(properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
 
 
 def _thoughts(source: _Source, thinking: Thinking, *, is_open: bool) -> str:

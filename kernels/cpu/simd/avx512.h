@@ -59,12 +59,8 @@ inline I shift_down(I x) { return _mm512_srai_epi32(x, BITS); }
 inline F whole(F x) { return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
 inline F times_power(F x, F n) { return _mm512_scalef_ps(x, n); }
 inline void store_bytes(int8_t* p, I x) { _mm_storeu_si128((__m128i*)p, _mm512_cvtsepi32_epi8(x)); }
-inline void store(int32_t* p, I x) { _mm512_storeu_si512(p, x); }
 
 inline F load_half(const uint16_t* p) { return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i*)p)); }
-inline void store_half(uint16_t* p, F x) {
-  _mm256_storeu_si256((__m256i*)p, _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
-}
 inline uint16_t to_half(float x) {
   return (uint16_t)_mm_cvtsi128_si32(_mm_cvtps_ph(_mm_set_ss(x), _MM_FROUND_TO_NEAREST_INT));
 }

@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 from pydantic.json_schema import models_json_schema
 
+from studio.server.openapi.field_words import FIELD_WORDS
 from studio.server.openapi.json_schema import Schema
 from studio.server.openapi.request_schemas import READ_FIELDS, WHOLES
 from studio.server.wire import WireModel
@@ -56,9 +57,15 @@ def _describe(body: type[WireModel], schema: Schema) -> None:
     for name in schema["properties"]:
         for owner in body.__mro__:
             if name in get_annotations(owner):
-                said = READ_FIELDS.get(owner, {})
-                schema["properties"][name] = said.get(name, schema["properties"][name])
+                known = READ_FIELDS.get(owner, {}).get(name)
+                schema["properties"][name] = _worded(name, known or schema["properties"][name])
                 break
+
+
+def _worded(name: str, said: Schema) -> Schema:
+    """With words of what it means, unless it has some."""
+    words = FIELD_WORDS.get(name)
+    return said if words is None or "description" in said else {**said, "description": words}
 
 
 def _without_titles(value: Any) -> Any:

@@ -28,7 +28,7 @@ from studio.server.protocol import (
 )
 from studio.server.responses.fields import ResponsesRequest
 from studio.server.routes.runs import PriorityChange
-from studio.server.wire import WireModel
+from studio.server.wire import NOT_SERVED, WireModel
 
 _OPTIONAL_TEXT = or_null(TEXT)
 _OPTIONAL_FLAG = or_null(FLAG)
@@ -99,6 +99,7 @@ _FLAT_TOOL = shape(
     parameters=either(_ARGUMENTS, NULL),
     strict=_OPTIONAL_FLAG,
 )
+_OLDER_FORM: Schema = {"enum": [None, [], "none", "auto"], "description": NOT_SERVED}
 
 
 def _bounded(name: str, kind: str) -> Schema:
@@ -139,6 +140,8 @@ READ_FIELDS: dict[type[WireModel], dict[str, Schema]] = {
         ),
     },
     ChatFields: {
+        "functions": _OLDER_FORM,
+        "function_call": _OLDER_FORM,
         "messages": many(
             {
                 "allOf": [
@@ -154,13 +157,16 @@ READ_FIELDS: dict[type[WireModel], dict[str, Schema]] = {
             },
             minItems=1,
             maxItems=MAX_MESSAGES,
-        )
+        ),
     },
     CompletionFields: {
         "seed": _bounded("seed", "integer"),
         "stop": or_null(many(TEXT, maxItems=MAX_STOPS)),
     },
-    Message: {"role": {"enum": ["system", "developer", "user", "assistant", "tool"]}},
+    Message: {
+        "role": {"enum": ["system", "developer", "user", "assistant", "tool"]},
+        "function_call": _OLDER_FORM,
+    },
     PriorityChange: {"priority": {"enum": [each.name.lower() for each in Priority]}},
     ResponsesRequest: {
         "input": either(TEXT, many(_ITEM, minItems=1)),

@@ -5,15 +5,21 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from studio.server.wire import NOT_SERVED
+
 _MOST_VALUES = 8
 
 
 def fields_of(schema: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """Name, kind and description of each property of an object; required ones are marked."""
+    """Name, kind and description of each property of an object: required ones first and marked, idle ones last."""
     required = set(schema.get("required", ()))
+
+    def rank(item: tuple[str, dict[str, Any]]) -> tuple[bool, bool]:
+        return item[0] not in required, item[1].get("description") == NOT_SERVED
+
     return [
         (name + ("*" if name in required else ""), words_of(each), each.get("description", ""))
-        for name, each in schema.get("properties", {}).items()
+        for name, each in sorted(schema.get("properties", {}).items(), key=rank)
     ]
 
 

@@ -96,7 +96,9 @@ class ToolView(QFrame):
     def heightForWidth(self, width: int) -> int:
         layout = self.layout()
         assert layout is not None
-        return layout.totalHeightForWidth(width) if layout.hasHeightForWidth() else 0
+        if layout.hasHeightForWidth():
+            return layout.totalHeightForWidth(width)
+        return layout.totalSizeHint().height()
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)

@@ -67,7 +67,7 @@ def test_a_tool_is_called_and_its_result_answered(
         "model": MODEL,
         "messages": ASK_TOOL,
         "tools": TOOLS,
-        "tool_choice": {"type": "any"},
+        "tool_choice": {"type": "any", "disable_parallel_tool_use": True},
         "max_tokens": MAX_TOKENS,
         "extra_body": GREEDY,
     }

@@ -38,6 +38,23 @@ def test_both_formats_give_the_same_sizes(architecture: str, tmp_path: Path) -> 
     assert folder.norm_epsilon == pytest.approx(spec.norm_epsilon)
 
 
+def test_a_model_that_looks_ahead_is_refused() -> None:
+    for model in (paper_gguf(attention__causal=False), paper_config(is_causal=False)):
+        with pytest.raises(UnsupportedModel, match="looks ahead"):
+            parse_spec(model)
+    assert parse_spec(paper_gguf(attention__causal=True)).layers
+
+
+def test_a_rerankers_score_is_refused_and_embeddings_have_no_head() -> None:
+    with pytest.raises(UnsupportedModel, match="one vector of a text"):
+        parse_spec(paper_gguf(pooling_type=4))
+    spec = parse_spec(paper_gguf(pooling_type=3))
+    assert spec.gives_embeddings
+    assert spec.output_width == spec.hidden
+    writes = parse_spec(paper_gguf(pooling_type=0))
+    assert (writes.gives_embeddings, writes.output_width) == (False, writes.vocab_size)
+
+
 def test_sizes_that_a_file_leaves_out_follow_from_others() -> None:
     spec = parse_spec(paper_gguf(attention__head_count_kv=None))
     assert (spec.kv_heads, spec.head_dim) == (4, 16)

@@ -25,6 +25,8 @@ from engine.api import (
     RequestGroup,
     SamplingParams,
     TokenDelta,
+    Tool,
+    ToolChoice,
 )
 from engine.errors import InvalidRequest
 from engine.factory import create_engine
@@ -207,6 +209,14 @@ def test_parks_change_no_token(
     assert any(isinstance(event, Parked) for event in ear.events)
 
 
+def test_tokens_that_a_context_shift_forgets_still_count(engine: Engine, model_path: Path) -> None:
+    load(engine, model_path, pool_tokens=128, context_shift=True)
+    ear = run_all(engine, [asked("r", regex("([a-y]{7}z){40}"), max_tokens=400)])
+    assert finished(ear, "r").reason is FinishReason.STOP
+    assert re.fullmatch("([a-y]{7}z){40}", ear.text("r"))
+    assert len(ear.tokens("r")) > 128
+
+
 def test_a_request_carried_to_another_load_keeps_its_place(
     engine: Engine, model_path: Path
 ) -> None:
@@ -374,10 +384,15 @@ def test_grammars_are_compiled_on_a_thread_of_their_own(engine: Engine, model_pa
         return compiled(grammar)
 
     compiler._compiled = watched  # type: ignore[method-assign, assignment]
+    tool = Tool(name="add", parameters='{"type": "object", "properties": {}}', is_strict=True)
+    messages = (ChatMessage(role="user", content="add"),)
+    calls = Chat(messages=messages, tools=(tool,), tool_choice=ToolChoice.REQUIRED)
     ear = Ear(engine)
-    engine.submit(asked("r", JSON))
-    finished(ear, "r")
-    assert threads == ["layby-grammars"]
+    engine.submit(asked("own", JSON))
+    engine.submit(replace(asked("calls", JSON, prompt=calls), grammar=None, tells_parts=True))
+    finished(ear, "own")
+    finished(ear, "calls")
+    assert threads == ["layby-grammars"] * 2
 
 
 def test_a_chat_reply_begins_where_the_grammar_does(engine: Engine, model_path: Path) -> None:

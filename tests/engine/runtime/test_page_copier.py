@@ -83,6 +83,17 @@ def test_all_of_a_new_buffer_is_written_with_the_first_park_and_never_again() ->
         buffer.memory[2:] = 5
 
 
+def test_a_buffer_whose_park_came_to_nothing_serves_another_one_unharmed() -> None:
+    copies = HostCopies(np.full((4, 8), 7, np.uint8), NumpyMover())
+    copies.free_buffer(copies.make_buffer(4))
+    buffer = copies.make_buffer(4)
+    finish = copies.start(
+        CopyWay.OUT, [Stretch(buffer, 0, np.arange(4, dtype=np.int64))], is_beside=False
+    )
+    finish()
+    assert (buffer.memory == 7).all()
+
+
 @pytest.mark.parametrize("must_land", [True, False])
 def test_only_copies_that_must_land_may_take_the_threads_of_steps(*, must_land: bool) -> None:
     found: list[bool] = []

@@ -204,6 +204,22 @@ def test_a_call_that_must_be_made_is_made(family: Family, tags_are_tokens: bool)
         assert not (reply.has_ended and reply.text.strip()), reply.raw
 
 
+@pytest.mark.parametrize(
+    "family", [each for each in FAMILIES if each.shape is None], ids=lambda family: family.name
+)
+def test_a_family_whose_spelling_is_not_known_makes_it_in_plain_json(family: Family) -> None:
+    wishes, words = wishes_of(family, tags_are_tokens=True)
+    request = asked(chat())
+    plan = wishes.plan_for(request, ReplyPlan(tools=TOOLS))
+    assert plan is not None
+    for seed in range(3):
+        reply = draw(wishes, words, request, plan, seed)
+        assert reply.calls
+        assert_all_sound(reply)
+    free = asked(chat(tool_choice=ToolChoice.AUTO))
+    assert wishes.plan_for(free, ReplyPlan(tools=TOOLS)) == ReplyPlan(tools=TOOLS)
+
+
 @every_family
 def test_reasoning_may_come_first_and_must_be_ended_where_it_has_begun(family: Family) -> None:
     if family.has_own_reasoning:
@@ -279,6 +295,23 @@ def test_a_schema_that_cannot_be_followed_is_taken_loosely_unless_it_is_strict()
     with pytest.raises(InvalidRequest, match="tools cannot be followed") as caught:
         wishes.matcher_for(strict, wishes.grammar_for(strict, plan))
     assert caught.value.param == "tools"
+
+
+@every_family
+def test_json_that_was_asked_for_and_calls_go_together(family: Family) -> None:
+    wishes, words = wishes_of(family, tags_are_tokens=True)
+    answer = Grammar(
+        kind=GrammarKind.JSON_SCHEMA, source='{"enum": [7, [8]]}', param="response_format"
+    )
+    request = asked(chat(tool_choice=ToolChoice.AUTO), grammar=answer)
+    seen = set()
+    for seed in range(10):
+        reply = draw(wishes, words, request, ReplyPlan(tools=TOOLS), seed)
+        assert_all_sound(reply)
+        if reply.has_ended and not reply.calls:
+            assert json.loads(reply.text) in (7, [8])
+        seen.add(bool(reply.calls))
+    assert seen == {True, False}
 
 
 def test_a_call_and_another_answer_exclude_each_other() -> None:

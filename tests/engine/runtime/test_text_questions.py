@@ -114,7 +114,7 @@ def test_what_is_asked_of_a_worker_that_ends_is_told_so() -> None:
     intake.ask(first)
     assert entered.wait(TIMEOUT_S)
     cancelled.answer.cancel()
-    intake._tasks.put(None)  # as `close` does first
+    intake._prompts._tasks.put(None)  # as `close` does first
     intake.ask(cancelled)
     intake.ask(second)
     goes_on.set()

@@ -1,6 +1,7 @@
 """A small MCP server for tests, over stdio; run as a program.
 
-`--pid FILE` writes its process id, `--child` starts a process of its own beside it, `--never` answers nothing.
+`--pid FILE` writes its process id, `--child` starts a process of its own beside it, `--never` answers nothing,
+`--noon` has one small tool alone.
 """
 
 from __future__ import annotations
@@ -54,11 +55,24 @@ def make_server() -> MCPServer:
     return server
 
 
+def make_clock() -> MCPServer:
+    """One tool without arguments."""
+    server = MCPServer("clock")
+
+    @server.tool()
+    def noon() -> str:
+        """Tells the time."""
+        return "It is noon."
+
+    return server
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--pid", type=Path)
     parser.add_argument("--child", type=Path)
     parser.add_argument("--never", action="store_true")
+    parser.add_argument("--noon", action="store_true")
     options = parser.parse_args()
     if options.pid is not None:
         options.pid.write_text(str(os.getpid()), encoding="utf-8")
@@ -69,7 +83,7 @@ def main() -> None:
         sys.stderr.write("I never answer\n")
         sys.stderr.flush()
         time.sleep(3600)
-    make_server().run("stdio")
+    (make_clock() if options.noon else make_server()).run("stdio")
 
 
 if __name__ == "__main__":

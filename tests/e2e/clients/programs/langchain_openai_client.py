@@ -42,7 +42,11 @@ def answer(address: str, what: str) -> object:
         case "chat":
             return side_by_side(address, (whole, streamed))
         case "tools":
-            reply = chat_at(address).bind_tools([TOOL], tool_choice="required").invoke(TOOL_PROMPT)
+            reply = (
+                chat_at(address)
+                .bind_tools([TOOL], tool_choice="required", parallel_tool_calls=False)
+                .invoke(TOOL_PROMPT)
+            )
             (call,) = reply.tool_calls
             return {"name": call["name"], "arguments": call["args"]}
     assert what == "structured"

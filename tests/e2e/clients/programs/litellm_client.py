@@ -39,6 +39,7 @@ def answer(address: str, what: str) -> object:
         messages=[{"role": "user", "content": TOOL_PROMPT}],
         tools=[TOOL],
         tool_choice="required",
+        parallel_tool_calls=False,
     )
     call = reply.choices[0].message.tool_calls[0].function
     return {"name": call.name, "arguments": json.loads(call.arguments)}

@@ -58,7 +58,7 @@ const jobs = {
   async tools() {
     const question = [{ role: "user", content: "What is the weather in Paris?" }];
     const stream = client.chat.completions.stream({
-      ...ask, messages: question, tools: [tool], tool_choice: "required",
+      ...ask, messages: question, tools: [tool], tool_choice: "required", parallel_tool_calls: false,
     });
     const [call] = (await stream.finalMessage()).tool_calls;
     return { name: call.function.name, arguments: JSON.parse(call.function.arguments) };

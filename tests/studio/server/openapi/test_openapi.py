@@ -20,8 +20,11 @@ from studio.models.server_settings import ServerSettings
 from studio.server.openapi.bodies import body_schemas, ref_of
 from studio.server.openapi.document import build_document, plain_path
 from studio.server.openapi.entries import OPERATIONS
+from studio.server.openapi.field_words import FIELD_WORDS
 from studio.server.openapi.page import POLICY, build_page
 from studio.server.openapi.request_schemas import READ_FIELDS
+from studio.server.openapi.schema_words import fields_of
+from studio.server.wire import NOT_SERVED
 
 DOCUMENT = build_document(OPERATIONS, "1")
 GETS = sorted(path for method, path in OPERATIONS if method == "GET" and "{" not in path)
@@ -89,6 +92,19 @@ def test_every_field_says_what_it_takes() -> None:
         if not set(said) - {"default", "description"}
     }
     assert silent == set()
+
+
+def test_words_are_about_fields_there_are() -> None:
+    fields = {f for s in DOCUMENT["components"]["schemas"].values() for f in s["properties"]}
+    assert set(FIELD_WORDS) <= fields
+
+
+def test_required_fields_are_shown_first_and_idle_ones_last() -> None:
+    schema = DOCUMENT["components"]["schemas"]["CompletionRequest"]
+    names = [name for name, _, _ in fields_of(schema)]
+    assert names[0] == "prompt*"
+    assert names.index("temperature") < names.index("mirostat")
+    assert fields_of(schema)[-1][2] == NOT_SERVED
 
 
 def test_what_is_said_of_fields_is_about_fields_there_are() -> None:

@@ -20,6 +20,7 @@ from studio.models.errors import ToolServerError
 from studio.models.tool_settings import ToolSettings
 from studio.models.tool_use import ChatTools, ToolUse, ToolUseState
 from studio.services.exchange.layby_file import decode, encode
+from studio.services.exchange.markdown_file import Labels, to_markdown
 from studio.services.tools.answers import ToolAnswer
 from studio.services.tools.tool_desk import ToolDesk, Verdict
 
@@ -199,6 +200,19 @@ async def test_what_goes_wrong_is_told_to_the_model(
 
 
 @on_a_loop
+async def test_a_result_that_would_fill_the_window_is_cut_and_the_model_told(
+    tmp_path: Path,
+) -> None:
+    async with open_rig(tmp_path) as rig:
+        rig.tools.answers["weather"] = ToolAnswer(text="rain " * 1000)
+        chat = await rig.new_chat(("home", "weather"))
+        await rig.calls(chat, ("weather", LISBON))
+        await rig.following(chat)
+        told = turns(rig.last_request)[-1].content
+        assert told.endswith("[cut off here: 2,952 characters more]")
+
+
+@on_a_loop
 async def test_a_tool_that_is_none_is_not_asked_about(tmp_path: Path) -> None:
     async with open_rig(tmp_path) as rig:
         chat = await rig.new_chat()
@@ -325,6 +339,8 @@ async def test_calls_go_out_and_in_with_their_chat(tmp_path: Path) -> None:
         await until(lambda: states(reply)[0] is ToolUseState.DONE)
         written = encode([(chat, ())], now_s=1.0)
         copy = await rig.chats.chats.versions.duplicate(chat)
+        page = to_markdown(chat, Labels())
+    assert '**Tool: weather** `{"city": "Lisbon"}`\n\n> 7 degrees, rain' in page
     assert copy is not None
     (read,) = decode(json.loads(written)).chats
     for calls in (read.messages[-1].calls, copy.messages[-1].calls):

@@ -36,15 +36,22 @@ Play = Callable[[Coroutine[Any, Any, None]], None]
 LISBON = '{"city": "Lisbon", "days": 3, "units": ["°C", "mm"]}'
 
 
-async def asking(stage: Stage, *names: str, always: tuple[tuple[str, str], ...] = ()) -> Message:
+async def asking(
+    stage: Stage,
+    *names: str,
+    always: tuple[tuple[str, str], ...] = (),
+    text: str = "Let me look that up.",
+    arguments: str = LISBON,
+) -> Message:
     """A chat whose reply has called these tools."""
     chat = stage.chats.chats[0]
     stage.chats.set_tools(chat, ChatTools(servers=("home",), always=always))
     request_id = await stage.ask(chat, "Do I need an umbrella in Lisbon?")
     stage.engine.start(request_id)
-    stage.engine.say(request_id, "Let me look that up.")
+    if text:
+        stage.engine.say(request_id, text)
     for index, name in enumerate(names):
-        stage.engine.call(request_id, name, LISBON, call_id=f"c{index}", index=index)
+        stage.engine.call(request_id, name, arguments, call_id=f"c{index}", index=index)
     stage.engine.finish(request_id, FinishReason.TOOL_CALLS)
     reply = chat.messages[-1]
     await until(lambda: reply.status is MessageStatus.TOOLS)
@@ -128,6 +135,16 @@ def test_a_call_is_asked_about_with_the_keyboard_and_its_result_is_folded(
     play(story())
 
 
+def test_a_reply_that_is_only_a_call_is_seen_too(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("Umbrella",)) as stage:
+            await asking(stage, "weather", text="", arguments="{}")
+            (view,) = views(stage)
+            await until(lambda: view.isVisible() and view.height() > 20)
+
+    play(story())
+
+
 def test_a_room_that_is_lent_out_is_said_with_the_hand(play: Play, tmp_path: Path) -> None:
     async def story() -> None:
         async with open_stage(tmp_path, titles=("Umbrella",)) as stage:
@@ -143,6 +160,18 @@ def test_a_room_that_is_lent_out_is_said_with_the_hand(play: Play, tmp_path: Pat
             stage.window.commands[CommandId.POOL].trigger()
             await until(lambda: chat.request_id in stage.window.pool_panel.rows)
             await shoot_both(stage, "tools-lent-out")
+
+    play(story())
+
+
+def test_a_chat_that_waits_holds_up_no_load(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("Umbrella",)) as stage:
+            await asking(stage, "weather")
+            request_id = stage.chats.chats[0].request_id
+            assert request_id is not None
+            stage.engine.publish(make_run(request_id, RunState.AWAITS_OWNER))
+            assert stage.services.reloads.affected() == ()
 
     play(story())
 
@@ -271,6 +300,7 @@ def test_who_waits_for_an_answer_is_announced_once(play: Play, tmp_path: Path) -
 def test_a_long_result_is_shown_in_part_and_long_names_are_cut(play: Play, tmp_path: Path) -> None:
     async def story() -> None:
         async with open_stage(tmp_path, titles=("Umbrella",)) as stage:
+            stage.engine.publish_window(100_000)
             stage.tools.answers["weather"] = ToolAnswer(text="rain " * 4000)
             reply = await asking(stage, "weather", always=(("home", "weather"),))
             await until(lambda: reply.calls[0].state is ToolUseState.DONE)
