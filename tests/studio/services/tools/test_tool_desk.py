@@ -291,13 +291,11 @@ async def test_a_chat_that_waits_for_its_user_waits_again_after_a_restart(tmp_pa
 async def test_what_lies_on_disk_while_it_asks_is_enough_to_ask_again(tmp_path: Path) -> None:
     """As a killed program leaves it: its files are copied while they are open."""
     killed = tmp_path / "killed"
-    killed.mkdir()
     async with open_rig(tmp_path) as rig:
         await rig.calls(await rig.new_chat(), ("weather", LISBON))
         is_stored = "SELECT 1 FROM messages WHERE status = 'tools' AND calls LIKE '%asked%'"
         await until(lambda: rig.chats.rows(is_stored))
-        for file in tmp_path.glob("history.db*"):
-            shutil.copy(file, killed)
+        shutil.copytree(tmp_path, killed, ignore=lambda _, names: {"killed"} & set(names))
     async with open_rig(killed) as rig:
         (chat,) = rig.chats.chats.chats
         await rig.chats.chats.open_chat(chat.chat_id)
