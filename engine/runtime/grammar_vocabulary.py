@@ -84,6 +84,7 @@ def _make(tokenizer: Tokenizer, special: frozenset[int]) -> LLTokenizer:
 
     speller = _Speller(tokenizer, special)
     speller.library = LLTokenizer(speller, eos_token=sorted(tokenizer.eos_ids))  # type: ignore[arg-type]
+    speller.tokens = ()  # which it has copied
     return speller.library
 
 
@@ -107,7 +108,7 @@ class _Speller:
     def __call__(self, text: str) -> list[int]:
         """The tokens of a text that a grammar leaves no choice about: the model's own, where they are that text."""
         ids = self._tokenizer.encode(text)
-        spelled = b"".join(self.tokens[token_id] for token_id in ids)
+        spelled = b"".join(map(self._tokenizer.token_bytes, ids))
         if spelled == text.encode() and self._special.isdisjoint(ids):
             return ids
         assert self.library is not None

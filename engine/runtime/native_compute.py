@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.api import Device, KvType
-from engine.errors import UnsupportedModel
+from engine.errors import DeviceFailure, UnsupportedModel
 from engine.runtime.compute import Limits, OnProgress, RecordedModel
 from engine.runtime.stored_weights import StoredWeights
 from kernels.api import StepInputs
@@ -51,7 +51,7 @@ class NativeBackend:
         """See `compute.Backend`. Raises UnsupportedModel too, for shapes that no native kernel takes."""
         assert isinstance(pages, np.ndarray), "the native kernels compute on host memory"
         model = self._model
-        kernels = Kernels(self._library, self._threads)
+        kernels = self._start()
         weights = StoredWeights(model.checkpoint, model.sources, on_progress)
         pool = KvPool(self._layout, pages)
         try:
@@ -66,6 +66,14 @@ class NativeBackend:
         except BaseException:
             kernels.close()
             raise
+
+    def _start(self) -> Kernels:
+        try:
+            return Kernels(self._library, self._threads)
+        except NativeError as error:
+            raise DeviceFailure(
+                f"the system does not start {self._threads} threads ({error}); set fewer with --threads"
+            ) from error
 
     def _compute_id(self) -> str:
         build = hashlib.sha256(LIBRARY_PATH.read_bytes()).hexdigest()[:16]

@@ -5,13 +5,13 @@ Templates differ in what they expect of some of them (`TemplateShape`). Used on 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from engine.api import ChatMessage, Tool, ToolCall
 from engine.text.replies.parts import ID_CHARS, new_call_id
+from engine.text.replies.schemas import read_object
 
 Values = dict[str, Any]
 Change = Callable[[str], str]
@@ -51,9 +51,7 @@ _SCHEMA_WORDS = frozenset(
 
 def tool_values(tool: Tool, change: Change) -> Values:
     """One tool. Templates count on a description and on properties, so both are there, if empty."""
-    schema = json.loads(tool.parameters)
-    if not schema:
-        schema = {"type": "object"}
+    schema = read_object(tool.parameters) or {"type": "object"}
     if schema.get("type") == "object":
         schema.setdefault("properties", {})
     function = {
@@ -85,7 +83,7 @@ def _call_values(call: ToolCall, shape: TemplateShape, change: Change) -> Values
     if shape.takes_text_arguments:
         arguments: object = change(call.arguments)
     else:
-        arguments = changed(json.loads(call.arguments), change)
+        arguments = changed(read_object(call.arguments), change)
     function = {"name": change(call.name), "arguments": arguments}
     values: Values = {"type": "function", "function": function}
     if call.call_id:

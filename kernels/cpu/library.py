@@ -59,21 +59,22 @@ class ThreadTeam:
     """The threads that run steps; the caller of a step is one of them. Used by one thread at a time."""
 
     def __init__(self, library: NativeLibrary, threads: int) -> None:
-        """Start threads - 1 helpers; they sleep when there is nothing to do. ValueError for no thread at all."""
+        """Start threads - 1 helpers; they sleep when there is nothing to do. Raises as `resize` does."""
         self._library = library
         self.handle = 0
         self.threads = 0
         self.resize(threads)
 
     def resize(self, threads: int) -> None:
-        """Change the number of threads; between two steps only."""
+        """Change the number of threads; between two steps only. NativeError, with the team as it was, where the system
+        has no more threads."""
         if threads < 1:
             raise ValueError(f"a team has at least 1 thread, not {threads}")
         if threads == self.threads:
             return
+        handle = self._library.check(self._library.functions.layby_team_new(threads))
         self.close()
-        self.handle = self._library.check(self._library.functions.layby_team_new(threads))
-        self.threads = threads
+        self.handle, self.threads = handle, threads
 
     def close(self) -> None:
         """Stop the helpers. Idempotent."""

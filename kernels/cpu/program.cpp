@@ -9,6 +9,8 @@ namespace layby {
 namespace {
 
 constexpr int64_t ROW_ALIGNMENT = 32;  // floats; a block of values may be written past the width
+constexpr int64_t MAX_WIDTH = int64_t{1} << 28;
+constexpr int64_t MAX_ROWS = int64_t{1} << 24;
 constexpr int64_t MOST_PHASES = int64_t{1} << 20;
 
 [[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument(what); }
@@ -27,6 +29,7 @@ OperandKind operand_kind(int32_t buffer_kind) {
 Program::Program(const KernelTable& kernels, int64_t max_rows, int64_t max_outputs)
     : kernels_(kernels), max_rows_(max_rows), max_outputs_(max_outputs) {
   require(max_rows > 0 && max_outputs > 0, "a program needs room for at least one row and one output");
+  require(max_rows <= MAX_ROWS && max_outputs <= MAX_ROWS, "a program has room for 2^24 rows at most");
 }
 
 void Program::set_pool(uint8_t* pool, int64_t page_bytes, int32_t pages, KvType type) {
@@ -37,7 +40,8 @@ void Program::set_pool(uint8_t* pool, int64_t page_bytes, int32_t pages, KvType 
 }
 
 int Program::add_buffer(int32_t kind, int64_t width, Extent extent) {
-  require(width > 0, "a buffer has a width");
+  require(width > 0 && width <= MAX_WIDTH, "a buffer has a width, of 2^28 at most");
+  require(extent == Extent::TOKENS || extent == Extent::OUTPUTS, "no such extent");
   const int64_t most = extent == Extent::TOKENS ? max_rows_ : max_outputs_;
   Buffer buffer = {kind, width, extent, (width + ROW_ALIGNMENT - 1) / ROW_ALIGNMENT * ROW_ALIGNMENT, {}};
   if (kind == LAYBY_ROWS) {

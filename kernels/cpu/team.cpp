@@ -36,10 +36,17 @@ struct alignas(64) Team::Claim {
 
 Team::Team(int threads) {
   for (int worker = 0; worker < threads; ++worker) claims_.push_back(std::make_unique<Claim>());
-  for (int worker = 1; worker < threads; ++worker) helpers_.emplace_back([this, worker] { helper(worker); });
+  try {
+    for (int worker = 1; worker < threads; ++worker) helpers_.emplace_back([this, worker] { helper(worker); });
+  } catch (...) {
+    stop();  // a thread that is destroyed unjoined ends the process
+    throw;
+  }
 }
 
-Team::~Team() {
+Team::~Team() { stop(); }
+
+void Team::stop() {
   stopping_.store(true);
   announce(after(epoch_.load(), false));
   for (std::thread& thread : helpers_) thread.join();

@@ -45,6 +45,7 @@ class Team {
 
  private:
   struct Claim;
+  void stop();
   void helper(int worker);
   void work(int worker, uint32_t epoch, int spins);
   int64_t take_chunks(int worker, uint32_t epoch);

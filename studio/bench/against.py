@@ -82,7 +82,8 @@ def _one(server: Server, plan: BenchPlan, seed: int) -> _Found:
         reply_tokens=lengths.lone_reply_tokens,
     )
     run = _run(server, plan, load, seed)
-    yield _DECODE, 1e3 / run.gap_ms(0.5)
+    gap_ms = run.gap_ms(0.5)
+    yield _DECODE, 1e3 / gap_ms if gap_ms else 0.0  # a reply of one piece has no gap
     yield _PREFILL, run.replies[0].prompt_tokens / run.replies[0].first_token_s
 
 

@@ -15,7 +15,7 @@ from studio.cli.checks import Check, fail, ok, warn
 NEEDED = (
     "PySide6-Essentials", "qasync", "torch", "numpy", "safetensors", "gguf", "tokenizers", "jinja2", "fastapi",
     "starlette", "pydantic", "uvicorn", "httpx", "platformdirs", "psutil", "prometheus-client", "pygments", "ziamath",
-    "huggingface-hub", "pypdfium2", "python-docx",
+    "huggingface-hub", "pypdfium2", "python-docx", "llguidance", "mcp", "httpx2",
 )  # fmt: skip
 """Distributions of pyproject.toml that every platform needs (a test compares)."""
 OPTIONAL = ("triton", "triton-windows")

@@ -61,6 +61,7 @@ class _Writer:
         self._headers = [(b"content-type", content_type), *_HEADERS]
         self._clock = asyncio.get_running_loop().time
         self.is_open = False
+        self.is_complete = False
         self.begun_s = self.last_write_s = self._clock()
         self.opens_s = self.begun_s + open_after_s
         """When the headers are sent, at the latest."""
@@ -71,6 +72,7 @@ class _Writer:
                 {"type": "http.response.start", "status": 200, "headers": self._headers}
             )
             self.is_open = True
+        self.is_complete = is_last
         await self._send({"type": "http.response.body", "body": data, "more_body": not is_last})
         self.last_write_s = self._clock()
         # Other streams have their turn, and a client that has left is noticed before the next write.
@@ -112,6 +114,8 @@ class EventStream(Response):
         except ClientLeft:
             note.leave()
         except (ApiError, EngineError) as error:
+            if writer.is_complete:  # the server stopped in the moment after the end
+                return
             note.fail(str(error))
             if writer.is_open:
                 await writer.write(narrator.failure(error), is_last=True)

@@ -81,7 +81,12 @@ class ChatService:
         self.desk: ToolDesk | None = None
         if tools is not None:
             self.desk = ToolDesk(
-                book, records, tools.service, settings=tools.settings, notices=notices
+                book,
+                records,
+                tools.service,
+                settings=tools.settings,
+                notices=notices,
+                window_tokens=lambda: client.snapshot().window_tokens,
             )
         self._runner = runner = ReplyRunner(
             client, book, records, notices=notices, clock=clock, desk=self.desk

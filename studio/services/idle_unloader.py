@@ -28,6 +28,7 @@ from engine.api import (
     UnloadModel,
     Unsubscribe,
 )
+from engine.runs import RunState
 
 _log = logging.getLogger(__name__)
 
@@ -68,7 +69,8 @@ class IdleUnloader:
     def check(self) -> bool:
         """Ask for the model to be unloaded if it has been idle for long enough; whether that was done."""
         snapshot, limit_s = self._engine.snapshot(), self._limit_min() * 60
-        if snapshot.state is not EngineState.READY or snapshot.runs:
+        in_use = any(run.state is not RunState.AWAITS_OWNER for run in snapshot.runs)
+        if snapshot.state is not EngineState.READY or in_use:
             self._used_s = self._clock()
             return False
         if not limit_s or self._clock() - self._used_s < limit_s:

@@ -15,7 +15,7 @@ from engine.api import EngineState, LoadOptions
 from engine.client import EngineClient
 from engine.errors import EngineError
 from engine.runs import RunState
-from studio.models.chat import Conversation
+from studio.models.chat import Conversation, MessageStatus, reply_request_id
 from studio.models.signal import Signal
 from studio.services.chat_service import ChatService
 from studio.services.model_service import ModelService
@@ -103,17 +103,29 @@ class ReloadService:
             disconnect()
 
     def affected(self) -> tuple[Affected, ...]:
-        """Everybody who would be cut off by a load now, chats before programs' requests."""
-        runs = {run.request_id: run for run in self._client.snapshot().runs}
-        chats = {chat.request_id: chat for chat in self._chats.chats if chat.request_id}
+        """Everybody who would be cut off by a load now, chats before programs' requests.
+
+        Not a chat that waits for its user: it is not writing, and goes on with whatever model there is then.
+        """
+        runs = {
+            run.request_id: run
+            for run in self._client.snapshot().runs
+            if run.state is not RunState.AWAITS_OWNER
+        }
+        chats = {
+            reply_request_id(reply): chat
+            for chat in self._chats.chats
+            if (reply := chat.running_message) is not None
+            and reply.status is not MessageStatus.TOOLS
+        }
         found = []
         for request_id in (*chats, *(one for one in runs if one not in chats)):
-            run = runs.get(request_id or "")
+            run = runs.get(request_id)
             is_parked = run is not None and run.state is RunState.PARKED
-            name = self._runs.name(request_id or "")
+            name = self._runs.name(request_id)
             found.append(
                 Affected(
-                    request_id=request_id or "",
+                    request_id=request_id,
                     name=name,
                     is_chat=request_id in chats,
                     is_parked=is_parked,

@@ -151,6 +151,7 @@ def _labels() -> Labels:
         reply=tr("Reply"),
         system=tr("System prompt"),
         attachment=tr("Attachment"),
+        tool=tr("Tool"),
         cut_off={
             MessageStatus.STOPPED: tr("stopped"),
             MessageStatus.LENGTH: tr("ended at the length limit"),

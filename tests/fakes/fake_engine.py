@@ -243,6 +243,10 @@ class FakeEngine:
         old = self._snapshot
         self._snapshot = replace(old, runs=runs, pool=pool or old.pool, parks=parks or old.parks)
 
+    def publish_window(self, window_tokens: int) -> None:
+        """Let requests hold so many tokens, as far as the snapshot says."""
+        self._snapshot = replace(self._snapshot, window_tokens=window_tokens)
+
     def finish(
         self, request_id: str, reason: FinishReason = FinishReason.STOP, *, stop_text: str = ""
     ) -> None:

@@ -20,11 +20,12 @@ from fakes.fake_engine import FakeEngine
 from studio.models.server_settings import ServerSettings
 from studio.server.app import build_app
 from studio.server.context import ServerContext
+from studio.server.live_requests import LiveRequests
 from studio.server.share_gate import ShareGate
 from studio.server.sse import StreamTimings
 from studio.server.thread import ServerParts
 
-TIMEOUT_S = 10.0
+TIMEOUT_S = 60.0
 CHAT = "/v1/chat/completions"
 TEXT = "/v1/completions"
 HELLO = {"messages": [{"role": "user", "content": "Say hello."}]}
@@ -109,6 +110,7 @@ def make_app(
     settings: ServerSettings | None = None,
     timings: StreamTimings | None = None,
     parts: ServerParts | None = None,
+    live: LiveRequests | None = None,
 ) -> FastAPI:
     """The application on the running loop."""
     client, settings, parts = (
@@ -122,6 +124,7 @@ def make_app(
         timings=timings or StreamTimings(),
         demand=parts.make_demand() if parts.make_demand is not None else None,
         keeps_prompts=settings.keeps_prompts,
+        live=live or LiveRequests(),
     )
     return build_app(context, settings, keys=parts.keys, log=parts.log)
 
@@ -184,6 +187,8 @@ class AsgiCall:
     def __init__(
         self, app: FastAPI, path: str, body: dict[str, Any], headers: dict[str, str] | None = None
     ) -> None:
+        self.on_complete: Callable[[], object] = int
+        """Called with the last piece of the body."""
         self.status: int | None = None
         self.headers: dict[str, str] = {}
         self.writes: list[str] = []
@@ -239,12 +244,15 @@ class AsgiCall:
 
     async def _send(self, message: dict[str, Any]) -> None:
         async with self._news:
+            assert not self.is_complete, f"after the end: {message}"
             if message["type"] == "http.response.start":
                 self.status = message["status"]
                 self.headers = {k.decode(): v.decode() for k, v in message["headers"]}
             else:
                 self.writes.append(message.get("body", b"").decode())
                 self.is_complete = not message.get("more_body", False)
+                if self.is_complete:
+                    self.on_complete()
             self._news.notify_all()
 
 

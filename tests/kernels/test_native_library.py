@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +48,33 @@ def test_a_team_has_at_least_one_thread(threads: int) -> None:
         ThreadTeam(library, threads)
     with ThreadTeam(library, 2) as team, pytest.raises(ValueError, match="at least 1 thread"):
         team.resize(threads)
+
+
+NO_MORE_THREADS = """
+import resource
+from kernels.cpu.library import NativeError, ThreadTeam, load_library
+library = load_library()
+with ThreadTeam(library, 2) as team:
+    pages = int(open("/proc/self/statm").read().split()[0])
+    most = pages * resource.getpagesize() + (256 << 20)
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    for _ in range(2):
+        try:
+            team.resize(1024)
+        except NativeError as error:
+            print(team.threads, error)
+"""
+
+
+@needs_kernels
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are Linux's here")
+def test_threads_that_the_system_does_not_start_are_an_error_and_leave_the_team_as_it_was() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", NO_MORE_THREADS], capture_output=True, text=True, check=True
+    )
+    first, second = done.stdout.splitlines()
+    assert first == second
+    assert first.startswith("2 ")
 
 
 @needs_kernels

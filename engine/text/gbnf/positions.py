@@ -66,6 +66,7 @@ class Positions:
         return made
 
     def _add(self, node: Node, alphabet: Alphabet, rules: Rules) -> _Ends:
+        self._spend(1)  # also rules that say nothing may name one another without end
         match node:
             case Chars():
                 return self._place(alphabet.mask(node))
@@ -105,11 +106,14 @@ class Positions:
         return first, last, before[2] and after[2]
 
     def _link(self, last: tuple[int, ...], first: tuple[int, ...]) -> None:
-        self._num_steps += len(last) * len(first)
-        if self._num_steps > _MOST_STEPS:
-            raise TooManyPositions
+        self._spend(len(last) * len(first))
         for place in last:
             self.follow[place].update(first)
+
+    def _spend(self, steps: int) -> None:
+        self._num_steps += steps
+        if self._num_steps > _MOST_STEPS:
+            raise TooManyPositions
 
 
 _Ends = tuple[tuple[int, ...], tuple[int, ...], bool]

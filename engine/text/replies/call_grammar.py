@@ -17,6 +17,7 @@ from engine.text.json_schemas import prepared, prepared_schema
 from engine.text.replies.call_shape import CallShape, ParameterShape
 from engine.text.replies.family import Family
 from engine.text.replies.json_families import GENERIC
+from engine.text.replies.schemas import read_object
 from engine.text.replies.thinking import Thinking
 from engine.text.tokenizer import Tokenizer
 
@@ -145,7 +146,7 @@ class _Source:
 
 def _body(source: _Source, shape: CallShape, tool: Tool, *, is_loose: bool) -> str:
     """From a tool's name to the end of its call."""
-    schema = json.loads(tool.parameters) or _NO_ARGUMENTS
+    schema = read_object(tool.parameters) or _NO_ARGUMENTS
     if is_loose and not tool.is_strict:
         schema = {}
     begin = source.spelled(tool.name + shape.after_name)
@@ -232,7 +233,7 @@ def _calls_schema(shape: CallShape, tools: Sequence[Tool]) -> dict[str, Any]:
     calls = []
     for tool in tools:
         refers = "$ref" in tool.parameters
-        schema = {} if refers else json.loads(tool.parameters) or _NO_ARGUMENTS
+        schema = {} if refers else read_object(tool.parameters) or _NO_ARGUMENTS
         calls.append(_exactly({"name": {"const": tool.name}, key: _of_object(schema)}))
     if not shape.section:
         return {"anyOf": calls}

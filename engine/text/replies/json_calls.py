@@ -311,7 +311,7 @@ def _text_of(value: str) -> str:
     """A JSON value as text: of a string its content."""
     try:
         found = json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return value
     return found if isinstance(found, str) else value
 

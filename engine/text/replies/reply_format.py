@@ -6,6 +6,7 @@ parser never fails: what it cannot make sense of is text. No torch.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, replace
 
 from engine.api import Tool
@@ -20,6 +21,8 @@ from engine.text.replies.schemas import Schemas
 from engine.text.replies.tagged import text_alone
 from engine.text.replies.thinking import Thinking, thinking_of
 from engine.text.tokenizer import Tokenizer
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,11 +122,15 @@ class ReplyParser:
     def _go_on(self) -> None:
         try:
             next(self._reading)
+            return
         except StopIteration:
-            self._is_reading = False
-            if not self.is_full:
-                self._sink.text(self._reader.rest())
-            self._sink.finish()
+            pass
+        except Exception:  # noqa: BLE001 - whatever a model writes must not end the step
+            _LOG.exception("a reply could not be told apart; the rest of it is text")
+        self._is_reading = False
+        if not self.is_full:
+            self._sink.text(self._reader.rest())
+        self._sink.finish()
 
     def _read(self, reply: ReplyFormat, plan: ReplyPlan) -> Reading[None]:
         context = ReplyContext(self.marks, Schemas(plan.tools), self._reader, self._sink)

@@ -1,4 +1,4 @@
-"""What the offered tools say about their arguments. Immutable, any thread. No torch."""
+"""What the offered tools say about their arguments. No torch."""
 
 from __future__ import annotations
 
@@ -12,22 +12,19 @@ _PYTHON_WORDS = {"True": "true", "False": "false", "None": "null"}
 
 
 class Schemas:
-    """What the tools say about their arguments."""
+    """Of one chat's tools; each is read when it is first asked about."""
 
     def __init__(self, tools: Sequence[Tool]) -> None:
+        self._tools = {tool.name: tool for tool in tools}
         self._properties: dict[str, dict[str, Any]] = {}
-        for tool in tools:
-            schema = json.loads(tool.parameters)
-            properties = schema.get("properties") if isinstance(schema, dict) else None
-            self._properties[tool.name] = properties if isinstance(properties, dict) else {}
 
     @property
     def names(self) -> frozenset[str]:
-        return frozenset(self._properties)
+        return frozenset(self._tools)
 
     def is_string(self, tool: str, argument: str) -> bool:
         """Whether nothing but a string may be given."""
-        schema = self._properties.get(tool, {}).get(argument)
+        schema = self._of(tool).get(argument)
         if not isinstance(schema, dict):
             return False
         values = schema.get("enum")
@@ -45,3 +42,22 @@ class Schemas:
                 if word in _PYTHON_WORDS:
                     return _PYTHON_WORDS[word]
         return json.dumps(text, ensure_ascii=False)
+
+    def _of(self, tool: str) -> dict[str, Any]:
+        """The schemas of a tool's arguments by their names; none for what is no tool."""
+        known = self._properties.get(tool)
+        if known is None:
+            schema = read_object(self._tools[tool].parameters) if tool in self._tools else {}
+            properties = schema.get("properties")
+            known = properties if isinstance(properties, dict) else {}
+            self._properties[tool] = known
+        return known
+
+
+def read_object(text: str) -> dict[str, Any]:
+    """A JSON object; an empty one for a text that is none."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}

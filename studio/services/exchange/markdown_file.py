@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from studio.models.chat import Conversation, Message, MessageStatus, Role
+from studio.models.tool_use import ToolUse
 
 _UNSAFE = re.compile(r"[\x00-\x1f<>:\"/\\|?*]+")
 _MOST_NAME_BYTES = 120
+_MOST_RESULT_CHARS = 4_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +23,7 @@ class Labels:
     reply: str = "Reply"
     system: str = "System prompt"
     attachment: str = "Attachment"
+    tool: str = "Tool"
     cut_off: Mapping[MessageStatus, str] = field(default_factory=dict)
     """What stands under a reply that ended like that."""
 
@@ -58,7 +61,17 @@ def _turn(message: Message, labels: Labels) -> list[str]:
     text = [message.text.strip()] if message.text.strip() else []
     ending = labels.cut_off.get(message.status) if message.role is Role.ASSISTANT else None
     cut = [f"*({ending})*"] if ending else []
-    return [head, *files, *text, *cut]
+    calls = [part for use in message.calls for part in _call(use, labels)]
+    return [head, *files, *text, *calls, *cut]
+
+
+def _call(use: ToolUse, labels: Labels) -> list[str]:
+    """A call of a tool with what came of it; a long result is cut."""
+    name = _one_line(use.tool or use.name)
+    told = [f"**{labels.tool}: {name}** `{_one_line(use.arguments).replace('`', chr(39))}`"]
+    if use.result:
+        told.append(_quoted(use.result[:_MOST_RESULT_CHARS]))
+    return told
 
 
 def _quoted(text: str) -> str:

@@ -23,8 +23,11 @@ from studio.services.chat_prompt import Toolbox
 from studio.services.chat_records import ChatRecords
 from studio.services.history_rows import valid_text
 from studio.services.notice_service import NoticeService
+from studio.services.tools.answers import MOST_CHARS, shortened
 from studio.services.tools.naming import Offered, offered
 from studio.services.tools.tool_service import ToolService
+
+_LEAST_CHARS = 500
 
 
 class Verdict(Enum):
@@ -47,7 +50,9 @@ class ToolDesk:
         *,
         settings: Callable[[], ToolSettings],
         notices: NoticeService,
+        window_tokens: Callable[[], int] = lambda: 0,
     ) -> None:
+        """`window_tokens` is what a request may hold, 0 if that is not known: no result takes most of it."""
         self.asked: Signal[[Conversation, Message]] = Signal()
         """A reply has called tools, and the user is asked."""
         self.unattended: Signal[[Conversation, Message]] = Signal()
@@ -57,6 +62,7 @@ class ToolDesk:
         self._records = records
         self._settings = settings
         self._notices = notices
+        self._window_tokens = window_tokens
         self._offers: dict[int, dict[str, Offered]] = {}
         """By chat: the tools that its last reply was offered, by the name that the model knows."""
         self._news: dict[int, asyncio.Event] = {}
@@ -95,6 +101,7 @@ class ToolDesk:
         news = self._news.setdefault(reply.message_id, asyncio.Event())
         running: dict[str, asyncio.Task[None]] = {}
         try:
+            await self._records.flush()
             while any(use.state.is_open for use in reply.calls):
                 for use in reply.calls:
                     if use.state is ToolUseState.ALLOWED and use.call_id not in running:
@@ -166,9 +173,15 @@ class ToolDesk:
         except ToolServerError as error:
             self._put(chat, reply, _ended(use, str(error), is_error=True))
         else:
-            self._put(chat, reply, _ended(use, answer.text, is_error=answer.is_error))
+            text = shortened(answer.text, self._most_chars())
+            self._put(chat, reply, _ended(use, text, is_error=answer.is_error))
         finally:
             news.set()
+
+    def _most_chars(self) -> int:
+        """Of a result: a third of the window or so, as most texts are written."""
+        window = self._window_tokens()
+        return max(_LEAST_CHARS, window) if window else MOST_CHARS
 
     def _put(self, chat: Conversation, reply: Message, use: ToolUse) -> ToolUse:
         reply.calls = tuple(use if one.call_id == use.call_id else one for one in reply.calls)

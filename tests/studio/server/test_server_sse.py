@@ -22,6 +22,7 @@ from fakes.http_driver import (
     on_a_loop,
 )
 from fakes.runs import make_run
+from studio.server.live_requests import LiveRequests
 from studio.server.sse import MOST_UNREAD, StreamTimings
 
 NEVER = 1000.0
@@ -92,6 +93,15 @@ async def test_a_completion_stream_has_text_finish_and_done() -> None:
     ]
     assert call.chunks[-1]["choices"][0]["finish_reason"] == "stop"
     assert {chunk["object"] for chunk in call.chunks} == {"text_completion"}
+    assert call.text.endswith("data: [DONE]\n\n")
+
+
+@on_a_loop
+async def test_a_server_that_stops_just_after_the_end_adds_nothing_to_it() -> None:
+    live = LiveRequests()
+    call = AsgiCall(make_app(FakeEngine(), live=live), CHAT, streamed())
+    call.on_complete = live.stop_all
+    await call.finished()
     assert call.text.endswith("data: [DONE]\n\n")
 
 

@@ -16,6 +16,7 @@ from engine.api import (
     Text,
     UnloadModel,
 )
+from engine.runs import RunState
 from fakes.fake_engine import TINY_MODEL, FakeEngine
 from fakes.runs import make_run
 from studio.services.idle_unloader import IdleUnloader, WakingEngine
@@ -52,6 +53,12 @@ def test_every_use_starts_the_time_anew() -> None:
     rig.engine.publish()
     assert not rig.at(69)
     assert rig.at(70)
+
+
+def test_a_chat_that_waits_for_its_user_is_no_use() -> None:
+    rig = Rig(limit_min=10)
+    rig.engine.publish(make_run("chat-1", RunState.AWAITS_OWNER))
+    assert rig.at(10)
 
 
 @pytest.mark.parametrize("minutes", [1, 1000])

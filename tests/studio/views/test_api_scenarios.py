@@ -172,6 +172,7 @@ WEATHER = {
     },
 }
 TOOL = {"type": "function", "function": WEATHER}
+SCHEMA = {"name": "town", "schema": WEATHER["parameters"]}
 MATRIX: tuple[tuple[str, str, dict[str, Any] | None, int], ...] = (
     ("GET", "/v1/models", None, 200),
     ("OPTIONS", CHAT, None, 200),
@@ -183,6 +184,8 @@ MATRIX: tuple[tuple[str, str, dict[str, Any] | None, int], ...] = (
     ("POST", CHAT, body(logprobs=True, top_logprobs=2), 200),
     ("POST", CHAT, body(stream=True, stream_options={"include_usage": True}), 200),
     ("POST", CHAT, body(stream=False), 200),
+    ("POST", CHAT, body(response_format={"type": "json_object"}), 200),
+    ("POST", CHAT, body(response_format={"type": "json_schema", "json_schema": SCHEMA}), 200),
     ("POST", CHAT, body(tools=[TOOL], tool_choice="required"), 200),
     ("POST", CHAT, body(tools=[TOOL], stream=True), 200),
     ("POST", "/v1/responses", {"model": MODEL, "input": "Hello", "max_output_tokens": 40}, 200),

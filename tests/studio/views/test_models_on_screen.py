@@ -85,7 +85,7 @@ def test_a_model_that_did_not_load_says_why(play: Play, tmp_path: Path) -> None:
         async with open_stage(tmp_path, state=EngineState.NO_MODEL) as stage:
             stage.models.say(EngineState.FAILED, error=CorruptModel("tensor count is 0"))
             await until(lambda: heading(stage) == "The model did not load")
-            assert screen(stage).findChild(QLabel, "body").text() == "tensor count is 0"
+            assert screen(stage).findChild(QLabel, "body").text() == "Tensor count is 0."
 
     play(story())
 

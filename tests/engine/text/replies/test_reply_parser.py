@@ -6,15 +6,17 @@ import json
 import random
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import pytest
 
+from engine.text.replies.context import ReplyContext
 from engine.text.replies.families import FAMILIES, family_of
 from engine.text.replies.json_families import GENERIC
 from engine.text.replies.marks import Marks
 from engine.text.replies.parts import ID_CHARS, MAX_HELD_SPACE, Parts
+from engine.text.replies.reader import Reading
 from engine.text.replies.reply_format import ReplyFormat, ReplyParser, ReplyPlan
 from engine.text.replies.thinking import thinking_of
 from fakes.reply_samples import SAMPLES, TOOLS, Sample
@@ -265,3 +267,16 @@ def test_the_ids_of_calls_are_those_of_their_reply() -> None:
     assert first == again
     other = ReplyParser(format_of(sample.source), ReplyPlan(tools=TOOLS), seed="other")
     assert {call[0] for call in hear(other, [sample.reply]).calls}.isdisjoint(c[0] for c in first)
+
+
+def test_a_parser_that_fails_leaves_the_rest_as_text(caplog: pytest.LogCaptureFixture) -> None:
+    def broken(context: ReplyContext) -> Reading[None]:
+        yield from context.reader.take("a")
+        raise ZeroDivisionError
+
+    reply = format_of("nothing")
+    reply = replace(reply, family=replace(reply.family, read=broken))
+    heard = hear(ReplyParser(reply, ReplyPlan(tools=TOOLS), seed="r"), ["", "a", "bc", " d "])
+    assert heard.text == "bc d "
+    assert "could not be told apart" in caplog.text
+    caplog.clear()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from studio.models.errors import ToolServerError
 from studio.models.tool_settings import ToolSettings
 from studio.models.tool_use import ChatTools, ToolUse, ToolUseState
 from studio.services.exchange.layby_file import decode, encode
+from studio.services.exchange.markdown_file import Labels, to_markdown
 from studio.services.tools.answers import ToolAnswer
 from studio.services.tools.tool_desk import ToolDesk, Verdict
 
@@ -199,6 +201,19 @@ async def test_what_goes_wrong_is_told_to_the_model(
 
 
 @on_a_loop
+async def test_a_result_that_would_fill_the_window_is_cut_and_the_model_told(
+    tmp_path: Path,
+) -> None:
+    async with open_rig(tmp_path) as rig:
+        rig.tools.answers["weather"] = ToolAnswer(text="rain " * 1000)
+        chat = await rig.new_chat(("home", "weather"))
+        await rig.calls(chat, ("weather", LISBON))
+        await rig.following(chat)
+        told = turns(rig.last_request)[-1].content
+        assert told.endswith("[cut off here: 2,952 characters more]")
+
+
+@on_a_loop
 async def test_a_tool_that_is_none_is_not_asked_about(tmp_path: Path) -> None:
     async with open_rig(tmp_path) as rig:
         chat = await rig.new_chat()
@@ -273,6 +288,24 @@ async def test_a_chat_that_waits_for_its_user_waits_again_after_a_restart(tmp_pa
 
 
 @on_a_loop
+async def test_what_lies_on_disk_while_it_asks_is_enough_to_ask_again(tmp_path: Path) -> None:
+    """As a killed program leaves it: its files are copied while they are open."""
+    killed = tmp_path / "killed"
+    killed.mkdir()
+    async with open_rig(tmp_path) as rig:
+        await rig.calls(await rig.new_chat(), ("weather", LISBON))
+        is_stored = "SELECT 1 FROM messages WHERE status = 'tools' AND calls LIKE '%asked%'"
+        await until(lambda: rig.chats.rows(is_stored))
+        for file in tmp_path.glob("history.db*"):
+            shutil.copy(file, killed)
+    async with open_rig(killed) as rig:
+        (chat,) = rig.chats.chats.chats
+        await rig.chats.chats.open_chat(chat.chat_id)
+        assert chat.messages[-1].is_asking
+        assert chat.tools.servers == ("home",)
+
+
+@on_a_loop
 async def test_a_call_that_ran_when_the_program_ended_is_asked_about_again(tmp_path: Path) -> None:
     async with open_rig(tmp_path) as rig:
         rig.tools.gate.clear()
@@ -325,6 +358,8 @@ async def test_calls_go_out_and_in_with_their_chat(tmp_path: Path) -> None:
         await until(lambda: states(reply)[0] is ToolUseState.DONE)
         written = encode([(chat, ())], now_s=1.0)
         copy = await rig.chats.chats.versions.duplicate(chat)
+        page = to_markdown(chat, Labels())
+    assert '**Tool: weather** `{"city": "Lisbon"}`\n\n> 7 degrees, rain' in page
     assert copy is not None
     (read,) = decode(json.loads(written)).chats
     for calls in (read.messages[-1].calls, copy.messages[-1].calls):

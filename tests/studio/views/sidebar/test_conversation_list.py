@@ -202,7 +202,7 @@ def test_a_right_click_opens_the_menu_of_a_chat(play: Play, tmp_path: Path) -> N
             actions = {a.text(): a for a in menu.actions() if a.text()}
             assert list(actions) == [
                 *("Rename", "Open beside", "Open in its own window", "Duplicate", "Pin"),
-                *("Move to folder", "Archive", "Delete"),
+                *("Move to folder", "Archive", "Export…", "Delete"),
             ]
             actions["Open beside"].trigger()
             await until(lambda: stage.window.panes.pane_of(middle) is not None)

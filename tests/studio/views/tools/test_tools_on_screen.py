@@ -164,6 +164,18 @@ def test_a_room_that_is_lent_out_is_said_with_the_hand(play: Play, tmp_path: Pat
     play(story())
 
 
+def test_a_chat_that_waits_holds_up_no_load(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("Umbrella",)) as stage:
+            await asking(stage, "weather")
+            request_id = stage.chats.chats[0].request_id
+            assert request_id is not None
+            stage.engine.publish(make_run(request_id, RunState.AWAITS_OWNER))
+            assert stage.services.reloads.affected() == ()
+
+    play(story())
+
+
 def test_always_in_this_chat_is_told_and_can_be_taken_back(play: Play, tmp_path: Path) -> None:
     async def story() -> None:
         async with open_stage(tmp_path, titles=("Umbrella",)) as stage:
@@ -288,6 +300,7 @@ def test_who_waits_for_an_answer_is_announced_once(play: Play, tmp_path: Path) -
 def test_a_long_result_is_shown_in_part_and_long_names_are_cut(play: Play, tmp_path: Path) -> None:
     async def story() -> None:
         async with open_stage(tmp_path, titles=("Umbrella",)) as stage:
+            stage.engine.publish_window(100_000)
             stage.tools.answers["weather"] = ToolAnswer(text="rain " * 4000)
             reply = await asking(stage, "weather", always=(("home", "weather"),))
             await until(lambda: reply.calls[0].state is ToolUseState.DONE)
