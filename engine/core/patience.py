@@ -30,7 +30,7 @@ class Patience:
         self._yard = yard
         self._parking = parking
         self._limited: list[tuple[float, int, Sequence]] = []
-        self._num_seen = 0
+        self._num_seen = self._num_judged = 0
 
     def watch(self, seq: Sequence) -> None:
         """Take note of a new sequence."""
@@ -39,19 +39,25 @@ class Patience:
             heappush(self._limited, (self._deadline_s(seq), self._num_seen, seq))
 
     def end_impatient(self) -> None:
-        """End whoever stands outside the pool and has waited long enough in all."""
+        """End whoever stands outside the pool and has waited long enough in all.
+
+        Newcomers are judged from their second step on: the first one may let them in, and reading a prompt takes
+        longer than some would wait.
+        """
         self._forget_ended()
         now_s, early = self._yard.now_s, []
         while self._limited and self._limited[0][0] <= now_s + _SLACK_S:
             _, number, seq = heappop(self._limited)
             if seq.has_ended or seq.is_staying:
                 continue
-            if seq.status in WAITS and self._deadline_s(seq) <= now_s:
+            is_new = number > self._num_judged
+            if seq.status in WAITS and self._deadline_s(seq) <= now_s and not is_new:
                 self._parking.end_all((seq,), EndReason.WAITED_TOO_LONG)
             else:
                 early.append((self._deadline_s(seq), number, seq))
         for one in early:
             heappush(self._limited, one)
+        self._num_judged = self._num_seen
 
     def wake_s(self) -> float | None:
         """The next moment at which somebody's patience ends or a restore is tried again."""

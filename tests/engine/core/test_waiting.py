@@ -47,6 +47,18 @@ def test_one_that_waits_longer_than_it_would_ends_and_says_how_long_it_waited() 
     assert bench.run()["r1"] is FinishReason.LENGTH
 
 
+def test_one_that_will_not_wait_is_let_in_where_there_is_room_and_ends_where_there_is_none() -> (
+    None
+):
+    bench = bench_of(max_running=1)
+    bench.add(make_sequence(8, arrival=0, max_new=20, max_wait_s=0.0))
+    assert not bench.step()[0].ended
+    bench.add(make_sequence(8, arrival=1, max_new=20, max_wait_s=0.0))
+    assert [end.reason for end in bench.step()[0].ended] == []
+    assert [end.reason for end in bench.step()[0].ended] == [EndReason.WAITED_TOO_LONG]
+    assert bench.run()["r0"] is FinishReason.LENGTH
+
+
 def test_queue_and_parks_count_together() -> None:
     bench = bench_of()
     seq = make_sequence(8, max_new=40, max_wait_s=10.0)
