@@ -9,7 +9,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QStandardPaths, QTimer
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from studio.models.chat import Conversation, MessageStatus
+from studio.models.chat import NEW_CHAT_TITLE, Conversation, MessageStatus
 from studio.models.errors import ExchangeError
 from studio.models.notices import Notice, NoticeLevel
 from studio.services.chat_prompt import full_title
@@ -18,6 +18,7 @@ from studio.services.exchange.markdown_file import Labels, file_name, to_markdow
 from studio.services.safe_file import write_atomically
 from studio.views.context import Context
 from studio.views.pdf_file import to_pdf
+from studio.views.status_words import title_words
 from studio.views.words import plural, tr
 
 _IMPORTED = "chats_imported"
@@ -48,7 +49,7 @@ class ExchangeActions(QObject):
 
     def export_chat(self, chat: Conversation) -> QFileDialog:
         """Ask where to, in which form, and write one chat."""
-        dialog = self._ask_for_target(tr("Export the chat"), file_name(full_title(chat)) + ".md")
+        dialog = self._ask_for_target(tr("Export the chat"), file_name(_title(chat)) + ".md")
         dialog.fileSelected.connect(
             lambda path: self._start_export([chat], Path(path), dialog.selectedNameFilter())
         )
@@ -155,6 +156,11 @@ def report_words(report: ImportReport) -> str:
             )
         )
     return "; ".join(parts) + "."
+
+
+def _title(chat: Conversation) -> str:
+    """All of it, or what a chat without one is called in the user's language."""
+    return title_words(chat) if chat.title == NEW_CHAT_TITLE else full_title(chat)
 
 
 def _suffix_of(name_filter: str) -> str:

@@ -13,7 +13,9 @@ from PySide6.QtCore import QPoint, QTimer
 from PySide6.QtWidgets import QApplication, QFileDialog
 
 from fakes.fake_window import Stage, open_stage, until
+from studio.models.chat import NEW_CHAT_TITLE
 from studio.models.errand import Errand
+from studio.models.window_settings import Language
 from studio.services.exchange.exchange_service import ImportReport
 from studio.views.actions import CommandId
 from studio.views.exchange_actions import report_words
@@ -21,6 +23,7 @@ from studio.views.pdf_file import to_pdf
 from studio.views.sidebar.chat_list import ChatList
 from studio.views.sidebar.chat_menu import ChatMenu
 from studio.views.sidebar.list_rows import ChatRow, Section
+from studio.views.translation import Catalogue, read_catalogue
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
 
@@ -67,6 +70,21 @@ def test_where_a_chat_was_exported_to_is_not_said_for_ever(
             else:
                 stage.window.commands[CommandId.NEXT_CHAT].trigger()
             await until(lambda: not notice(stage))
+
+    play(story())
+
+
+def test_a_chat_without_a_title_is_exported_under_its_name_in_german(
+    play: Play, tmp_path: Path, qapp: QApplication
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=(NEW_CHAT_TITLE,)) as stage:
+            catalogue = Catalogue(read_catalogue(Language.GERMAN), qapp)
+            qapp.installTranslator(catalogue)
+            dialog = stage.window.app.exchange.export_chat(stage.chats.chats[0])
+            qapp.removeTranslator(catalogue)
+            assert Path(dialog.selectedFiles()[0]).name == "Neuer Chat.md"
+            dialog.reject()
 
     play(story())
 
