@@ -138,10 +138,12 @@ class ContextCut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuedPrompt:
-    """What is to be sent when the reply that is being written has ended."""
+    """What is to be sent when the reply that is being written has ended, or a model is ready."""
 
     text: str
     attachments: tuple[Attachment, ...] = ()
+    waits_for_model: bool = False
+    """It was given while none was ready."""
     is_too_long: bool = False
     """It did not fit the model's window when its turn came, and waits for what the user makes of it."""
 

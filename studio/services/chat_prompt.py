@@ -32,6 +32,7 @@ from studio.models.thoughts import split_thoughts
 from studio.models.tool_use import ToolUse, ToolUseState
 
 _TITLE_CHARS = 40
+_FULL_TITLE_CHARS = 200
 _TOOL = "tool"
 _SUMMARY = "What was said before, in short:\n"
 _USABLE = frozenset(
@@ -156,16 +157,24 @@ def wrapped(attachment: Attachment) -> str:
     return f"File “{name}”:\n\n{fence}\n{attachment.text.strip()}\n{fence}"
 
 
-def title_for(prompt: str) -> str:
-    """The beginning of a prompt on one line: at most 40 characters, cut between words where it can be."""
+def title_for(prompt: str, *, most_chars: int = _TITLE_CHARS) -> str:
+    """The beginning of a prompt on one line: at most so many characters, cut between words where it can be."""
     line = " ".join(prompt.split())
     if not line:
         return NEW_CHAT_TITLE
-    if len(line) <= _TITLE_CHARS:
+    if len(line) <= most_chars:
         return line
-    cut = line[: _TITLE_CHARS + 1]
-    head = cut.rpartition(" ")[0] or cut[:_TITLE_CHARS]
+    cut = line[: most_chars + 1]
+    head = cut.rpartition(" ")[0] or cut[:most_chars]
     return head.rstrip(" ,;:.-") + "…"
+
+
+def full_title(chat: Conversation) -> str:
+    """What a loaded chat is called where there is room: its title, or more of the prompt that this is cut from."""
+    for message in chat.tree:
+        if message.parent_id is None and title_for(message.text) == chat.title:
+            return title_for(message.text, most_chars=_FULL_TITLE_CHARS)
+    return chat.title
 
 
 def numbered_title(title: str, taken: Container[str]) -> str:

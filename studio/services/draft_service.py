@@ -1,4 +1,4 @@
-"""What is not sent yet: the drafts with their files, and the prompt that waits for the end of a reply.
+"""What is not sent yet: drafts with their files, and the prompt that waits for the end of a reply or for a model.
 
 GUI thread, asyncio, no Qt.
 """
@@ -6,8 +6,12 @@ GUI thread, asyncio, no Qt.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from dataclasses import replace
+from typing import Any
 
+from engine.api import EngineState, ModelChanged
+from engine.client import EngineClient
 from studio.models.attachment import Attachment
 from studio.models.chat import Conversation, Message, MessageStatus, QueuedPrompt
 from studio.services.chat_book import ChatBook
@@ -21,17 +25,18 @@ _ENDED_WELL = frozenset({MessageStatus.DONE, MessageStatus.LENGTH})
 
 
 class DraftService:
-    """A queued prompt is sent by itself when the reply before it has ended well and there is room for it; otherwise it
-    waits for the user.
+    """A queued prompt is sent by itself when the reply before it has ended well, or the model that it waits for is
+    ready, and there is room for it; otherwise it waits for the user.
     """
 
     def __init__(
         self,
+        client: EngineClient,
         book: ChatBook,
         records: ChatRecords,
+        *,
         turns: TurnService,
         runner: ReplyRunner,
-        *,
         context: ContextService,
     ) -> None:
         self._context = context
@@ -41,6 +46,7 @@ class DraftService:
         self._runner = runner
         self._sending: set[asyncio.Task[bool]] = set()
         runner.ended.connect(self._on_ended)
+        self._disconnect = client.on_model_changed(self._on_model_changed)
 
     def set_draft(self, chat: Conversation, text: str) -> None:
         """Keep unsent text; it is saved with the next tick."""
@@ -72,14 +78,31 @@ class DraftService:
         has_something = bool(text.strip() or files)
         if not has_something or chat.running_message is None or chat.queued is not None:
             return False
-        chat.queued = QueuedPrompt(text=text, attachments=files)
-        chat.draft, chat.draft_attachments = "", ()
-        await self._hand_over(chat, files, Holder.QUEUED)
+        await self._put_into_queue(chat, QueuedPrompt(text=text, attachments=files))
         if (
             chat.running_message is None
         ):  # it has ended meanwhile, when nothing was in the queue yet
             await self._send_if_it_fits(chat)
         return True
+
+    async def queue_for_model(self, chat: Conversation, text: str) -> bool:
+        """The same in a chat in which no reply runs: they wait for a model to be ready.
+
+        False, and nothing has changed, if there is nothing in it or one waits already. Raises StoreError.
+        """
+        files = chat.draft_attachments
+        is_busy = chat.running_message is not None or chat.queued is not None
+        if is_busy or not (text.strip() or files):
+            return False
+        prompt = QueuedPrompt(text=text, attachments=files, waits_for_model=True)
+        await self._put_into_queue(chat, prompt)
+        return True
+
+    async def send_waiting(self, chat: Conversation) -> bool:
+        """Send the prompt that waited for a model, now that there is one; False if there is none, or no room."""
+        if chat.queued is None or not chat.queued.waits_for_model:
+            return False
+        return await self._send_if_it_fits(chat)
 
     async def take_back(self, chat: Conversation) -> str:
         """Put the queued prompt back into the draft, before what is there; the draft's text. Raises StoreError."""
@@ -103,8 +126,14 @@ class DraftService:
 
     async def close(self) -> None:
         """Return once nothing is being sent any more."""
+        self._disconnect()
         if self._sending:
             await asyncio.wait(self._sending)
+
+    async def _put_into_queue(self, chat: Conversation, prompt: QueuedPrompt) -> None:
+        chat.queued = prompt
+        chat.draft, chat.draft_attachments = "", ()
+        await self._hand_over(chat, prompt.attachments, Holder.QUEUED)
 
     async def _hand_over(
         self, chat: Conversation, files: tuple[Attachment, ...], holder: Holder
@@ -126,13 +155,21 @@ class DraftService:
         if use is None or use.fits:
             return True
         if chat.queued is prompt:
-            chat.queued = replace(prompt, is_too_long=True)
+            chat.queued = replace(prompt, is_too_long=True, waits_for_model=False)
             self._book.chat_changed.emit(chat)
         return False
 
     def _on_ended(self, chat: Conversation, reply: Message) -> None:
-        if chat.queued is None or reply.status not in _ENDED_WELL:
-            return
-        task = asyncio.get_running_loop().create_task(self._send_if_it_fits(chat))
+        if chat.queued is not None and reply.status in _ENDED_WELL:
+            self._start(self._send_if_it_fits(chat))
+
+    def _on_model_changed(self, event: ModelChanged) -> None:
+        if event.state is EngineState.READY and not self._book.is_closing:
+            for chat in self._book.chats:
+                if chat.queued is not None and chat.queued.waits_for_model:
+                    self._start(self.send_waiting(chat))
+
+    def _start(self, work: Coroutine[Any, Any, bool]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
         self._sending.add(task)
         task.add_done_callback(self._sending.discard)

@@ -38,7 +38,8 @@ _END_ALIVE = (
 )
 """Those that wait for the user's word to a tool wait on."""
 _DELETE_UNTOUCHED = (
-    "DELETE FROM chats WHERE title = ? AND draft = '' AND system_prompt = '' AND NOT is_pinned "
+    "DELETE FROM chats WHERE title = ? AND draft = '' AND queued IS NULL AND system_prompt = '' "
+    "AND NOT is_pinned "
     "AND chat_id NOT IN (SELECT chat_id FROM messages) "
     "AND chat_id NOT IN (SELECT chat_id FROM attachments)"
 )

@@ -82,6 +82,8 @@ class WindowState:
     """What commands depend on."""
 
     has_chat: bool = False
+    can_export: bool = False
+    """There is a message in it."""
     can_undo: bool = False
     is_running: bool = False
     """The chat in the active pane has a running reply."""
@@ -136,7 +138,7 @@ COMMANDS: tuple[Command, ...] = (
         menu=Menu.FILE,
         text="E&xport this chat…",
         keys=("Ctrl+Shift+E",),
-        is_enabled=lambda state: state.has_chat,
+        is_enabled=lambda state: state.can_export,
         starts_group=True,
     ),
     Command(id=CommandId.EXPORT_ALL, menu=Menu.FILE, text="Export &all chats…"),

@@ -95,6 +95,11 @@ class ChatCommands:
         active = self._panes.active.chat
         return self._sidebar.selected_chats() or ([active] if active is not None else [])
 
+    @property
+    def has_messages(self) -> bool:
+        """Whether there is anything in the chats that are meant."""
+        return any(chat.last_status is not None for chat in self.meant_chats())
+
     def _new_folder(self) -> None:
         self.show_sidebar()
         self._do.new_folder()

@@ -6,20 +6,25 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QStandardPaths
+from PySide6.QtCore import QObject, QStandardPaths, QTimer
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from studio.models.chat import Conversation, MessageStatus
+from studio.models.chat import NEW_CHAT_TITLE, Conversation, MessageStatus
 from studio.models.errors import ExchangeError
 from studio.models.notices import Notice, NoticeLevel
+from studio.services.chat_prompt import full_title
 from studio.services.exchange.exchange_service import ImportReport
 from studio.services.exchange.markdown_file import Labels, file_name, to_markdown
 from studio.services.safe_file import write_atomically
 from studio.views.context import Context
 from studio.views.pdf_file import to_pdf
+from studio.views.status_words import title_words
 from studio.views.words import plural, tr
 
-_CODE = "chats_exchanged"
+_IMPORTED = "chats_imported"
+_EXPORTED = "chats_exported"
+_STAY_MS = 10_000
+"""So long it is said where a chat was exported to."""
 
 
 class ExchangeActions(QObject):
@@ -30,10 +35,21 @@ class ExchangeActions(QObject):
         self._context = context
         self._window = window
         self._chats = context.services.chats
+        self._shown: Conversation | None = None
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(_STAY_MS)
+        self._timer.timeout.connect(self._stop_saying)
+
+    def show_chat(self, chat: Conversation | None) -> None:
+        """Another chat may be on screen: what was said about an export ends then."""
+        if chat is not self._shown:
+            self._shown = chat
+            self._stop_saying()
 
     def export_chat(self, chat: Conversation) -> QFileDialog:
         """Ask where to, in which form, and write one chat."""
-        dialog = self._ask_for_target(tr("Export the chat"), file_name(chat.title) + ".md")
+        dialog = self._ask_for_target(tr("Export the chat"), file_name(_title(chat)) + ".md")
         dialog.fileSelected.connect(
             lambda path: self._start_export([chat], Path(path), dialog.selectedNameFilter())
         )
@@ -74,10 +90,11 @@ class ExchangeActions(QObject):
                 await exchange.loaded(chats)
                 page = to_markdown(chats[0], _labels())
                 family = self._context.theme.font(12).family()
-                await asyncio.to_thread(_write_pdf, path, page, chats[0].title, family)
+                await asyncio.to_thread(_write_pdf, path, page, full_title(chats[0]), family)
             case _:
                 await exchange.export_markdown(chats, path, labels=_labels())
-        self._say(tr("Exported to {path}").format(path=path))
+        self._say(_EXPORTED, tr("Exported to {path}").format(path=path))
+        self._timer.start()
 
     def _start_export(self, chats: Sequence[Conversation], path: Path, chosen: str) -> None:
         if not path.suffix:
@@ -85,7 +102,7 @@ class ExchangeActions(QObject):
         self._context.tasks.start(self.export(chats, path))
 
     async def _import(self, path: Path) -> None:
-        self._say(report_words(await self._chats.exchange.import_file(path)))
+        self._say(_IMPORTED, report_words(await self._chats.exchange.import_file(path)))
 
     def _ask_for_one_file(self, title: str, chats: Sequence[Conversation]) -> QFileDialog:
         dialog = self._dialog(title, QFileDialog.AcceptMode.AcceptSave)
@@ -117,8 +134,12 @@ class ExchangeActions(QObject):
         dialog.finished.connect(dialog.deleteLater)
         return dialog
 
-    def _say(self, text: str) -> None:
-        self._context.services.notices.show(Notice(code=_CODE, level=NoticeLevel.INFO, text=text))
+    def _stop_saying(self) -> None:
+        self._timer.stop()
+        self._context.services.notices.resolve(_EXPORTED)
+
+    def _say(self, code: str, text: str) -> None:
+        self._context.services.notices.show(Notice(code=code, level=NoticeLevel.INFO, text=text))
 
 
 def report_words(report: ImportReport) -> str:
@@ -135,6 +156,11 @@ def report_words(report: ImportReport) -> str:
             )
         )
     return "; ".join(parts) + "."
+
+
+def _title(chat: Conversation) -> str:
+    """All of it, or what a chat without one is called in the user's language."""
+    return title_words(chat) if chat.title == NEW_CHAT_TITLE else full_title(chat)
 
 
 def _suffix_of(name_filter: str) -> str:

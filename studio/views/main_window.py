@@ -312,6 +312,7 @@ class MainWindow(QMainWindow):
         self.commands.update(
             replace(
                 self.panes.active.state(),
+                can_export=self.chat_commands.has_messages,
                 can_undo=self.chat_commands.undo_bar.undo is not None,
                 num_chats=len(chats),
                 num_panes=len(self.panes.panes),
@@ -328,6 +329,7 @@ class MainWindow(QMainWindow):
         self._top.set_can_split(can_split=self.panes.can_split)
         self._sidebar.set_open(chat, can_split=self.panes.can_split)
         self.chat_commands.inspector.show_chat(chat)
+        self.app.exchange.show_chat(chat)
 
     def _rest_while_unseen(self) -> None:
         has_windows = bool(self.chat_commands.windows.windows)

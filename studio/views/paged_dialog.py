@@ -82,9 +82,9 @@ class DialogOpener:
         self.dialog.activateWindow()
 
     def close(self) -> None:
-        """Close it if it is open."""
+        """Close it if it is open, whatever it would ask first."""
         if self.dialog is not None:
-            self.dialog.close()
+            self.dialog.done(0)
 
     def _on_finished(self) -> None:
         self.dialog = None

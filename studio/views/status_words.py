@@ -120,6 +120,8 @@ def describe_chat(chat: Conversation, now_s: float) -> StatusWords:
         waits = tr("A message waits to be sent")
         words = tr("A message is too long to be sent") if chat.queued.is_too_long else waits
         return StatusWords(Mark.DOTS, words, Tone.WAITING)
+    if chat.has_unread and chat.last_status is MessageStatus.LENGTH:
+        return StatusWords(Mark.RING_DOT, tr("Ended at the length limit"), Tone.WAITING)
     if chat.has_unread:
         return StatusWords(Mark.RING_DOT, tr("Done"), Tone.ACTIVE)
     if chat.is_temporary:

@@ -10,6 +10,7 @@ from pathlib import Path
 from studio.models.chat import Conversation, Message
 from studio.models.errors import ExchangeError
 from studio.services.chat_book import ChatBook
+from studio.services.chat_prompt import full_title
 from studio.services.chat_records import ChatRecords
 from studio.services.exchange.archive import read_chats
 from studio.services.exchange.layby_file import encode
@@ -66,7 +67,7 @@ class ExchangeService:
             if len(chats) == 1:
                 await _write(path, page)
                 return
-            pages[file_name(chat.title, taken=pages)] = page
+            pages[file_name(full_title(chat), taken=pages)] = page
         for name, page in pages.items():
             await _write(path / f"{name}.md", page)
 

@@ -9,6 +9,7 @@ from datetime import datetime
 
 from studio.models.chat import Conversation, Message, MessageStatus, Role
 from studio.models.tool_use import ToolUse
+from studio.services.chat_prompt import full_title
 
 _UNSAFE = re.compile(r"[\x00-\x1f<>:\"/\\|?*]+")
 _MOST_NAME_BYTES = 120
@@ -30,7 +31,7 @@ class Labels:
 
 def to_markdown(chat: Conversation, labels: Labels) -> str:
     """One loaded chat. What was attached is named and not repeated."""
-    parts = [f"# {_one_line(chat.title)}", f"*{_day(chat.created_s)}*"]
+    parts = [f"# {_one_line(full_title(chat))}", f"*{_day(chat.created_s)}*"]
     if system := chat.settings.system_prompt.strip():
         parts += [f"**{labels.system}**", _quoted(system)]
     for message in chat.messages:
@@ -41,9 +42,9 @@ def to_markdown(chat: Conversation, labels: Labels) -> str:
 def file_name(title: str, *, taken: Iterable[str] = ()) -> str:
     """A title as the name of a file on any system, without its ending; unlike those that are taken."""
     name = _UNSAFE.sub(" ", title)
-    name = " ".join(name.split()).strip(". ")
+    name = " ".join(name.split()).strip(". …")
     while len(name.encode()) > _MOST_NAME_BYTES:
-        name = name[:-1].rstrip(". ")
+        name = name[:-1].rstrip(". …")
     name = name or "chat"
     if name.split(".")[0].upper() in {"CON", "PRN", "AUX", "NUL", "COM1", "LPT1"}:
         name = f"{name} chat"

@@ -176,6 +176,7 @@ class ChatPane(QWidget):
         chat, run, others = self.chat, self.run, self._context.watch.others
         return WindowState(
             has_chat=chat is not None,
+            can_export=chat is not None and chat.last_status is not None,
             is_running=chat is not None and chat.running_message is not None,
             can_answer_again=self.can_do(MessageAction.REGENERATE),
             can_continue=self.can_do(MessageAction.CONTINUE),

@@ -1,4 +1,4 @@
-"""The prompt that waits for the end of the reply: what it says, and a way to send it now or to have it back.
+"""The prompt that waits for the end of the reply, or for a model: what it says, and ways to send it or have it back.
 
 GUI thread; must not import services.
 """
@@ -46,8 +46,15 @@ class QueuedBar(QFrame):
         self.setVisible(prompt is not None)
         if prompt is not None:
             is_too_long = prompt.is_too_long
-            self._head.setText(tr("Too long") if is_too_long else tr("Next"))
+            self._head.setText(_head_words(prompt))
+            self.now.setVisible(not prompt.waits_for_model)
             self.now.setText(tr("What now…") if is_too_long else tr("Send now"))
             self.now.setToolTip("" if is_too_long else tr("Stop the reply and send this"))
             names = ", ".join(one.name for one in prompt.attachments)
             self._text.set_text(" ".join(prompt.text.split()) or names)
+
+
+def _head_words(prompt: QueuedPrompt) -> str:
+    if prompt.waits_for_model:
+        return tr("Will be sent when the model is there")
+    return tr("Too long") if prompt.is_too_long else tr("Next")

@@ -1,4 +1,7 @@
-"""From the composer to the chat: sent, queued behind a running reply, or first made to fit. GUI thread."""
+"""From the composer to the chat: sent, queued behind a running reply or for a model, or first made to fit.
+
+GUI thread.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +76,7 @@ class Sending(QObject):
 
     def may_ask(self) -> bool:
         """Whether a model is ready, or comes back with the next request; if not, why not is said."""
-        if self._models.state is EngineState.READY or self._models.is_resting:
+        if self._has_model():
             return True
         notices = self._context.services.notices
         if self._models.state is EngineState.LOADING:
@@ -85,8 +88,27 @@ class Sending(QObject):
         return False
 
     def _on_submitted(self, text: str) -> None:
-        if self._chat is not None and self.may_ask():
-            self._context.tasks.start(self._send(self._chat, text))
+        chat = self._chat
+        if chat is None:
+            return
+        if not self._has_model() and self._model_comes() and chat.queued is None:
+            self._context.tasks.start(self._queue_for_model(chat, text))
+        elif self.may_ask():
+            self._context.tasks.start(self._send(chat, text))
+
+    def _has_model(self) -> bool:
+        return self._models.state is EngineState.READY or self._models.is_resting
+
+    def _model_comes(self) -> bool:
+        return self._models.state is EngineState.LOADING or self._models.fetching is not None
+
+    async def _queue_for_model(self, chat: Conversation, text: str) -> None:
+        """Let it wait; the model may have become ready before it stood in the queue."""
+        is_queued = await self._chats.drafts.queue_for_model(chat, text)
+        if is_queued and chat is self._chat and self._composer.text() == text:
+            self._composer.clear()
+        if self._has_model():
+            await self._chats.drafts.send_waiting(chat)
 
     async def _send(self, chat: Conversation, text: str, cut: ContextCut | None = None) -> None:
         """Send, and empty the field only once that has worked and if nobody typed on meanwhile."""

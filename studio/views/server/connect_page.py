@@ -13,9 +13,6 @@ from studio.views.labels import line
 from studio.views.paged_dialog import page_column
 from studio.views.words import tr
 
-YOUR_KEY = "YOUR-KEY"
-"""Stands where a key is needed that cannot be shown again."""
-
 
 class ConnectPage(QWidget):
     """A key that has just been made is filled in until the window is closed."""
@@ -97,7 +94,7 @@ class ConnectPage(QWidget):
         if self._secret:
             return self._secret
         server = self._settings.settings.server
-        return YOUR_KEY if server.api_key or self._server.keys.keys else ""
+        return _your_key() if server.api_key or self._server.keys.keys else ""
 
     def _model(self) -> str:
         model = self._models.model
@@ -108,12 +105,17 @@ class ConnectPage(QWidget):
     def _hint_words(self) -> str:
         if self._server.address is None:
             return tr("The server is off: programs reach it once it is started.")
-        if self._key() == YOUR_KEY:
+        if self._key() == _your_key():
             return tr("Put your key where {place} stands; it cannot be shown again.").format(
-                place=YOUR_KEY
+                place=_your_key()
             )
         return ""
 
     def _copy(self) -> None:
         QGuiApplication.clipboard().setText(self.text.toPlainText())
         self.copy.setText(tr("Copied"))
+
+
+def _your_key() -> str:
+    """Stands where a key is needed that cannot be shown again."""
+    return tr("YOUR-KEY")

@@ -1,4 +1,7 @@
-"""The page of keys: a list, and a form that makes one. A secret is shown once, until the page is left. GUI thread."""
+"""The page of keys: a list, and a form that makes one. GUI thread.
+
+A secret is shown once: until it was copied and the page is left, or the window is closed.
+"""
 
 from __future__ import annotations
 
@@ -68,12 +71,14 @@ class KeysPage(QWidget):
         self.refresh()
 
     def close_page(self) -> None:
-        """Follow the service no longer."""
+        """Follow the service no longer, and forget the secret."""
+        self.secret.forget()
         self._disconnect()
 
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
-        self.secret.forget()
+        if not self.secret.is_only_here:
+            self.secret.forget()
 
     def refresh(self) -> None:
         """Show the keys there are."""
@@ -97,8 +102,15 @@ class KeysPage(QWidget):
             self._store.revoke(key.key_id)
         except SettingError as error:
             self._context.services.notices.report(error)
+            return
+        if key.name == self.secret.name:
+            self.secret.forget()
 
     def _create(self, plan: KeyPlan) -> None:
+        if self.secret.is_only_here:
+            words = tr("Copy the key “{name}” first: it could not be shown again.")
+            self.form.show_problem(words.format(name=self.secret.name))
+            return
         try:
             key, secret = self._store.create(plan)
         except SettingError as error:
@@ -197,11 +209,15 @@ class _KeyForm(QFrame):
 
 
 class _SecretCard(QFrame):
-    """The secret of the key just made: the only time that it can be copied."""
+    """The secret of the key just made, and its `name`: the only time that it can be copied."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("card")
+        self.name = ""
+        self.is_only_here = False
+        """It is shown and was not copied yet, neither from here nor in a text that holds it."""
+        QGuiApplication.clipboard().dataChanged.connect(self._on_copied)
         self._words = line("", "waiting", self)
         self.field = QLineEdit(self)
         self.field.setReadOnly(True)
@@ -225,6 +241,7 @@ class _SecretCard(QFrame):
                 "The key “{name}” is shown only now. Copy it into the program that is to use it."
             ).format(name=name)
         )
+        self.name, self.is_only_here = name, True
         self.field.setText(secret)
         self.field.setCursorPosition(0)
         self.show()
@@ -232,8 +249,13 @@ class _SecretCard(QFrame):
         self.field.selectAll()
 
     def forget(self) -> None:
+        self.name, self.is_only_here = "", False
         self.field.clear()
         self.hide()
+
+    def _on_copied(self) -> None:
+        if self.is_only_here:
+            self.is_only_here = self.field.text() not in QGuiApplication.clipboard().text()
 
 
 def lane_words(lane: Lane) -> str:

@@ -7,6 +7,7 @@ from enum import IntEnum
 from PySide6.QtWidgets import QWidget
 
 from studio.views.context import Context
+from studio.views.dialogs.confirm import Question, confirm
 from studio.views.paged_dialog import PagedDialog
 from studio.views.server.connect_page import ConnectPage
 from studio.views.server.keys_page import KeysPage
@@ -44,6 +45,20 @@ class ServerWindow(PagedDialog):
     def show_setting(self, key: str) -> None:
         self.show_page(ServerPages.SERVER)
         self.server.show_setting(key)
+
+    def reject(self) -> None:
+        """Escape, and the window's own button: asked about first while a key would be lost by it."""
+        secret = self.keys.secret
+        if not secret.is_only_here:
+            super().reject()
+            return
+        self.show_page(ServerPages.KEYS)
+        question = Question(
+            text=tr("Close without the key “{name}”?").format(name=secret.name),
+            detail=tr("It was not copied, and it cannot be shown again."),
+            do=tr("Close"),
+        )
+        confirm(question, lambda: self.done(0), self)
 
     def _on_finished(self) -> None:
         for page in (self.server, self.keys, self.requests, self.connect_page):

@@ -87,7 +87,8 @@ class ChatMenu(QMenu):
             _for(chats, tr("Take out of the archive") if is_archived else tr("Archive")),
             lambda: do.archive(chats, is_archived=not is_archived),
         )
-        self._add(_for(chats, tr("Export…")), lambda: do.export_wanted.emit(chats))
+        export = self._add(_for(chats, tr("Export…")), lambda: do.export_wanted.emit(chats))
+        export.setEnabled(any(chat.last_status is not None for chat in chats))
         self.addSeparator()
         self._add(_for(chats, tr("Delete")), lambda: do.delete(chats))
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.api import Chat
+from engine.api import Chat, EngineState, ModelChanged
 from engine.errors import DeviceFailure
 from fakes.chat_rig import ChatRig, open_chats, until
-from fakes.fake_engine import FakeEngine
+from fakes.fake_engine import TINY_MODEL, FakeEngine
 from studio.models.attachment import Attachment, AttachmentKind
 from studio.models.chat import Conversation, MessageStatus
 from studio.services.chat_prompt import wrapped
@@ -203,5 +203,39 @@ def test_sending_a_queued_prompt_now_stops_no_reply_for_one_that_does_not_fit(pa
             assert reply.status.is_alive
             assert chat.queued is not None
             assert chat.queued.is_too_long
+
+    asyncio.run(run())
+
+
+def test_a_prompt_given_while_a_model_loads_is_sent_once_it_is_ready(path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(path, FakeEngine(auto=False, ready=False)) as rig:
+            chat, other = await rig.chats.new_chat(), await rig.chats.new_chat()
+            await rig.chats.drafts.attach(chat, NOTE)
+            assert await rig.chats.drafts.queue_for_model(chat, "early")
+            assert not await rig.chats.drafts.queue_for_model(chat, "again")
+            assert not await rig.chats.drafts.queue_for_model(other, " \n")
+            assert not rig.engine.requests
+            rig.engine.emit(ModelChanged(state=EngineState.FAILED, model=None))
+            rig.engine.emit(ModelChanged(state=EngineState.LOADING, model=TINY_MODEL))
+            assert chat.queued is not None
+            rig.engine._snapshot = FakeEngine.ready_snapshot(TINY_MODEL)
+            rig.engine.emit(ModelChanged(state=EngineState.READY, model=TINY_MODEL))
+            await until(lambda: rig.engine.requests)
+            assert last_prompt(rig) == f"{wrapped(NOTE)}\n\nearly"
+            assert (chat.queued, other.messages) == (None, [])
+
+    asyncio.run(run())
+
+
+def test_a_prompt_that_waited_for_a_model_when_the_program_ended_is_kept(path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(path, FakeEngine(auto=False, ready=False)) as rig:
+            await rig.chats.drafts.queue_for_model(await rig.chats.new_chat(), "early")
+        async with open_chats(path) as rig:
+            (chat,) = rig.chats.chats
+            assert chat.queued is not None
+            assert await rig.chats.drafts.send_now(chat)
+            assert texts(chat) == ["early", ""]
 
     asyncio.run(run())

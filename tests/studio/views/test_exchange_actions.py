@@ -9,11 +9,13 @@ from typing import Any
 
 import pypdfium2
 import pytest
-from PySide6.QtCore import QPoint
+from PySide6.QtCore import QPoint, QTimer
 from PySide6.QtWidgets import QApplication, QFileDialog
 
 from fakes.fake_window import Stage, open_stage, until
+from studio.models.chat import NEW_CHAT_TITLE
 from studio.models.errand import Errand
+from studio.models.window_settings import Language
 from studio.services.exchange.exchange_service import ImportReport
 from studio.views.actions import CommandId
 from studio.views.exchange_actions import report_words
@@ -21,6 +23,7 @@ from studio.views.pdf_file import to_pdf
 from studio.views.sidebar.chat_list import ChatList
 from studio.views.sidebar.chat_menu import ChatMenu
 from studio.views.sidebar.list_rows import ChatRow, Section
+from studio.views.translation import Catalogue, read_catalogue
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
 
@@ -53,12 +56,61 @@ def test_a_chat_is_exported_in_the_form_that_is_asked_for(
     play(story())
 
 
+@pytest.mark.parametrize("how", ["time", "another chat"])
+def test_where_a_chat_was_exported_to_is_not_said_for_ever(
+    play: Play, tmp_path: Path, how: str
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("Oslo", "Lisbon")) as stage:
+            exchange, target = stage.window.app.exchange, tmp_path / "out.md"
+            await exchange.export(stage.chats.chats[:1], target)
+            assert str(target) in notice(stage)
+            if how == "time":
+                exchange.findChild(QTimer).timeout.emit()
+            else:
+                stage.window.commands[CommandId.NEXT_CHAT].trigger()
+            await until(lambda: not notice(stage))
+
+    play(story())
+
+
+def test_a_chat_without_a_title_is_exported_under_its_name_in_german(
+    play: Play, tmp_path: Path, qapp: QApplication
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=(NEW_CHAT_TITLE,)) as stage:
+            catalogue = Catalogue(read_catalogue(Language.GERMAN), qapp)
+            qapp.installTranslator(catalogue)
+            dialog = stage.window.app.exchange.export_chat(stage.chats.chats[0])
+            qapp.removeTranslator(catalogue)
+            assert Path(dialog.selectedFiles()[0]).name == "Neuer Chat.md"
+            dialog.reject()
+
+    play(story())
+
+
+def test_an_empty_chat_is_not_offered_for_export(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("Lisbon",)) as stage:
+            export = stage.window.commands[CommandId.EXPORT_CHAT]
+            await until(lambda: stage.window.commands[CommandId.RENAME_CHAT].isEnabled())
+            assert not export.isEnabled()
+            await stage.ask(stage.chats.chats[0], "Plan it")
+            await until(export.isEnabled)
+
+    play(story())
+
+
 def test_several_chats_of_the_list_go_into_one_file(play: Play, tmp_path: Path) -> None:
     async def story() -> None:
         async with open_stage(tmp_path, titles=("A", "B", "C")) as stage:
             rows = [ChatRow(chat=chat, section=Section.TODAY) for chat in stage.chats.chats[:2]]
-            stage.window.findChild(ChatList).menu_wanted.emit(rows, QPoint(0, 0))
+            sidebar = stage.window.findChild(ChatList)
+            sidebar.menu_wanted.emit(rows, QPoint(0, 0))
             menu = stage.window.findChild(ChatMenu)
+            assert not next(one for one in menu.actions() if "Export" in one.text()).isEnabled()
+            await stage.ask(rows[0].chat, "Something to export")
+            sidebar.menu_wanted.emit(rows, QPoint(0, 0))
             export = next(one for one in menu.actions() if one.text().startswith("Export…"))
             export.trigger()
             dialog, target = stage.window.findChild(QFileDialog), tmp_path / "two.json"

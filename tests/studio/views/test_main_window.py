@@ -10,9 +10,10 @@ from typing import Any
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QPalette
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QPlainTextEdit, QPushButton, QTextBrowser
+from PySide6.QtWidgets import QApplication, QLabel, QPlainTextEdit, QPushButton, QTextBrowser
 
-from engine.api import EngineState, FinishReason
+from engine.api import EngineState, FinishReason, ModelChanged
+from fakes.fake_engine import TINY_MODEL
 from fakes.fake_window import Stage, open_stage, until
 from studio.models.settings import Theme
 from studio.views.actions import CommandId
@@ -167,15 +168,30 @@ def test_without_a_model_sending_keeps_the_text_and_says_why(play: Play, tmp_pat
     play(story())
 
 
-def test_while_the_model_loads_nothing_says_that_there_is_none(play: Play, tmp_path: Path) -> None:
+def test_what_is_entered_while_the_model_loads_is_sent_once_it_is_ready(
+    play: Play, tmp_path: Path
+) -> None:
     async def story() -> None:
         async with open_stage(tmp_path, state=EngineState.LOADING) as stage:
-            type_and_send(stage, "Too early")
-            await until(lambda: stage.services.notices.notices.notices)
+            pane = stage.window.panes.active
+            type_and_send(stage, "Early")
+            await until(pane.sending.queued.isVisible)
+            labels = pane.sending.queued.findChildren(QLabel)
+            assert {"Will be sent when the model is there", "Early"} <= {
+                one.text() for one in labels
+            }
+            assert not pane.sending.queued.now.isVisible()
+            assert (pane.composer.text(), stage.engine.requests) == ("", {})
+            type_and_send(stage, "And more")
             notice = stage.window.notice_bar.notice
             assert notice.text == "The model is still loading; your text is kept."
             assert (notice.code, notice.detail) == ("model_unavailable", "")
-            assert stage.window.panes.active.composer.text() == "Too early"
+            stage.models.say(EngineState.READY)
+            stage.engine.emit(ModelChanged(state=EngineState.READY, model=TINY_MODEL))
+            await until(lambda: stage.engine.requests)
+            assert [one.text for one in pane.chat.messages] == ["Early", ""]
+            assert pane.composer.text() == "And more"
+            assert not pane.sending.queued.isVisible()
 
     play(story())
 

@@ -88,5 +88,7 @@ def test_a_chat_says_what_its_reply_does_or_that_it_is_done_or_when_it_was_used(
     assert describe_chat(chat_with(reply(MessageStatus.FAILED)), now_s).mark is Mark.CROSS
     done = reply(MessageStatus.DONE)
     assert describe_chat(chat_with(done, has_unread=True), now_s).text == "Done"
+    cut = describe_chat(chat_with(reply(MessageStatus.LENGTH), has_unread=True), now_s)
+    assert (cut.mark, cut.text) == (Mark.RING_DOT, "Ended at the length limit")
     assert describe_chat(chat_with(done), now_s).mark is Mark.NONE
     assert describe_chat(chat_with(None), now_s).text

@@ -17,6 +17,7 @@ from fakes.fake_engine import FakeEngine
 from studio.models.attachment import Attachment, AttachmentKind
 from studio.models.chat import Conversation
 from studio.models.errors import ExchangeError
+from studio.services.chat_prompt import full_title
 from studio.services.chat_service import ChatService
 from studio.services.exchange.archive import read_chats
 from studio.services.exchange.exchange_service import ImportReport
@@ -195,10 +196,29 @@ def test_markdown_is_one_file_or_one_for_each(tmp_path: Path) -> None:
         ("a\x00b\nc", "a b c"),
         ("...", "chat"),
         ("Größe: 3", "Größe 3"),
+        ("Write about a dragon…", "Write about a dragon"),
     ],
 )
 def test_titles_become_names_that_every_system_takes(title: str, name: str) -> None:
     assert file_name(title) == name
+
+
+def test_a_title_that_was_cut_for_the_list_is_whole_in_an_export(tmp_path: Path) -> None:
+    prompt = (
+        "Write a very long story about a dragon that guards a library and reads every book in it."
+    )
+
+    async def story() -> None:
+        async with open_chats(tmp_path) as (chats, _):
+            chat = await chats.new_chat()
+            await ask(chats, chat, prompt)
+            assert chat.title.endswith("…")
+            assert to_markdown(chat, Labels()).startswith(f"# {prompt}\n")
+            assert file_name(full_title(chat)) == prompt.rstrip(".")
+            await chats.rename(chat, "Dragons…")
+            assert to_markdown(chat, Labels()).startswith("# Dragons…\n")
+
+    run(story)
 
 
 def test_names_are_not_too_long_and_not_taken() -> None:
