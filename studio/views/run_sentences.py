@@ -58,9 +58,9 @@ def describe_run(run: Run) -> StatusWords:
         case RunState.BEING_RESTORED:
             return StatusWords(Mark.TURN, head, Tone.ACTIVE)
         case RunState.READING:
-            return StatusWords(Mark.PIE, head, Tone.ACTIVE, 0.5)
+            return StatusWords(Mark.PIE, joined(head, _called(run)), Tone.ACTIVE, 0.5)
         case RunState.WRITING:
-            return StatusWords(Mark.DOT, head, Tone.ACTIVE)
+            return StatusWords(Mark.DOT, joined(head, _called(run)), Tone.ACTIVE)
         case RunState.AWAITS_OWNER:
             lent = tr("its room is lent out") if run.wait is not None else ""
             return StatusWords(Mark.HAND, joined(head, lent), Tone.WAITING)
@@ -70,7 +70,8 @@ def describe_run(run: Run) -> StatusWords:
 def describe_strip(reply: Message, run: Run | None, now_s: float) -> StatusWords:
     """What stands above the composer: "Parked for 8 s · 2nd in line · back in 6 to 10 s", or as in the row."""
     if reply.park is None or _is_coming_back(run):
-        return describe_row(reply, run)
+        words = describe_row(reply, run)
+        return replace(words, text=joined(words.text, _called(run)))
     since = tr("Parked for {time}").format(time=elapsed(now_s - reply.park.since_s))
     if run is None:
         return StatusWords(Mark.BARS, since, Tone.WAITING)
@@ -114,7 +115,13 @@ def _is_coming_back(run: Run | None) -> bool:
 
 def _in_line(run: Run) -> str:
     place = run.wait.place if run.wait is not None else 0
-    return tr("{place} in line").format(place=ordinal(place)) if place else ""
+    in_line = tr("{place} in line").format(place=ordinal(place)) if place else ""
+    return joined(in_line, _called(run))
+
+
+def _called(run: Run | None) -> str:
+    """That a person has let it go first, as long as that counts."""
+    return tr("let go first") if run is not None and run.is_called else ""
 
 
 def _waiting(run: Run, *parts: str) -> StatusWords:
