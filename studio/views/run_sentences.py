@@ -105,7 +105,7 @@ def reason_sentence(reply: Message | None, run: Run | None, others: Others) -> s
     if wait is None or run.state is RunState.BEING_RESTORED or is_back:
         return ""
     if wait.kind in _WAITING_ITS_TURN and (wait.holders or wait.ahead_ids):
-        return _turn_sentence(wait, others)
+        return _turn_sentence(run, wait, others)
     return tr(reason_words(wait))
 
 
@@ -135,7 +135,7 @@ def _waiting(run: Run, *parts: str) -> StatusWords:
     )
 
 
-def _turn_sentence(wait: WaitReason, others: Others) -> str:
+def _turn_sentence(run: Run, wait: WaitReason, others: Others) -> str:
     parts = []
     if wait.kind is WaitKind.BEHIND_OTHERS and wait.ahead_ids:
         parts.append(_ahead(wait, others))
@@ -145,7 +145,7 @@ def _turn_sentence(wait: WaitReason, others: Others) -> str:
     elif wait.kind is WaitKind.WOULD_NOT_LAST:
         parts.append(tr("There is room now, but the others will soon grow into it"))
     if wait.holders:
-        parts.append(_holder(wait.holders, others))
+        parts.append(_holder(run, wait.holders, others))
     return "; ".join(parts)
 
 
@@ -159,9 +159,12 @@ def _ahead(wait: WaitReason, others: Others) -> str:
     return tr("{first} and {count} more go first").format(first=first, count=count(number - 1))
 
 
-def _holder(holders: tuple[Holder, ...], others: Others) -> str:
+def _holder(run: Run, holders: tuple[Holder, ...], others: Others) -> str:
+    """Who has most pages. Where chats take turns, that may be less than the one has that waits."""
     largest = holders[0]
     text = tr("{name} holds {held}")
-    if len(holders) > 1 and largest.held_tokens == max(one.held_tokens for one in holders):
+    if largest.held_tokens < run.held_tokens:
+        text = tr("{name} holds {held} and has its turn")
+    elif len(holders) > 1 and largest.held_tokens == max(one.held_tokens for one in holders):
         text = tr("{name} holds {held} and is furthest along")
     return text.format(name=others.spoken(largest.request_id), held=tokens(largest.held_tokens))

@@ -102,9 +102,16 @@ def test_the_reason_names_who_has_the_room(kind: WaitKind, sentence: str) -> Non
 
 
 def test_the_only_holder_is_not_compared_and_an_unknown_one_is_another_request() -> None:
-    run = make_run("c", RunState.PARKED, wait=make_wait(holders=(("gone", 1),)))
+    wait = make_wait(holders=(("gone", 1),))
+    run = make_run("c", RunState.PARKED, held_tokens=1, wait=wait)
     text = reason_sentence(None, run, OTHERS)
     assert text == "Needs room for 1,280 tokens; another request holds 1 token"
+
+
+def test_nobody_is_furthest_along_who_holds_less_than_the_one_that_waits() -> None:
+    run = replace(outside(RunState.PARKED), held_tokens=1500)
+    text = reason_sentence(None, run, OTHERS)
+    assert text == "Needs room for 1,152 tokens; Lisbon holds 1,420 tokens and has its turn"
 
 
 @pytest.mark.parametrize(
