@@ -171,6 +171,8 @@ class Run:
     """Set while it is outside the pool."""
     expected_wait_s: tuple[float, float] | None = None
     """Soonest and latest entry in seconds from now, from measured speed; None in no line, or before any is measured."""
+    is_called: bool = False
+    """Let go first by hand with `ResumeNext`, and not parked since."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

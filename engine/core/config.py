@@ -29,6 +29,9 @@ GUARD_TOKENS = 32
 GUARD_S = 2.0
 """... or at least one, and so many seconds have passed."""
 
+CALLED_S = 8.0
+"""Whoever is called by hand keeps its room for so long once it is in the pool: one of the longest turns."""
+
 PRIORITY_STEP_S = 30.0
 """Waiting for this long counts as one class of priority."""
 

@@ -171,7 +171,12 @@ class Entrance:
             for one in yard.running_parties()
             if one[0] not in entered
             and (head.family is None or one[0].family is not head.family)
-            and may_be_rotated(one, head_priority=priority, now_s=yard.now_s)
+            and may_be_rotated(
+                one,
+                head_priority=priority,
+                now_s=yard.now_s,
+                is_head_called=head.is_called,
+            )
         ]
         need = planned_to_enter(yard, party)
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from engine.core.config import RESTORE_PAUSE_S, RESTORE_TRIES, RESTORE_TRIES_S
 from engine.core.parked import CopyWay, EndReason, Fate, ParkedState
+from engine.core.planner import keeps_room
 from engine.core.types import OWNS_PAGES, Party, SeqEnd, SeqStatus, Sequence
 from engine.core.victim_policies import Candidate
 from engine.core.yard import Yard
@@ -29,11 +30,13 @@ class Parking:
     def candidate(self, party: Party, own_need: int) -> Candidate:
         """What parking a party in the pool would bring now."""
         yard = self._yard
+        is_called = keeps_room(party, yard.now_s)
         if yard.keeper.can_keep(party):
-            return Candidate(party, Fate.SWAP, yard.keeper.pages_freed(party), own_need)
+            freed = yard.keeper.pages_freed(party)
+            return Candidate(party, Fate.SWAP, freed, own_need, keeps_room=is_called)
         tables = [seq.page_table for seq in party]
         freed = len(yard.pool.pages_of_only(tables, sleepers=False))
-        return Candidate(party, Fate.RECOMPUTE, freed, own_need)
+        return Candidate(party, Fate.RECOMPUTE, freed, own_need, keeps_room=is_called)
 
     def park(self, party: Party, fate: Fate, reason: ParkReason) -> None:
         """Take a running party out of the pool: at once, or with its pages being copied first."""
@@ -44,7 +47,7 @@ class Parking:
             seq.parked = ParkedState(yard.now_s, yard.step, fate, reason, len(seq.token_ids))
             seq.num_parks += 1
             seq.num_lost = 0
-            seq.wants_park = False
+            seq.wants_park = seq.is_called = False
         yard.moves.parked += (seq for seq in party if not seq.is_staying)
         if fate is Fate.RECOMPUTE:
             for seq in party:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from collections.abc import Sequence as Seq
 
-from engine.core.config import GUARD_S, GUARD_TOKENS, LONGEST_TURN
+from engine.core.config import CALLED_S, GUARD_S, GUARD_TOKENS, LONGEST_TURN
 from engine.core.types import Party, Sequence
 from engine.core.victim_policies import Candidate, VictimPolicy
 
@@ -25,16 +25,21 @@ def choose_victim(
     """Who leaves next when `short` pages are missing.
 
     None if fewer than two are there: parking cannot help somebody alone. The leader is spared
-    while somebody else may go; if all others are pinned it goes before them, and pinned ones only
-    where nobody else is left. Then in this order: the least important, those who lose no
-    state, those not parked too often, and whom the policy picks of these.
+    while somebody else may go; if all others are pinned or just called by hand it goes before
+    them, the called next, and pinned ones only where nobody else is left. Then in this order: the
+    least important, those who lose no state, those not parked too often, and whom the policy picks
+    of these.
     """
     if len(candidates) < 2:
         return None
     others = [c for c in candidates if c.party[0] is not leader[0]]
-    left = [c for c in others if not c.is_pinned]
-    if not left:
-        left = [c for c in candidates if not c.is_pinned] or others
+    left = (
+        [c for c in others if not (c.is_pinned or c.keeps_room)]
+        or [c for c in candidates if not (c.is_pinned or c.keeps_room)]
+        or [c for c in others if not c.is_pinned]
+        or [c for c in candidates if not c.is_pinned]
+        or others
+    )
     least = max(c.priority for c in left)
     left = [c for c in left if c.priority == least]
     left = [c for c in left if not c.loses_state] or left
@@ -69,13 +74,28 @@ def owed_after_s(head: Sequence, first_s: float) -> float:
     return first_s * min(max(head.num_parks, 1), LONGEST_TURN)
 
 
-def may_be_rotated(party: Party, *, head_priority: int, now_s: float) -> bool:
+def keeps_room(party: Party, now_s: float) -> bool:
+    """Whether it has been called by hand and has not had a long turn in the pool since."""
+    return any(seq.is_called and now_s - _entered_s(seq, now_s) < CALLED_S for seq in party)
+
+
+def _entered_s(seq: Sequence, now_s: float) -> float:
+    times = (seq.resumed_s, seq.started_s, now_s)
+    return next(time for time in times if time is not None)
+
+
+def may_be_rotated(
+    party: Party, *, head_priority: int, now_s: float, is_head_called: bool = False
+) -> bool:
     """Whether a party in the pool may have to give way to a head of that priority.
 
     It must be generating, not pinned and no more important. One that has come back from a park has
-    some time first, so that two do not push each other in and out.
+    some time first, so that two do not push each other in and out; one called by hand a long turn,
+    unless somebody else is called.
     """
     first = party[0]
+    if keeps_room(party, now_s) and not is_head_called:
+        return False
     if first.is_pinned or first.priority < head_priority:
         return False
     if not all(seq.is_generating for seq in party):

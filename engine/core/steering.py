@@ -67,15 +67,20 @@ class Steering:
             seq.is_held = True
             seq.wants_park = seq.status in (SeqStatus.RUNNING, SeqStatus.RESTORING)
             seq.call = 0
+            seq.is_called = False
         self._yard.has_wishes = True
         return True
 
     def _resume_next(self, party: Party) -> bool:
-        """It goes to the head of the line; one that is in the pool only loses a park not carried out yet."""
+        """It goes to the head of the line, and then keeps its room for a while.
+
+        One that is in the pool only loses a park not carried out yet.
+        """
         for seq in reversed(party):
             seq.is_held = seq.wants_park = False
             if seq.status not in (SeqStatus.RUNNING, SeqStatus.RESTORING):
                 self._yard.lines.call(seq)
+                seq.is_called = True
         return bool(party)
 
     def _set_budget(self, budget_bytes: int) -> bool:

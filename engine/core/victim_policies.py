@@ -29,6 +29,8 @@ class Candidate:
     """Pages that nobody else uses."""
     own_need: int
     """Pages it takes in this step, which leave with it."""
+    keeps_room: bool = False
+    """Whether it has just been called by hand."""
 
     @property
     def gain(self) -> int:

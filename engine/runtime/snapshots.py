@@ -166,6 +166,7 @@ def _run(live: LiveRequest, explainer: Explainer, tokens_s: float, now_s: float)
         kept_pages=explainer.num_kept(seq),
         wait=explainer.wait_reason(seq),
         expected_wait_s=_expected_wait(seq, explainer, tokens_s),
+        is_called=seq.is_called,
     )
 
 

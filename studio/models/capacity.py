@@ -27,6 +27,8 @@ class Capacity:
     """`fit` chats of `chat_tokens` run at once; 0: not even one has room."""
 
     chat_tokens: int
+    room: int
+    """As many have room in the pool; more than `fit` where fewer may run at once."""
     fit: int
     one_more: OneMore
 
@@ -52,7 +54,8 @@ def capacity_of(
             raise ValueError(f"{name} is {value}, it must be at least 1")
     pages_each = -(-chat_tokens // page_tokens)
     by_room = max(pool_tokens, 0) // page_tokens // pages_each
-    if by_room >= parallel:
-        return Capacity(chat_tokens=chat_tokens, fit=parallel, one_more=OneMore.QUEUES)
     one_more = OneMore.PARKS if can_park else OneMore.ENDS
-    return Capacity(chat_tokens=chat_tokens, fit=by_room, one_more=one_more)
+    if by_room >= parallel:
+        one_more = OneMore.QUEUES
+    fit = min(by_room, parallel)
+    return Capacity(chat_tokens=chat_tokens, room=by_room, fit=fit, one_more=one_more)

@@ -47,8 +47,8 @@ class EngineSettings:
         metadata=about(
             SettingInfo(
                 title="Keys and values",
-                help="how the pool stores them: q8_0 halves the memory of a pool, or doubles what memory allows; texts "
-                "differ slightly from those of f16",
+                help="how the pool stores them: Q8_0 halves the memory of a pool, or doubles what memory allows; texts "
+                "differ slightly from those of F16",
                 env="LAYBY_KV_TYPE",
                 flags=("--kv-type", "-ctk", "--cache-type-k", "-ctv", "--cache-type-v"),
                 flags_agree=True,
@@ -119,7 +119,7 @@ class EngineSettings:
         metadata=about(
             SettingInfo(
                 title="Device",
-                help="where the model runs; auto picks the fastest that is there",
+                help="where the model runs; unless one is chosen, the fastest there is",
                 env="LAYBY_DEVICE",
                 flags=("--device",),
                 applies=AppliesAt.NEXT_LOAD,

@@ -55,8 +55,8 @@ class LocalServerSettings:
         metadata=about(
             SettingInfo(
                 title="API key",
-                help="one key that all programs have to send; empty asks for none. Keys of their own, with lanes and "
-                "shares, are made on the page of keys",
+                help="one key that all programs have to send; empty asks for none. Keys of their own, with a lane "
+                "(who goes first) and a share of the pool, are made on the page of keys",
                 env="LAYBY_API_KEY",
                 flags=("--api-key",),
                 applies=AppliesAt.SERVER_START,
@@ -69,7 +69,8 @@ class LocalServerSettings:
         metadata=about(
             SettingInfo(
                 title="Ping interval",
-                help="seconds of silence after which a stream is sent an empty comment; -1: none",
+                help="after so many seconds without a word a waiting program is sent a sign of life, "
+                "which keeps the connection open; -1: never",
                 env="LAYBY_SSE_PING_INTERVAL",
                 flags=("--sse-ping-interval",),
                 low=-1,

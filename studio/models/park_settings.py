@@ -59,7 +59,8 @@ class ParkSettings:
         metadata=about(
             SettingInfo(
                 title="Who is parked",
-                help="who is parked when room is short, and in which order they return",
+                help="who is parked when room is short, and in which order they return; "
+                "after some seconds in line a chat gets its turn whoever has to give way",
                 env="LAYBY_PREEMPT_POLICY",
                 env_aliases=("LLAMA_ARG_PREEMPT_POLICY",),
                 flags=("--preempt-policy",),

@@ -35,7 +35,7 @@ class AppearanceSettings:
         metadata=about(
             SettingInfo(
                 title="Language",
-                help="language of the window; system follows the desktop",
+                help="language of the window, or that of the desktop",
                 env="LAYBY_LANGUAGE",
                 applies=AppliesAt.PROGRAM_START,
             )
@@ -46,7 +46,7 @@ class AppearanceSettings:
         metadata=about(
             SettingInfo(
                 title="Theme",
-                help="colours of the window; system follows the desktop",
+                help="colours of the window, or those of the desktop",
                 env="LAYBY_THEME",
             )
         ),

@@ -58,9 +58,9 @@ def describe_run(run: Run) -> StatusWords:
         case RunState.BEING_RESTORED:
             return StatusWords(Mark.TURN, head, Tone.ACTIVE)
         case RunState.READING:
-            return StatusWords(Mark.PIE, head, Tone.ACTIVE, 0.5)
+            return StatusWords(Mark.PIE, joined(head, _called(run)), Tone.ACTIVE, 0.5)
         case RunState.WRITING:
-            return StatusWords(Mark.DOT, head, Tone.ACTIVE)
+            return StatusWords(Mark.DOT, joined(head, _called(run)), Tone.ACTIVE)
         case RunState.AWAITS_OWNER:
             lent = tr("its room is lent out") if run.wait is not None else ""
             return StatusWords(Mark.HAND, joined(head, lent), Tone.WAITING)
@@ -70,7 +70,8 @@ def describe_run(run: Run) -> StatusWords:
 def describe_strip(reply: Message, run: Run | None, now_s: float) -> StatusWords:
     """What stands above the composer: "Parked for 8 s · 2nd in line · back in 6 to 10 s", or as in the row."""
     if reply.park is None or _is_coming_back(run):
-        return describe_row(reply, run)
+        words = describe_row(reply, run)
+        return replace(words, text=joined(words.text, _called(run)))
     since = tr("Parked for {time}").format(time=elapsed(now_s - reply.park.since_s))
     if run is None:
         return StatusWords(Mark.BARS, since, Tone.WAITING)
@@ -104,7 +105,7 @@ def reason_sentence(reply: Message | None, run: Run | None, others: Others) -> s
     if wait is None or run.state is RunState.BEING_RESTORED or is_back:
         return ""
     if wait.kind in _WAITING_ITS_TURN and (wait.holders or wait.ahead_ids):
-        return _turn_sentence(wait, others)
+        return _turn_sentence(run, wait, others)
     return tr(reason_words(wait))
 
 
@@ -114,7 +115,13 @@ def _is_coming_back(run: Run | None) -> bool:
 
 def _in_line(run: Run) -> str:
     place = run.wait.place if run.wait is not None else 0
-    return tr("{place} in line").format(place=ordinal(place)) if place else ""
+    in_line = tr("{place} in line").format(place=ordinal(place)) if place else ""
+    return joined(in_line, _called(run))
+
+
+def _called(run: Run | None) -> str:
+    """That a person has let it go first, as long as that counts."""
+    return tr("let go first") if run is not None and run.is_called else ""
 
 
 def _waiting(run: Run, *parts: str) -> StatusWords:
@@ -128,7 +135,7 @@ def _waiting(run: Run, *parts: str) -> StatusWords:
     )
 
 
-def _turn_sentence(wait: WaitReason, others: Others) -> str:
+def _turn_sentence(run: Run, wait: WaitReason, others: Others) -> str:
     parts = []
     if wait.kind is WaitKind.BEHIND_OTHERS and wait.ahead_ids:
         parts.append(_ahead(wait, others))
@@ -138,7 +145,7 @@ def _turn_sentence(wait: WaitReason, others: Others) -> str:
     elif wait.kind is WaitKind.WOULD_NOT_LAST:
         parts.append(tr("There is room now, but the others will soon grow into it"))
     if wait.holders:
-        parts.append(_holder(wait.holders, others))
+        parts.append(_holder(run, wait.holders, others))
     return "; ".join(parts)
 
 
@@ -152,9 +159,12 @@ def _ahead(wait: WaitReason, others: Others) -> str:
     return tr("{first} and {count} more go first").format(first=first, count=count(number - 1))
 
 
-def _holder(holders: tuple[Holder, ...], others: Others) -> str:
+def _holder(run: Run, holders: tuple[Holder, ...], others: Others) -> str:
+    """Who has most pages. Where chats take turns, that may be less than the one has that waits."""
     largest = holders[0]
     text = tr("{name} holds {held}")
-    if len(holders) > 1 and largest.held_tokens == max(one.held_tokens for one in holders):
+    if largest.held_tokens < run.held_tokens:
+        text = tr("{name} holds {held} and has its turn")
+    elif len(holders) > 1 and largest.held_tokens == max(one.held_tokens for one in holders):
         text = tr("{name} holds {held} and is furthest along")
     return text.format(name=others.spoken(largest.request_id), held=tokens(largest.held_tokens))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from engine.core.config import GUARD_S, LONGEST_TURN, ParkMemory, ResumeOrder, SchedulerConfig
 from engine.core.parked import CopyWay, EndReason
+from engine.core.planner import keeps_room
 from engine.core.types import (
     IS_OUT,
     LEGAL_MOVES,
@@ -33,6 +34,8 @@ class Before:
     leader: Sequence | None
     has_seat: bool
     """Whether a newcomer found a seat; where not, one may have become free since."""
+    called: frozenset[Sequence]
+    """Those in the pool who were called by hand not long ago."""
 
 
 def look(world: World) -> Before:
@@ -43,7 +46,9 @@ def look(world: World) -> Before:
     leader = min(parties, key=yard.policy.leader_key)[0] if parties else None
     line = tuple(yard.lines.outside(yard.rank_at(yard.step + 1)))
     has_seat = yard.rank.has_seat
-    return Before(world.scheduler.line(SeqStatus.RUNNING), line, leader, has_seat)
+    running = world.scheduler.line(SeqStatus.RUNNING)
+    called = frozenset(seq for seq in running if keeps_room(seq.party, world.now_s))
+    return Before(running, line, leader, has_seat, called)
 
 
 def check_batch(world: World, batch: StepBatch, before: Before) -> None:
@@ -92,8 +97,8 @@ def _check_leader(batch: StepBatch, before: Before) -> None:
             continue
         if seq is before.leader:
             others = [one for one in before.running if one.family is None or one not in seq.party]
-            pinned = [one for one in others if one.is_pinned]
-            assert len(pinned) == len(others) - 1 or pinned, f"the leader {seq.request_id} left"
+            spared = [one for one in others if one.is_pinned or one in before.called]
+            assert len(spared) == len(others) - 1 or spared, f"the leader {seq.request_id} left"
         if seq.is_pinned:
             stays = [one for one in before.running if one.status is SeqStatus.RUNNING]
             loose = [one.request_id for one in stays if not any(m.is_pinned for m in one.party)]
@@ -268,6 +273,7 @@ def _longest_wait(world: World, head: Sequence) -> tuple[float, int] | None:
     is_easy = (
         _holds_everybody(world)
         and not any(seq.is_staying for seq in scheduler.live)
+        and not any(keeps_room((seq,), world.now_s) for seq in scheduler.live)
         and not config.knobs.granularity_tokens
         and admission.waits_for is WaitKind.NO_ROOM
         and all(seq.priority >= rank.priority(head) for seq in scheduler.line(SeqStatus.RUNNING))

@@ -14,6 +14,7 @@ def make_run(
     wait: WaitReason | None = None,
     expected_wait_s: tuple[float, float] | None = None,
     is_pinned: bool = False,
+    is_called: bool = False,
 ) -> Run:
     """A chat's run unless its id says otherwise."""
     return Run(
@@ -30,6 +31,7 @@ def make_run(
         waited_s=0.0,
         wait=wait,
         expected_wait_s=expected_wait_s,
+        is_called=is_called,
     )
 
 

@@ -52,13 +52,13 @@ def saving_words(saving: Saving) -> str:
 
 
 def capacity_words(capacity: Capacity) -> str:
-    """ "4 chats of 2,000 tokens fit, a fifth would park"."""
+    """ "4 chats of 2,000 tokens fit, a fifth would park", or what else than the pool keeps it out."""
     length = tokens(capacity.chat_tokens)
     if not capacity.fit:
         return tr("Not even one chat of {length} fits").format(length=length)
-    is_one = capacity.fit == 1
+    is_one = capacity.room == 1
     fits = tr("1 chat of {length} fits") if is_one else tr("{count} chats of {length} fit")
-    fits = fits.format(count=count(capacity.fit), length=length)
+    fits = fits.format(count=count(capacity.room), length=length)
     return f"{fits}, {_one_more_words(capacity)}"
 
 
@@ -67,10 +67,10 @@ def _one_more_words(capacity: Capacity) -> str:
         case OneMore.PARKS:
             text = tr("{one_more} would park")
         case OneMore.QUEUES:
-            text = tr("{one_more} would wait in line")
+            text = tr("“Requests at once” is {number}: {one_more} would wait in line")
         case OneMore.ENDS:
             text = tr("{one_more} would end for want of room")
-    return text.format(one_more=_nth(capacity.fit + 1))
+    return text.format(number=count(capacity.fit), one_more=_nth(capacity.fit + 1))
 
 
 def _nth(number: int) -> str:

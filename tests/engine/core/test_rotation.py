@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.api import FinishReason, Priority
-from engine.core.config import ParkConfig, ResumeOrder
+from engine.core.config import CALLED_S, ParkConfig, ResumeOrder
 from engine.core.parked import Fate
 from engine.core.types import SeqStatus, Sequence
 from engine.runs import ParkCause, ParkNow, Pin, ResumeNext, SetPriority
@@ -237,6 +237,51 @@ def test_a_call_by_hand_sends_somebody_out_at_once() -> None:
     batch, _ = bench.step()
     assert batch.started == (second,)
     assert batch.parked == (first,)
+
+
+def kept_s(bench: Bench, seq: Sequence) -> float:
+    """Call one outside by hand; the seconds from its entrance until it is parked again."""
+    bench.scheduler.steer(ResumeNext(request_id=seq.request_id), bench.now_s)
+    bench.step_until(lambda batch: seq in (*batch.started, *batch.restored))
+    entered_s = bench.now_s
+    bench.step_until(lambda batch: seq in batch.parked)
+    return bench.now_s - entered_s
+
+
+def test_one_called_by_hand_keeps_its_room_for_a_long_turn_though_others_are_owed_theirs() -> None:
+    """On a slow machine the guard of those who come back is over after a few tokens."""
+    bench = bench_of(8, step_s=0.5)
+    chats = [endless(i) for i in range(3)]
+    bench.add(*chats)
+    bench.steps(100)
+    second = bench.scheduler.explain()
+    called = next(seq for seq in chats if second.place(seq) == 2)
+    assert kept_s(bench, called) >= CALLED_S
+
+
+def test_one_called_by_hand_is_not_who_leaves_when_pages_run_short() -> None:
+    """The newest would have to go, though it has only just been called."""
+    bench = bench_of(24, park=in_place(rotate_after_s=1e9), step_s=0.05)
+    chats = [make_sequence(24, arrival=i, max_new=300, keep_tokens=2) for i in range(3)]
+    bench.add(*chats)
+    assert bench.step_until_parked().parked == (chats[2],)
+    bench.scheduler.steer(ResumeNext(request_id="r2"), bench.now_s)
+    bench.step_until(lambda batch: chats[2] in batch.restored)
+    assert bench.step_until_parked().parked != (chats[2],)
+
+
+def test_who_is_called_later_need_not_wait_for_the_turn_of_who_was_called_before() -> None:
+    bench = bench_of(8, step_s=0.5)
+    first, second, third = chats = [endless(i) for i in range(3)]
+    bench.add(*chats)
+    bench.steps(10)
+    for seq in (second, third):
+        bench.scheduler.steer(ResumeNext(request_id=seq.request_id), bench.now_s)
+        bench.step_until(lambda batch, seq=seq: seq in (*batch.started, *batch.restored))
+    called_s = bench.now_s
+    bench.scheduler.steer(ResumeNext(request_id=first.request_id), bench.now_s)
+    bench.step_until(lambda batch: first in batch.restored)
+    assert bench.now_s - called_s < CALLED_S
 
 
 def test_room_made_for_one_is_not_given_to_another_whose_rank_is_raised_meanwhile() -> None:

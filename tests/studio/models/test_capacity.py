@@ -8,23 +8,23 @@ from studio.models.capacity import Capacity, OneMore, capacity_of
 
 
 @pytest.mark.parametrize(
-    ("pool", "chat", "parallel", "fit", "one_more"),
+    ("pool", "chat", "parallel", "room", "fit", "one_more"),
     [
-        (8192, 2000, 8, 4, OneMore.PARKS),
-        (8192, 2000, 4, 4, OneMore.QUEUES),
-        (8192, 2000, 2, 2, OneMore.QUEUES),
-        (8192, 2049, 8, 3, OneMore.PARKS),  # 65 pages each, not 64
-        (2048, 2000, 4, 1, OneMore.PARKS),
-        (1024, 2000, 4, 0, OneMore.PARKS),
-        (0, 1, 1, 0, OneMore.PARKS),
-        (96, 1, 9, 3, OneMore.PARKS),
+        (8192, 2000, 8, 4, 4, OneMore.PARKS),
+        (8192, 2000, 4, 4, 4, OneMore.QUEUES),
+        (8192, 2000, 2, 4, 2, OneMore.QUEUES),
+        (8192, 2049, 8, 3, 3, OneMore.PARKS),  # 65 pages each, not 64
+        (2048, 2000, 4, 1, 1, OneMore.PARKS),
+        (1024, 2000, 4, 0, 0, OneMore.PARKS),
+        (0, 1, 1, 0, 0, OneMore.PARKS),
+        (96, 1, 9, 3, 3, OneMore.PARKS),
     ],
 )
 def test_chats_take_whole_pages_and_a_seat_each(
-    pool: int, chat: int, parallel: int, fit: int, one_more: OneMore
+    pool: int, chat: int, parallel: int, room: int, fit: int, one_more: OneMore
 ) -> None:
     found = capacity_of(pool, chat_tokens=chat, parallel=parallel)
-    assert found == Capacity(chat_tokens=chat, fit=fit, one_more=one_more)
+    assert found == Capacity(chat_tokens=chat, room=room, fit=fit, one_more=one_more)
 
 
 def test_without_parking_one_more_ends() -> None:

@@ -151,7 +151,7 @@ def test_load_settings_are_kept_for_their_model_and_tell_what_they_take(
             dialog.chat_tokens.setValue(2000)
             assert "4 chats of 2,000 tokens fit, a fifth would park." in words_of(dialog)
             dialog.parallel.setValue(2)
-            assert "2 chats of 2,000 tokens fit, a third would wait in line." in words_of(dialog)
+            assert "“Requests at once” is 2: a third would wait in line." in words_of(dialog)
             dialog.pool.setValue((1 << 31) - 1)
             assert "Does not fit" in words_of(dialog)
             dialog.pool.setValue(31)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -45,6 +46,16 @@ def test_a_parked_chat_says_since_when_its_place_and_the_expected_wait() -> None
     assert describe_row(message, run).text == "Parked, 2nd · back in 6 to 10 s"
     assert strip.mark is Mark.BARS
     assert describe_strip(message, None, now_s=285.0).text == "Parked for 3 min 5 s"
+
+
+def test_one_that_was_let_go_first_says_so_in_line_and_in_the_pool() -> None:
+    run = replace(outside(RunState.PARKED), is_called=True)
+    words = "Parked for 8 s · 2nd in line · let go first · back in 6 to 10 s"
+    assert describe_strip(parked_reply(), run, now_s=108.2).text == words
+    run = make_run("c", is_called=True)
+    assert describe_run(run).text == "Writing · let go first"
+    words = "Writing · 42 tok/s · let go first"
+    assert describe_strip(reply(MessageStatus.WRITING), run, now_s=0.0).text == words
 
 
 def test_a_queued_chat_says_its_place_and_when_it_starts() -> None:
@@ -91,9 +102,16 @@ def test_the_reason_names_who_has_the_room(kind: WaitKind, sentence: str) -> Non
 
 
 def test_the_only_holder_is_not_compared_and_an_unknown_one_is_another_request() -> None:
-    run = make_run("c", RunState.PARKED, wait=make_wait(holders=(("gone", 1),)))
+    wait = make_wait(holders=(("gone", 1),))
+    run = make_run("c", RunState.PARKED, held_tokens=1, wait=wait)
     text = reason_sentence(None, run, OTHERS)
     assert text == "Needs room for 1,280 tokens; another request holds 1 token"
+
+
+def test_nobody_is_furthest_along_who_holds_less_than_the_one_that_waits() -> None:
+    run = replace(outside(RunState.PARKED), held_tokens=1500)
+    text = reason_sentence(None, run, OTHERS)
+    assert text == "Needs room for 1,152 tokens; Lisbon holds 1,420 tokens and has its turn"
 
 
 @pytest.mark.parametrize(

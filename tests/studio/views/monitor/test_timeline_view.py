@@ -116,7 +116,12 @@ def test_the_sentences() -> None:
     ("pool", "parallel", "can_park", "words"),
     [
         (8192, 8, True, "4 chats of 2,000 tokens fit, a fifth would park"),
-        (8192, 4, True, "4 chats of 2,000 tokens fit, a fifth would wait in line"),
+        (
+            1 << 15,
+            4,
+            True,
+            "16 chats of 2,000 tokens fit, “Requests at once” is 4: a fifth would wait in line",
+        ),
         (2048, 4, False, "1 chat of 2,000 tokens fits, a second would end for want of room"),
         (1 << 16, 99, True, "32 chats of 2,000 tokens fit, one more would park"),
         (1024, 4, True, "Not even one chat of 2,000 tokens fits"),

@@ -16,6 +16,7 @@ def test_it_says_how_many_chats_fit(page: QWidget) -> None:
     assert not note.isHidden()
     assert note.text() == "4 chats of 2,000 tokens fit, a fifth would park."
     note.show_settings(settings.with_value("engine.parallel", 2))
-    assert note.text() == "2 chats of 2,000 tokens fit, a third would wait in line."
+    limit = "“Requests at once” is 2: a third would wait in line."
+    assert note.text() == f"4 chats of 2,000 tokens fit, {limit}"
     note.show_settings(settings.with_value("park.ram_mib", 0))
     assert "end for want of room" in note.text()
