@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import AliasChoices, BeforeValidator, Field, PlainValidator, WithJsonSchema
 
+from studio.server.priority_field import AskedPriority
 from studio.server.prompt_fields import MIXED_PROMPT, TOKEN_ID, read_mixed
 from studio.server.protocol import MAX_STOPS, SamplingFields
 from studio.server.structured import GrammarText, JsonSchema
@@ -116,6 +117,7 @@ class CompletionFields(SamplingFields):
     json_schema: JsonSchema = None
     grammar: GrammarText = None
     max_wait: MaxWait = None
+    priority: AskedPriority = None
     sse_ping_interval: PingInterval = None
     mirostat: Annotated[Any, only(0)] = None
     dynatemp_range: Annotated[Any, only(0)] = None

@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, Field, PlainValidator
 
 from engine.api import ChatMessage, Grammar, Tool, ToolChoice
 from studio.server.messages.blocks import read_system, read_turns
+from studio.server.priority_field import AskedPriority
 from studio.server.protocol import MAX_STOPS, SamplingFields
 from studio.server.structured import schema_grammar
 from studio.server.tool_fields import MAX_TOOLS, distinct, make_tool, read_name
@@ -165,4 +166,5 @@ class MessagesRequest(PromptFields, SamplingFields):
     ] = None
     stream: bool | None = None
     max_wait: MaxWait = None
+    priority: AskedPriority = None
     sse_ping_interval: PingInterval = None
