@@ -14,7 +14,7 @@ from studio.server.priority_field import AskedPriority
 from studio.server.prompt_fields import MIXED_PROMPT, TOKEN_ID, read_mixed
 from studio.server.protocol import MAX_STOPS, SamplingFields
 from studio.server.structured import GrammarText, JsonSchema
-from studio.server.wire import MaxWait, PingInterval, WireModel, only, wrong_value
+from studio.server.wire import MaxWait, PingInterval, WireModel, only, whole_number, wrong_value
 
 MAX_EXTRA = 256
 
@@ -61,7 +61,7 @@ def _read_pair(index: int, pair: object) -> tuple[int, float]:
         raise wrong_value(
             f"has at [{index}] {pair!r:.40}, which is no pair of a token id and a bias"
         )
-    token_id, bias = pair
+    token_id, bias = whole_number(pair[0]), pair[1]
     if type(token_id) is not int or not 0 <= token_id < 1 << 31:
         raise wrong_value(
             f"has at [{index}] {token_id!r:.40}, which is no token id; /tokenize tells them"
