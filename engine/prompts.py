@@ -28,7 +28,7 @@ class ToolCall:
     call_id: str
     name: str
     arguments: str
-    """A JSON object, as JSON text."""
+    """A JSON object, as JSON text; of a call that went wrong whatever there is of it."""
 
 
 class ToolChoice(Enum):

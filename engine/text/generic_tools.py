@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from engine.api import Chat, ChatMessage, Tool, ToolCall, ToolChoice
-from engine.text.replies.schemas import read_object
+from engine.text.replies.schemas import read_arguments
 from engine.text.template_values import TemplateShape, tool_values
 
 _HEAD = "You may use these tools, given as JSON:"
@@ -63,7 +63,7 @@ def _shown(message: ChatMessage, shape: TemplateShape) -> ChatMessage:
 
 def written_calls(calls: Sequence[ToolCall]) -> str:
     """Calls as the model is told to write them."""
-    entries = [{"name": call.name, "arguments": read_object(call.arguments)} for call in calls]
+    entries = [{"name": call.name, "arguments": read_arguments(call.arguments)} for call in calls]
     return json.dumps({"tool_calls": entries}, ensure_ascii=False)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from engine.api import ChatMessage, Tool, ToolCall
 from engine.text.replies.parts import ID_CHARS, new_call_id
-from engine.text.replies.schemas import read_object
+from engine.text.replies.schemas import read_arguments, read_object
 
 Values = dict[str, Any]
 Change = Callable[[str], str]
@@ -83,7 +83,7 @@ def _call_values(call: ToolCall, shape: TemplateShape, change: Change) -> Values
     if shape.takes_text_arguments:
         arguments: object = change(call.arguments)
     else:
-        arguments = changed(read_object(call.arguments), change)
+        arguments = changed(read_arguments(call.arguments), change)
     function = {"name": change(call.name), "arguments": arguments}
     values: Values = {"type": "function", "function": function}
     if call.call_id:

@@ -6,6 +6,7 @@ Server thread.
 from __future__ import annotations
 
 import math
+from codecs import getincrementaldecoder
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -45,7 +46,7 @@ class CompletionReply:
     def __init__(self, head: ReplyHead, telling: CompletionTelling) -> None:
         self._head = head
         self._telling = telling
-        self._offsets: dict[int, int] = {}
+        self._offsets: dict[int, TextOffset] = {}
         self._told: set[int] = set()
 
     @property
@@ -118,12 +119,10 @@ class CompletionReply:
 
     def _logprobs(self, index: int, tokens: Sequence[TokenLogprob]) -> Json:
         """Four parallel lists; offsets are in characters of the choice's text, counted on from chunk to chunk."""
-        offset = self._offsets.get(index, self._first_offset(index))
-        offsets = []
-        for token in tokens:
-            offsets.append(offset)
-            offset += len(token.text)
-        self._offsets[index] = offset
+        if index not in self._offsets:
+            self._offsets[index] = TextOffset(self._first_offset(index))
+        offset = self._offsets[index]
+        offsets = [offset.before(token.token_bytes) for token in tokens]
         return {
             "tokens": [token.text for token in tokens],
             "token_logprobs": [_logprob(token) for token in tokens],
@@ -135,6 +134,20 @@ class CompletionReply:
         """The reply's own tokens begin behind the prompt, where that is told without its tokens."""
         telling = self._telling
         return len(telling.echoes[index]) if telling.echoes and not telling.scores_prompt else 0
+
+
+class TextOffset:
+    """Where tokens begin, in characters of the text that they make; all parts of a character begin where it does."""
+
+    def __init__(self, first: int) -> None:
+        self._next = first
+        self._decoder = getincrementaldecoder("utf-8")("replace")
+
+    def before(self, token_bytes: bytes) -> int:
+        """Where a token begins that comes behind those before."""
+        begin = self._next
+        self._next += len(self._decoder.decode(token_bytes))
+        return begin
 
 
 def _mean_logprob(choice: ReplyParts) -> float:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, Response
 
-from engine.api import ModelInfo, Prompt, Request
+from engine.api import ModelInfo, Priority, Prompt, Request
 from engine.client import EngineClient
 from engine.errors import EngineError, ModelNotFound, ModelUnavailable
 from studio.server.auth import caller_of
@@ -19,6 +19,7 @@ from studio.server.errors import ApiError, ClientLeft
 from studio.server.generation import Asking, gather, whole_reply
 from studio.server.live_requests import LiveRequests
 from studio.server.park_state import can_park
+from studio.server.priority_field import priority_of
 from studio.server.protocol import GenerationFields
 from studio.server.reply_parts import ReplyParts
 from studio.server.reply_shape import ReplyEnd, ReplyShape
@@ -41,6 +42,8 @@ class Delivery:
     choices_per_prompt: int = 1
     ping_interval_s: int | None = None
     """Seconds of silence in a stream until a ping; None: as the server has it, see StreamTimings."""
+    priority: Priority | None = None
+    """The lane that is asked for; see `priority_of`."""
 
 
 def delivery_of(wire: GenerationFields) -> Delivery:
@@ -49,6 +52,7 @@ def delivery_of(wire: GenerationFields) -> Delivery:
         streams=bool(wire.stream),
         choices_per_prompt=wire.n or 1,
         ping_interval_s=wire.sse_ping_interval,
+        priority=wire.priority,
     )
 
 
@@ -92,7 +96,7 @@ class ServerContext:
         delivery: Delivery,
     ) -> Response:
         """The reply, streamed or whole; the client leaving ends the generation either way."""
-        generation = self._ask(http, requests, delivery.choices_per_prompt).told_as(shape)
+        generation = self._ask(http, requests, delivery).told_as(shape)
         if delivery.streams:
             timings = self.timings
             if delivery.ping_interval_s is not None:
@@ -107,7 +111,7 @@ class ServerContext:
         self, http: HttpRequest, requests: tuple[Request, ...]
     ) -> tuple[list[ReplyParts], ReplyEnd]:
         """What becomes of all requests; the client leaving ends them."""
-        asking = self._ask(http, requests, 1)
+        asking = self._ask(http, requests, Delivery(streams=False))
         return await self._while_there(http, gather(self.client, asking, self.gate))
 
     async def count_tokens(self, http: HttpRequest, prompt: Prompt) -> int:
@@ -117,15 +121,14 @@ class ServerContext:
             raise ModelUnavailable("the model was unloaded meanwhile; ask again")
         return count
 
-    def _ask(
-        self, http: HttpRequest, requests: tuple[Request, ...], choices_per_prompt: int
-    ) -> Asking:
-        """The requests in the caller's lane, and with a row of their own."""
+    def _ask(self, http: HttpRequest, requests: tuple[Request, ...], delivery: Delivery) -> Asking:
+        """The requests in their lane, and with a row of their own."""
         caller, note = caller_of(http.scope), note_of(http.scope)
         snapshot = self.client.snapshot()
+        priority = priority_of(caller, delivery.priority)
         asking = Asking(
-            requests=tuple(replace(each, priority=caller.lane.priority) for each in requests),
-            choices_per_prompt=choices_per_prompt,
+            requests=tuple(replace(each, priority=priority) for each in requests),
+            choices_per_prompt=delivery.choices_per_prompt,
             tells_parks=can_park(snapshot),
             caller=caller,
             note=note,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from studio.server.wire import wrong_value
+from studio.server.wire import whole_number, wrong_value
 
 MAX_PROMPTS = 128
 MAX_TOKEN_ID = (1 << 31) - 1
@@ -51,7 +51,7 @@ def read_prompts(value: object, *, most: int = MAX_PROMPTS) -> tuple[Prompt, ...
         return (value,)
     if not isinstance(value, list) or not value:
         raise wrong_value("is no string, list of strings, list of token ids or list of such lists")
-    if type(value[0]) is int:
+    if isinstance(value[0], int | float):
         return (_read_token_ids("", value),)
     if len(value) > most:
         raise wrong_value(f"has {len(value)} prompts, the limit is {most}")
@@ -72,10 +72,10 @@ def read_mixed(value: object) -> tuple[str | int, ...]:
     if not isinstance(value, list):
         raise wrong_value("is no string and no list of strings and token ids")
     _check_length("", value)
-    for index, part in enumerate(value):
-        if not isinstance(part, str):
-            _check_id(f"[{index}]", part)
-    return tuple(value)
+    return tuple(
+        part if isinstance(part, str) else _read_id(f"[{index}]", part)
+        for index, part in enumerate(value)
+    )
 
 
 def _read_prompt(place: str, value: object) -> Prompt:
@@ -90,9 +90,7 @@ def _read_prompt(place: str, value: object) -> Prompt:
 
 def _read_token_ids(place: str, ids: list[Any]) -> tuple[int, ...]:
     _check_length(place, ids)
-    for index, token_id in enumerate(ids):
-        _check_id(f"{place}[{index}]", token_id)
-    return tuple(ids)
+    return tuple(_read_id(f"{place}[{index}]", token_id) for index, token_id in enumerate(ids))
 
 
 def _check_length(place: str, ids: list[Any]) -> None:
@@ -101,6 +99,8 @@ def _check_length(place: str, ids: list[Any]) -> None:
         raise wrong_value(f"has{where} {len(ids)} token ids, the limit is {MAX_PROMPT_IDS}")
 
 
-def _check_id(place: str, value: object) -> None:
-    if type(value) is not int or not 0 <= value <= MAX_TOKEN_ID:
+def _read_id(place: str, value: object) -> int:
+    token_id = whole_number(value)
+    if type(token_id) is not int or not 0 <= token_id <= MAX_TOKEN_ID:
         raise wrong_value(f"has at {place} {value!r:.40}, which is no token id")
+    return token_id

@@ -13,6 +13,7 @@ from pydantic import AliasChoices, BeforeValidator, Field
 
 from studio.server.chat_fields import MAX_MESSAGES as MAX_MESSAGES
 from studio.server.chat_fields import ChatFields
+from studio.server.priority_field import AskedPriority
 from studio.server.prompt_fields import MAX_TOKEN_ID
 from studio.server.structured import StructuredFields
 from studio.server.wire import MaxWait, PingInterval, WireModel, wrong_value
@@ -126,6 +127,7 @@ class GenerationFields(SamplingFields, StructuredFields, UnsupportedFields):
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     max_wait: MaxWait = None
+    priority: AskedPriority = None
     sse_ping_interval: PingInterval = None
 
     @property

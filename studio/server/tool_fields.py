@@ -92,7 +92,10 @@ def make_tool(name: object, description: object, schema: object, *, is_strict: o
 
 
 def make_call(call_id: object, name: object, arguments: object) -> ToolCall:
-    """One call of an earlier turn; `arguments` is a JSON object, or the text of one; nothing is an empty object."""
+    """One call of an earlier turn; `arguments` is a JSON object or text; nothing is an empty object.
+
+    The text need not be JSON: a call that was cut off is in the history like any other.
+    """
     return ToolCall(
         call_id=_text("id", call_id, most=MAX_ID_CHARS),
         name=read_name("name", name),
@@ -278,14 +281,15 @@ def _arguments(value: object) -> str:
     if value is None or (isinstance(value, str) and not value.strip()):
         return "{}"
     if not isinstance(value, str):
-        raise wrong_value(f"has {value!r:.40} as its arguments, which is no text of a JSON object")
+        raise wrong_value(
+            f"has {value!r:.40} as its arguments, which is neither text nor an object"
+        )
     try:
         parsed = json.loads(value)
-    except (ValueError, RecursionError) as error:
-        raise wrong_value(f"has arguments that are no JSON: {error!s:.80}") from None
-    if not isinstance(parsed, dict):
-        raise wrong_value(f"has the arguments {value[:40]!r}, which are no JSON object")
-    _check_depth(parsed)
+    except (ValueError, RecursionError):
+        return value
+    if isinstance(parsed, dict):
+        _check_depth(parsed)
     return value
 
 

@@ -6,17 +6,46 @@ Any thread; no web framework, no route.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError
-from pydantic_core.core_schema import no_info_after_validator_function
+from pydantic_core.core_schema import (
+    no_info_after_validator_function,
+    no_info_before_validator_function,
+)
+
+
+def whole_number(value: object) -> object:
+    """8.0 -> 8: to JSON both are the same, and some languages know no other way; the rest stays as it is."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+_WHOLE = {"type": "no-info", "function": whole_number}
+
+
+def _with_points(schema: Any) -> Any:
+    """A core schema with `whole_number` before each of its integers."""
+    if isinstance(schema, list | tuple):
+        return type(schema)(_with_points(part) for part in schema)
+    if not isinstance(schema, dict) or schema.get("function") == _WHOLE:
+        return schema
+    if schema.get("type") == "int":
+        return no_info_before_validator_function(whole_number, schema)
+    return {key: _with_points(part) for key, part in schema.items()}
 
 
 class WireModel(BaseModel):
     """Strict types, finite numbers, unknown fields ignored."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True, allow_inf_nan=False)
+
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, source: type[BaseModel], handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """Every whole number in it may be written with a point."""
+        return cast(CoreSchema, _with_points(handler(source)))
 
 
 def wrong_value(message: str) -> PydanticCustomError:

@@ -8,6 +8,7 @@ from typing import Any
 
 from engine.api import Tool
 
+UNREADABLE = "unreadable_arguments"
 _PYTHON_WORDS = {"True": "true", "False": "false", "None": "null"}
 
 
@@ -61,3 +62,18 @@ def read_object(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def read_arguments(text: str) -> dict[str, Any]:
+    """A call's arguments for a template that wants an object, as most do.
+
+    What is none, as of a call that was cut off, is shown whole under `UNREADABLE`: with nothing in its place the model
+    would read the complaint that came back and not see what it is about. Null is how some write that there are none.
+    """
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = text
+    if isinstance(found, dict):
+        return found
+    return {} if found is None else {UNREADABLE: text}

@@ -10,10 +10,11 @@ from typing import Annotated, Any
 
 from pydantic import AliasChoices, BeforeValidator, Field, PlainValidator, WithJsonSchema
 
+from studio.server.priority_field import AskedPriority
 from studio.server.prompt_fields import MIXED_PROMPT, TOKEN_ID, read_mixed
 from studio.server.protocol import MAX_STOPS, SamplingFields
 from studio.server.structured import GrammarText, JsonSchema
-from studio.server.wire import MaxWait, PingInterval, WireModel, only, wrong_value
+from studio.server.wire import MaxWait, PingInterval, WireModel, only, whole_number, wrong_value
 
 MAX_EXTRA = 256
 
@@ -60,7 +61,7 @@ def _read_pair(index: int, pair: object) -> tuple[int, float]:
         raise wrong_value(
             f"has at [{index}] {pair!r:.40}, which is no pair of a token id and a bias"
         )
-    token_id, bias = pair
+    token_id, bias = whole_number(pair[0]), pair[1]
     if type(token_id) is not int or not 0 <= token_id < 1 << 31:
         raise wrong_value(
             f"has at [{index}] {token_id!r:.40}, which is no token id; /tokenize tells them"
@@ -116,6 +117,7 @@ class CompletionFields(SamplingFields):
     json_schema: JsonSchema = None
     grammar: GrammarText = None
     max_wait: MaxWait = None
+    priority: AskedPriority = None
     sse_ping_interval: PingInterval = None
     mirostat: Annotated[Any, only(0)] = None
     dynatemp_range: Annotated[Any, only(0)] = None

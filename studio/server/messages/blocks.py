@@ -82,8 +82,11 @@ def _read_own_block(place: str, kind: str, block: dict[str, Any], turns: Turns) 
     if kind == "thinking":
         turns.think(_text(place, block, "thinking"))
     elif kind == "tool_use":
+        given = block.get("input")
+        if isinstance(given, str):
+            raise wrong_value(f"has at {place} the input {given[:40]!r}, which is no object")
         try:
-            turns.call(make_call(block.get("id"), block.get("name"), block.get("input")))
+            turns.call(make_call(block.get("id"), block.get("name"), given))
         except ValueError as error:  # wrong_value is one
             raise wrong_value(f"at {place} {error}") from None
 

@@ -13,10 +13,20 @@ from pydantic import BeforeValidator, Field, PlainValidator
 
 from engine.api import ChatMessage, Grammar, Tool, ToolChoice
 from studio.server.messages.blocks import read_system, read_turns
+from studio.server.priority_field import AskedPriority
 from studio.server.protocol import MAX_STOPS, SamplingFields
 from studio.server.structured import schema_grammar
 from studio.server.tool_fields import MAX_TOOLS, distinct, make_tool, read_name
-from studio.server.wire import MaxWait, Object, Objects, PingInterval, WireModel, only, wrong_value
+from studio.server.wire import (
+    MaxWait,
+    Object,
+    Objects,
+    PingInterval,
+    WireModel,
+    only,
+    whole_number,
+    wrong_value,
+)
 
 _CHOICES = {
     "auto": ToolChoice.AUTO,
@@ -100,7 +110,7 @@ def _read_thinking(value: object) -> Thinking:
         raise wrong_value(
             f'is no object like {{"type": "enabled"}}; its type may be {", ".join(_THINKING)}'
         )
-    budget = value.get("budget_tokens")
+    budget = whole_number(value.get("budget_tokens"))
     if budget is not None and (type(budget) is not int or budget < 0):
         raise wrong_value(f"has the budget_tokens {budget!r:.40}, which is no number of tokens")
     return Thinking(
@@ -165,4 +175,5 @@ class MessagesRequest(PromptFields, SamplingFields):
     ] = None
     stream: bool | None = None
     max_wait: MaxWait = None
+    priority: AskedPriority = None
     sse_ping_interval: PingInterval = None

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema
 
 from engine.api import ChatMessage, Grammar, Tool, ToolCall
+from studio.server.priority_field import AskedPriority
 from studio.server.protocol import MAX_MESSAGES, MAX_STOPS, SamplingFields
 from studio.server.structured import object_grammar, schema_grammar
 from studio.server.tool_fields import make_call, read_tools
@@ -103,6 +104,7 @@ class ReplyFields(WireModel):
     keep_alive: float | str | None = None
     template: Annotated[Any, only("")] = None
     max_wait: MaxWait = None
+    priority: AskedPriority = None
 
     @property
     def streams(self) -> bool:

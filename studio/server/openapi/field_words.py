@@ -69,5 +69,5 @@ FIELD_WORDS = {
     "metadata": "Told again with the response.",
     "thinking": "Whether to think first, for models that do.",
     "role": "Whose turn it is.",
-    "priority": "Its lane.",
+    "priority": "Its lane; a key's own lane is the best that its requests get.",
 }

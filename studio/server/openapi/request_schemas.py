@@ -5,7 +5,7 @@ Each says exactly what its reader takes, as far as JSON schema can. Pure; any th
 
 from __future__ import annotations
 
-from engine.api import SAMPLING_BOUNDS, Priority
+from engine.api import SAMPLING_BOUNDS
 from studio.server.chat_fields import MAX_MESSAGES, ChatFields, Message
 from studio.server.llamacpp.fields import CompletionFields
 from studio.server.messages.fields import PromptFields
@@ -27,7 +27,6 @@ from studio.server.protocol import (
     SamplingFields,
 )
 from studio.server.responses.fields import ResponsesRequest
-from studio.server.routes.runs import PriorityChange
 from studio.server.wire import NOT_SERVED, WireModel
 
 _OPTIONAL_TEXT = or_null(TEXT)
@@ -167,7 +166,6 @@ READ_FIELDS: dict[type[WireModel], dict[str, Schema]] = {
         "role": {"enum": ["system", "developer", "user", "assistant", "tool"]},
         "function_call": _OLDER_FORM,
     },
-    PriorityChange: {"priority": {"enum": [each.name.lower() for each in Priority]}},
     ResponsesRequest: {
         "input": either(TEXT, many(_ITEM, minItems=1)),
         "max_output_tokens": _LIMIT,

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, Field, PlainValidator
 
 from engine.api import Tool, ToolChoice
 from studio.server.framing import Json
+from studio.server.priority_field import AskedPriority
 from studio.server.protocol import MaxTokens, SamplingFields
 from studio.server.responses.items import Item, read_items
 from studio.server.structured import TextFormat
@@ -153,6 +154,7 @@ class ResponsesRequest(SamplingFields):
     user: str | None = None
     stream: bool | None = None
     max_wait: MaxWait = None
+    priority: AskedPriority = None
     sse_ping_interval: PingInterval = None
     background: Annotated[Any, only(False)] = None
     conversation: Annotated[Any, only()] = None

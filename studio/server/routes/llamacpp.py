@@ -25,7 +25,11 @@ def llamacpp_router(context: ServerContext) -> APIRouter:
         shape = LlamaReply(
             model.name, has_probs=bool(wire.n_probs), returns_tokens=bool(wire.return_tokens)
         )
-        delivery = Delivery(streams=bool(wire.stream), ping_interval_s=wire.sse_ping_interval)
+        delivery = Delivery(
+            streams=bool(wire.stream),
+            ping_interval_s=wire.sse_ping_interval,
+            priority=wire.priority,
+        )
         return await context.answer(http, (request,), shape, delivery)
 
     @router.post("/completion")

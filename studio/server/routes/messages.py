@@ -26,7 +26,11 @@ def messages_router(context: ServerContext) -> APIRouter:
             head, shows_thinking=wire.thinking.is_shown, request_id=request_id_of(http.scope)
         )
         requests = (messages_request(wire, head.reply_id),)
-        delivery = Delivery(streams=bool(wire.stream), ping_interval_s=wire.sse_ping_interval)
+        delivery = Delivery(
+            streams=bool(wire.stream),
+            ping_interval_s=wire.sse_ping_interval,
+            priority=wire.priority,
+        )
         return await context.answer(http, requests, shape, delivery)
 
     @router.post("/v1/messages/count_tokens")

@@ -92,7 +92,9 @@ def _add_replies(router: APIRouter, context: ServerContext) -> None:
         if not wire.messages:
             return JSONResponse(shape.loaded())
         request = chat_request(wire, _reply_id(model))
-        return await context.answer(http, (request,), shape, Delivery(streams=wire.streams))
+        return await context.answer(
+            http, (request,), shape, Delivery(streams=wire.streams, priority=wire.priority)
+        )
 
     @router.post("/api/generate")
     async def generate(http: HttpRequest) -> Response:
@@ -102,7 +104,9 @@ def _add_replies(router: APIRouter, context: ServerContext) -> None:
         if not wire.prompt and not wire.suffix:
             return JSONResponse(shape.loaded())
         request = generate_request(wire, _reply_id(model))
-        return await context.answer(http, (request,), shape, Delivery(streams=wire.streams))
+        return await context.answer(
+            http, (request,), shape, Delivery(streams=wire.streams, priority=wire.priority)
+        )
 
 
 def _add_embeddings(router: APIRouter, context: ServerContext) -> None:

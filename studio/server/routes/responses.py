@@ -49,7 +49,11 @@ def responses_router(context: ServerContext) -> APIRouter:
             seals_thoughts=wire.seals_thoughts,
             keep=before.keep if wire.is_kept else None,
         )
-        delivery = Delivery(streams=bool(wire.stream), ping_interval_s=wire.sse_ping_interval)
+        delivery = Delivery(
+            streams=bool(wire.stream),
+            ping_interval_s=wire.sse_ping_interval,
+            priority=wire.priority,
+        )
         return await context.answer(http, (request,), shape, delivery)
 
     @router.post("/v1/responses/input_tokens")

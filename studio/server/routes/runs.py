@@ -7,10 +7,8 @@ response stands for all its choices.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Annotated
 
 from fastapi import APIRouter
-from pydantic import BeforeValidator
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse
 
@@ -18,7 +16,6 @@ from engine.runs import (
     Origin,
     ParkNow,
     Pin,
-    Priority,
     ResumeNext,
     Run,
     SetPriority,
@@ -29,21 +26,14 @@ from studio.server.context import ServerContext
 from studio.server.errors import INVALID_REQUEST, ApiError, ErrorKind
 from studio.server.framing import Json
 from studio.server.park_state import can_park
-from studio.server.wire import WireModel, wrong_value
-
-_PRIORITIES = {priority.name.lower(): priority for priority in Priority}
-
-
-def _read_priority(value: object) -> object:
-    if not isinstance(value, str) or value.lower() not in _PRIORITIES:
-        raise wrong_value(f"is {value!r:.40}, allowed are {', '.join(_PRIORITIES)}")
-    return _PRIORITIES[value.lower()]
+from studio.server.priority_field import PriorityName
+from studio.server.wire import WireModel
 
 
 class PriorityChange(WireModel):
     """The body of POST /v1/runs/{id}/priority."""
 
-    priority: Annotated[Priority, BeforeValidator(_read_priority)]
+    priority: PriorityName
 
 
 def runs_router(context: ServerContext) -> APIRouter:

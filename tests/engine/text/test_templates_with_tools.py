@@ -18,6 +18,7 @@ from engine.errors import InvalidRequest
 from engine.text.chat_prompt import encode_chat, render_chat
 from engine.text.chat_template import CHATML, ChatTemplate
 from engine.text.replies.families import FAMILIES, family_of
+from engine.text.replies.schemas import UNREADABLE
 from engine.text.template_values import message_values, tool_values
 from engine.text.tokenizer import Tokenizer
 from fakes.tiny_text import byte_level, sentencepiece
@@ -358,3 +359,25 @@ def test_what_a_family_writes_is_what_its_templates_show(
         checked.add(template.reply.family.name)
     assert len(checked) > 12
     assert checked <= {family.name for family in FAMILIES} | {"generic"}
+
+
+@pytest.mark.parametrize("text", ['{\n    "', "[]", "5", '{"city": "Par'])
+@pytest.mark.parametrize("source", OWN.values(), ids=OWN)
+def test_a_call_that_was_cut_off_is_shown_as_it_is(
+    source: str, text: str, tokenizer: Tokenizer
+) -> None:
+    call = ToolCall(call_id="abcdef123", name="now", arguments=text)
+    messages = (USER, says("assistant", "", tool_calls=(call,)), result(call, "what?"))
+    shown = render_chat(ChatTemplate(source, tokenizer), Chat(messages=messages, tools=TOOLS)).text
+    as_object = json.dumps({UNREADABLE: text}, ensure_ascii=False)
+    assert ("[ARGS]" + text if source is PICKY else as_object) in shown
+
+
+def test_null_arguments_are_none(tokenizer: Tokenizer) -> None:
+    call = ToolCall(call_id="abcdef123", name="now", arguments="null")
+    chats = [
+        Chat(messages=(USER, says("assistant", "", tool_calls=(each,)), result(each, "noon")))
+        for each in (call, NOW)
+    ]
+    shown = [render_chat(ChatTemplate(HERMES, tokenizer), chat).text for chat in chats]
+    assert shown[0] == shown[1]

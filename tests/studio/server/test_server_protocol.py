@@ -86,7 +86,7 @@ CHAT_ONLY: list[tuple[dict[str, Any], str]] = [
     (
         {
             "messages": [
-                {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "["}}]}
+                {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": 5}}]}
             ]
         },
         "messages[0].tool_calls",

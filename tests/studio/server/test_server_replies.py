@@ -98,6 +98,27 @@ def test_text_offsets_count_on_from_chunk_to_chunk_per_choice() -> None:
     ]
 
 
+def test_a_character_cut_over_tokens_counts_once_and_its_parts_begin_where_it_does() -> None:
+    pieces = (b"\xf0\x9f", b"\xa6", b"\x84", b" abc", b"", b"\xf0", b"D", "é".encode(), b"!")
+    tokens = [
+        TokenLogprob(token_id=1, text=raw.decode("utf-8", "replace"), token_bytes=raw, logprob=-1)
+        for raw in pieces
+    ]
+    expected = [0, 0, 0, 1, 5, 5, 5, 7, 8]
+    text = b"".join(pieces).decode("utf-8", "replace")
+    assert text == "🦄 abc\ufffdDé!"
+    reply = whole_reply(*(delta("", each) for each in tokens))
+    telling = CompletionTelling(has_logprobs=True)
+    whole = CompletionReply(HEAD, telling).whole(*reply)["choices"][0]["logprobs"]
+    assert whole["text_offset"] == expected
+    shape = CompletionReply(HEAD, telling)
+    streamed: list[int] = []
+    for each in tokens:
+        (chunk,) = shape.delta(0, delta("", each))
+        streamed += chunk["choices"][0]["logprobs"]["text_offset"]
+    assert streamed == expected
+
+
 def test_usage_counts_a_prompt_once_for_all_its_choices() -> None:
     usages = (
         usage(10, 1, cached=4),

@@ -167,7 +167,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"input": [{"role": "robot", "content": "x"}]}, "input", "'robot'"),
     ({"input": [{"role": "user", "content": [IMAGE]}]}, "input", "'input_image'"),
     ({"input": [{"role": "user", "content": None}]}, "input", "[0].content"),
-    ({"input": [{**CALL, "arguments": "x"}]}, "input", "[0]"),
+    ({"input": [{**CALL, "arguments": 5}]}, "input", "[0]"),
     ({"input": [{"type": "function_call_output", "output": "x"}]}, "input", "call_id"),
     ({"input": [{"type": "reasoning", "content": ["x"]}]}, "input", "[0].content[0]"),
     ({"input": [{"type": "item_reference", "id": "msg_9"}]}, "input", "'msg_9'"),
