@@ -168,7 +168,8 @@ MESSAGE_COUNT = shape({"input_tokens": COUNT})
 
 _TIMINGS = shape({"cache_n": COUNT, "prompt_n": COUNT, "predicted_n": COUNT})
 LLAMA_COMPLETION = shape(
-    {
+    {},
+    **{
         "index": always(0),
         "content": TEXT,
         "tokens": many(COUNT),
@@ -183,9 +184,12 @@ LLAMA_COMPLETION = shape(
         "has_new_line": FLAG,
         "truncated": FLAG,
         "timings": _TIMINGS,
+        "generation_settings": OBJECT,
+        "prompt": TEXT,
+        "preempt": _PARKS,
     },
-    preempt=_PARKS,
 )
+"""All of it, unless `response_fields` says what."""
 TOKENS = shape(
     {"tokens": many(either(COUNT, shape({"id": COUNT, "piece": either(TEXT, many(COUNT))})))}
 )

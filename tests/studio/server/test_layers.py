@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from starlette.types import Message
 
 from fakes.fake_engine import FakeEngine
 from fakes.http_driver import CHAT, POSTS, assert_error, make_app, on_a_loop, open_client
@@ -51,13 +52,13 @@ async def test_a_whole_address_in_the_request_line_is_read(target: str, status: 
         "type": "http", "http_version": "1.1", "method": "GET", "scheme": "http", "path": target,
         "raw_path": path, "query_string": b"", "headers": [(b"host", b"localhost")],
     }  # fmt: skip
-    sent: list[dict[str, object]] = []
+    sent: list[Message] = []
 
-    async def receive() -> dict[str, object]:
+    async def receive() -> Message:
         return {"type": "http.request", "body": b""}
 
-    async def send(message: dict[str, object]) -> None:
+    async def send(message: Message) -> None:
         sent.append(message)
 
-    await make_app(FakeEngine())(scope, receive, send)  # type: ignore[arg-type]
+    await make_app(FakeEngine())(scope, receive, send)
     assert sent[0]["status"] == status
