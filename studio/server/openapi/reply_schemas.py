@@ -212,6 +212,11 @@ PROPS = shape(
         "total_slots": COUNT,
         "model_alias": TEXT,
         "model_path": TEXT,
+        "chat_template": TEXT,
+        "bos_token": TEXT,
+        "eos_token": TEXT,
+        "modalities": shape({"vision": FLAG, "audio": FLAG}),
+        "build_info": TEXT,
         "exact_concurrency": FLAG,
         "preempt": shape({"enabled": FLAG, "ram_mib": INTEGER, "async": FLAG}),
     }
