@@ -261,7 +261,7 @@ OLLAMA_SHOW = shape(
 )
 OLLAMA_VERSION = shape({"version": TEXT})
 
-HEALTH = shape({"status": TEXT})
+HEALTH = shape({"status": TEXT}, error=shape({"code": INTEGER, "message": TEXT, "type": TEXT}))
 _RUN = shape(
     {
         "id": TEXT,
