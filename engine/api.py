@@ -48,6 +48,7 @@ from engine.snapshot import EngineSnapshot as EngineSnapshot
 from engine.snapshot import EngineState as EngineState
 from engine.texts import Detokenize as Detokenize
 from engine.texts import Render as Render
+from engine.texts import ShowTemplate as ShowTemplate
 from engine.texts import TextAnswer as TextAnswer
 from engine.texts import TextQuestion as TextQuestion
 from engine.texts import Tokenize as Tokenize

@@ -37,7 +37,12 @@ class Render:
     chat: Chat
 
 
-TextQuestion = Tokenize | Detokenize | Render
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShowTemplate:
+    """The model's template itself, and the special tokens that it may name."""
+
+
+TextQuestion = Tokenize | Detokenize | Render | ShowTemplate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,3 +53,5 @@ class TextAnswer:
     token_ids: tuple[int, ...] = ()
     pieces: tuple[bytes, ...] = ()
     """Of `Tokenize`: the bytes of each token, control tokens spelled out; a character may span several."""
+    special_tokens: tuple[tuple[str, str], ...] = ()
+    """Of `ShowTemplate`: texts of special tokens by name, as ("bos_token", "<s>"); those the model has."""

@@ -8,7 +8,7 @@ from engine.errors import InvalidRequest
 from engine.text.chat_prompt import render_chat
 from engine.text.chat_template import ChatTemplate
 from engine.text.tokenizer import Tokenizer
-from engine.texts import Detokenize, Render, TextAnswer, TextQuestion, Tokenize
+from engine.texts import Detokenize, Render, ShowTemplate, TextAnswer, TextQuestion, Tokenize
 
 
 def answer_question(
@@ -25,6 +25,9 @@ def answer_question(
             return TextAnswer(text=tokenizer.decode(ids, show_control=shows_control))
         case Render(chat=chat):
             return TextAnswer(text=render_chat(template, chat).text)
+        case ShowTemplate():
+            names = tuple(tokenizer.special_names.items())
+            return TextAnswer(text=template.source, special_tokens=names)
 
 
 def check_ids(ids: Sequence[int], tokenizer: Tokenizer, param: str) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
-from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
@@ -16,8 +15,9 @@ from engine.errors import EngineError
 from studio.models.request_log import RequestLog
 from studio.models.server_keys import KeyRing
 from studio.models.server_settings import ServerSettings
-from studio.server.auth import LOCAL_ORIGIN, HostGuard, KeyGuard, RequestCaps
+from studio.server.auth import HostGuard, KeyGuard, RequestCaps
 from studio.server.context import ServerContext
+from studio.server.cors import PageGuard
 from studio.server.error_response import error_response
 from studio.server.errors import (
     INVALID_REQUEST,
@@ -26,7 +26,7 @@ from studio.server.errors import (
     ClientLeft,
     ErrorKind,
 )
-from studio.server.layers import REQUEST_ID_HEADER, ForgivingPaths, RequestIds
+from studio.server.layers import ForgivingPaths, RequestIds
 from studio.server.openapi.methods import methods_of
 from studio.server.request_rows import RequestRows
 from studio.server.routes.chat import chat_router
@@ -76,14 +76,7 @@ def build_app(
     app.add_middleware(HostGuard, settings=settings, keys=keys)
     app.add_middleware(ForgivingPaths)
     app.add_middleware(RequestRows, log=log)
-    app.add_middleware(
-        CORSMiddleware,
-        allow_origins=list(settings.cors_origins),
-        allow_origin_regex=LOCAL_ORIGIN,
-        allow_methods=["GET", "HEAD", "POST", "DELETE"],
-        allow_headers=["*"],
-        expose_headers=[REQUEST_ID_HEADER],
-    )
+    app.add_middleware(PageGuard, settings=settings)
     app.add_middleware(RequestIds)
     return app
 

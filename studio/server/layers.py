@@ -20,6 +20,15 @@ _REQUEST_ID = "layby.request_id"
 _SAFE_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _MOST_PATH_CHARS = 200
 _SLASHES = re.compile(r"/{2,}")
+_ABSOLUTE = re.compile(r"(?i:https?)://(?P<host>[^/]*)(?P<path>.*)", re.DOTALL)
+_ALIASES = {
+    "/v1/health": "/health",
+    "/models": "/v1/models",
+    "/chat/completions": "/v1/chat/completions",
+    "/completions": "/completion",
+    "/embeddings": "/v1/embeddings",
+}
+"""Other names that llama-server has for paths; its /completions is its own completion, not OpenAI's."""
 
 logger = logging.getLogger(__name__)
 
@@ -77,14 +86,29 @@ def clean_path(path: str) -> str:
     return _SLASHES.sub("/", path).rstrip("/") or "/"
 
 
+def _origin_form(scope: Scope) -> Scope:
+    """`GET http://host/path` as `GET /path` whose Host is that host, whatever its header says (RFC 9112, 3.2.2)."""
+    whole = _ABSOLUTE.fullmatch(scope["path"])
+    if whole is None:
+        return scope
+    others = [(name, value) for name, value in scope["headers"] if name != b"host"]
+    host = (b"host", whole["host"].encode())
+    return {**scope, "path": whole["path"], "headers": [host, *others]}
+
+
 class ForgivingPaths:
-    """`//v1//models/` means `/v1/models`, and HEAD finds what GET finds (the HTTP layer leaves the body out)."""
+    """`//v1//models/` and `/models` mean `/v1/models`, and HEAD finds what GET finds (the HTTP layer drops the body).
+
+    The layers inside, the guard of keys too, know a path by one name.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
-        clean = {**scope, "path": clean_path(scope["path"]), "method": method}
+        scope = _origin_form(scope)
+        path = clean_path(scope["path"])
+        clean = {**scope, "path": _ALIASES.get(path, path), "method": method}
         clean.pop("raw_path", None)
         await self._app(clean, receive, send)

@@ -40,6 +40,12 @@ class Offer:
         return name.casefold() in {each.casefold() for each in names}
 
 
+def unknown_model(name: str, offers: tuple[Offer, ...]) -> ModelNotFound:
+    """For a name that none of the offers has."""
+    names = ", ".join(each.name for each in offers)
+    return ModelNotFound(f"there is no model {name[:200]!r} in the library; it has {names}")
+
+
 class ModelDemand:
     """One for each server, whose loop it lives on."""
 
@@ -81,8 +87,7 @@ class ModelDemand:
         offers = await self.offers()
         offer = next((each for each in offers if each.is_meant_by(wanted)), None)
         if offer is None and name and offers:
-            names = ", ".join(each.name for each in offers)
-            raise ModelNotFound(f"there is no model {name[:200]!r} in the library; it has {names}")
+            raise unknown_model(name, offers)
         if offer is None:
             raise refusal
         try:

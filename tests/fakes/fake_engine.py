@@ -33,6 +33,7 @@ from engine.api import (
     Render,
     Request,
     Restored,
+    ShowTemplate,
     Started,
     Text,
     TextAnswer,
@@ -156,6 +157,9 @@ class FakeEngine:
             case Render(chat=chat):
                 lines = (f"{each.role}: {each.content}" for each in chat.messages)
                 answer.set_result(TextAnswer(text="\n".join(lines)))
+            case ShowTemplate():
+                special = (("bos_token", "<s>"), ("eos_token", "</s>"))
+                answer.set_result(TextAnswer(text="{{ messages }}", special_tokens=special))
         return answer
 
     def shutdown(self) -> None:

@@ -1,7 +1,7 @@
 """What clients may send to llama-server's own routes, /completion and /infill: the wire types, checked strictly.
 
-Fields nobody here knows are ignored, as is what places a request (`id_slot`, `cache_prompt`: prefixes are always found
-again); those that would change the answer and cannot be honoured are refused by name. Any thread; no web framework.
+Fields nobody here knows are ignored, as is `cache_prompt` (prefixes are always found again); those that would change
+the answer and cannot be honoured are refused by name. Any thread; no web framework.
 """
 
 from __future__ import annotations
@@ -17,6 +17,11 @@ from studio.server.structured import GrammarText, JsonSchema
 from studio.server.wire import MaxWait, PingInterval, WireModel, only, whole_number, wrong_value
 
 MAX_EXTRA = 256
+MAX_RESPONSE_FIELDS = 256
+_SAMPLERS = (
+    "penalties", "dry", "top_n_sigma", "top_k", "typ_p", "top_p", "min_p", "xtc", "temperature",
+)  # fmt: skip
+"""Their usual order in this protocol. Another order, and leaving some out, is not served."""
 
 
 def _read_prompt(value: object) -> tuple[str | int, ...]:
@@ -38,6 +43,11 @@ def _read_stops(value: object) -> object:
 def _read_seed(value: object) -> object:
     """-1 is how this protocol says "any"."""
     return None if value == -1 else value
+
+
+def _read_top_k(value: object) -> object:
+    """Less than 0 is as 0 in this protocol: all."""
+    return max(value, 0) if type(value) is int else value
 
 
 def _read_bias(value: object) -> tuple[tuple[int, float], ...]:
@@ -108,17 +118,25 @@ class CompletionFields(SamplingFields):
     stream: bool | None = None
     stop: Annotated[list[str] | None, Field(fail_fast=True), BeforeValidator(_read_stops)] = None
     seed: Annotated[int | None, BeforeValidator(_read_seed)] = None
+    top_k: Annotated[int | None, BeforeValidator(_read_top_k)] = None
     logit_bias: Annotated[
         tuple[tuple[int, float], ...], PlainValidator(_read_bias), WithJsonSchema(_BIAS_SCHEMA)
     ] = ()
     ignore_eos: bool | None = None
     n_probs: Annotated[int, Field(ge=0, le=20)] | None = None
     return_tokens: bool | None = None
+    response_fields: Annotated[list[str], Field(max_length=MAX_RESPONSE_FIELDS)] | None = None
+    """Tell only these fields; `generation_settings/seed` is told as `seed`."""
     json_schema: JsonSchema = None
     grammar: GrammarText = None
     max_wait: MaxWait = None
     priority: AskedPriority = None
     sse_ping_interval: PingInterval = None
+    n: Annotated[Any, only(1)] = None
+    n_cmpl: Annotated[Any, only(1)] = None
+    id_slot: Annotated[Any, only(-1)] = None
+    samplers: Annotated[Any, only(list(_SAMPLERS))] = None
+    timings_per_token: Annotated[Any, only(False)] = None
     mirostat: Annotated[Any, only(0)] = None
     dynatemp_range: Annotated[Any, only(0)] = None
     xtc_probability: Annotated[Any, only(0)] = None

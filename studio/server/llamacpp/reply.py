@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from engine.api import Finished, FinishReason, Started, TokenDelta, TokenLogprob, Usage
 from engine.errors import EngineError
@@ -18,13 +18,25 @@ _FRAMING = replace(EVENTS, trailer=b"")
 _ANY_SLOT = -1
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LlamaTelling:
+    """What is told beside the text."""
+
+    settings: Json
+    prompt: str | None = None
+    """As the last object repeats it; None: it does not."""
+    fields: tuple[str, ...] = ()
+    """All that the last object tells; none: everything."""
+    has_probs: bool = False
+    returns_tokens: bool = False
+
+
 class LlamaReply:
     """One completion; there is always one choice."""
 
-    def __init__(self, model: str, *, has_probs: bool, returns_tokens: bool) -> None:
+    def __init__(self, model: str, telling: LlamaTelling) -> None:
         self._model = model
-        self._has_probs = has_probs
-        self._returns_tokens = returns_tokens
+        self._telling = telling
         self._prompt_tokens = 0
         self._num_tokens = 0
         self._has_new_line = False
@@ -48,7 +60,8 @@ class LlamaReply:
     def closing(self, index: int, finished: Finished, end: ReplyEnd | None) -> Sequence[Json]:
         assert end is not None, "a completion has one choice"
         text = "\n" if self._has_new_line else ""
-        return ({**self._last(finished, text), "content": "", "tokens": [], **end.park_fields},)
+        last = {**self._last(finished, text), "content": "", "tokens": [], **end.park_fields}
+        return (self._chosen(last),)
 
     def failure(self, error: ApiError | EngineError) -> Sequence[Json]:
         return (error_body(error),)
@@ -57,9 +70,9 @@ class LlamaReply:
         (reply,) = choices
         assert reply.finished is not None
         text = reply.text_of(PartKind.TEXT)
-        tokens = list(reply.token_ids) if self._returns_tokens else []
+        tokens = list(reply.token_ids) if self._telling.returns_tokens else []
         whole = {**self._last(reply.finished, text), "content": text, "tokens": tokens}
-        return {**whole, **self._probs(reply.logprobs), **end.park_fields}
+        return self._chosen({**whole, **self._probs(reply.logprobs), **end.park_fields})
 
     def _piece(self, text: str, token_ids: Sequence[int], logprobs: Sequence[TokenLogprob]) -> Json:
         return {
@@ -88,10 +101,26 @@ class LlamaReply:
             "stop_type": _stop_type(finished),
             "stopping_word": finished.stop_text,
             "timings": timings(usage),
+            "generation_settings": {**self._telling.settings, "seed": usage.seed},
+            **({} if self._telling.prompt is None else {"prompt": self._telling.prompt}),
         }
 
+    def _chosen(self, last: Json) -> Json:
+        """The fields that were asked for: one of an object inside by its path, told without it."""
+        if not self._telling.fields:
+            return last
+        chosen: Json = {}
+        for path in self._telling.fields:
+            value: object = last
+            *outer, name = path.split("/")
+            for each in outer:
+                value = value.get(each) if isinstance(value, dict) else None
+            if isinstance(value, dict) and name in value:
+                chosen[name] = value[name]
+        return chosen
+
     def _probs(self, logprobs: Sequence[TokenLogprob]) -> Json:
-        if not self._has_probs:
+        if not self._telling.has_probs:
             return {}
         return {"completion_probabilities": [_prob(token) for token in logprobs]}
 

@@ -6,6 +6,7 @@ Raises InvalidRequest, naming the field, before anything is queued.
 from __future__ import annotations
 
 from engine.api import Infill, Origin, Prompt, Request, Text
+from studio.server.framing import Json
 from studio.server.llamacpp.fields import CompletionFields, InfillRequest, LlamaCompletionRequest
 from studio.server.structured import only_one
 from studio.server.translate import sampling_params
@@ -47,3 +48,34 @@ def completion_request(wire: CompletionFields, reply_id: str, prompt: Prompt) ->
         max_wait_s=wire.max_wait,
         grammar=only_one(wire.json_schema, wire.grammar),
     )
+
+
+def generation_settings(wire: CompletionFields, request: Request) -> Json:
+    """What the request comes down to, by the names of this protocol; which seed it drew its usage tells."""
+    sampling = request.sampling
+    limit = -1 if request.max_tokens is None else request.max_tokens
+    grammar = wire.grammar.source if wire.grammar is not None else ""
+    return {
+        "n_predict": limit,
+        "max_tokens": limit,
+        "temperature": sampling.temperature,
+        "top_k": sampling.top_k,
+        "top_p": sampling.top_p,
+        "min_p": sampling.min_p,
+        "typical_p": sampling.typical_p,
+        "repeat_penalty": sampling.repetition_penalty,
+        "repeat_last_n": sampling.penalty_last_n,
+        "presence_penalty": sampling.presence_penalty,
+        "frequency_penalty": sampling.frequency_penalty,
+        "dry_multiplier": sampling.dry_multiplier,
+        "dry_base": sampling.dry_base,
+        "dry_allowed_length": sampling.dry_allowed_length,
+        "dry_penalty_last_n": sampling.dry_penalty_last_n,
+        "dry_sequence_breakers": list(sampling.dry_sequence_breakers),
+        "logit_bias": [{"token": token, "bias": bias} for token, bias in sampling.logit_bias],
+        "n_probs": sampling.logprobs or 0,
+        "stop": list(request.stop),
+        "ignore_eos": request.ignore_eos,
+        "grammar": grammar,
+        "stream": bool(wire.stream),
+    }

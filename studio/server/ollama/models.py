@@ -45,8 +45,8 @@ def running(snapshot: EngineSnapshot, model: ModelInfo) -> Json:
     }
 
 
-def shown(model: ModelInfo) -> Json:
-    """The answer of /api/show."""
+def shown(model: ModelInfo, *, template: str = "") -> Json:
+    """The answer of /api/show; the template is known of a model that is loaded."""
     architecture = model.architecture
     facts: Json = {
         "general.architecture": architecture,
@@ -59,7 +59,7 @@ def shown(model: ModelInfo) -> Json:
     return {
         "modelfile": f"# {model.name} is a model of Layby's library\nFROM {model.path}\n",
         "parameters": "",
-        "template": "",
+        "template": template,
         "license": model.license,
         "details": _details(model),
         "model_info": facts,
@@ -69,10 +69,10 @@ def shown(model: ModelInfo) -> Json:
 
 
 def _capabilities(model: ModelInfo) -> list[str]:
+    """Every model that writes is offered tools: in plain words, where its template has no place for them."""
     if model.embedding_size:
         return ["embedding"]
-    has = (("tools", model.takes_tools), ("thinking", model.thinks))
-    return ["completion", *(name for name, is_so in has if is_so)]
+    return ["completion", "tools", *(["thinking"] if model.thinks else [])]
 
 
 def _details(info: ModelInfo | None) -> Json:

@@ -299,7 +299,7 @@ _STEER = Operation(
 _LAYBY = {
     ("GET", "/health"): Operation(
         summary="Whether a model is ready",
-        words="503 while none is, with the same body.",
+        words="503 while none is, with the same body; while one is loading it has llama-server's `error` too.",
         tag=Tag.LAYBY,
         reply=replies.HEALTH,
         not_ready=replies.HEALTH,

@@ -168,7 +168,8 @@ MESSAGE_COUNT = shape({"input_tokens": COUNT})
 
 _TIMINGS = shape({"cache_n": COUNT, "prompt_n": COUNT, "predicted_n": COUNT})
 LLAMA_COMPLETION = shape(
-    {
+    {},
+    **{
         "index": always(0),
         "content": TEXT,
         "tokens": many(COUNT),
@@ -183,9 +184,12 @@ LLAMA_COMPLETION = shape(
         "has_new_line": FLAG,
         "truncated": FLAG,
         "timings": _TIMINGS,
+        "generation_settings": OBJECT,
+        "prompt": TEXT,
+        "preempt": _PARKS,
     },
-    preempt=_PARKS,
 )
+"""All of it, unless `response_fields` says what."""
 TOKENS = shape(
     {"tokens": many(either(COUNT, shape({"id": COUNT, "piece": either(TEXT, many(COUNT))})))}
 )
@@ -208,6 +212,11 @@ PROPS = shape(
         "total_slots": COUNT,
         "model_alias": TEXT,
         "model_path": TEXT,
+        "chat_template": TEXT,
+        "bos_token": TEXT,
+        "eos_token": TEXT,
+        "modalities": shape({"vision": FLAG, "audio": FLAG}),
+        "build_info": TEXT,
         "exact_concurrency": FLAG,
         "preempt": shape({"enabled": FLAG, "ram_mib": INTEGER, "async": FLAG}),
     }
@@ -252,7 +261,7 @@ OLLAMA_SHOW = shape(
 )
 OLLAMA_VERSION = shape({"version": TEXT})
 
-HEALTH = shape({"status": TEXT})
+HEALTH = shape({"status": TEXT}, error=shape({"code": INTEGER, "message": TEXT, "type": TEXT}))
 _RUN = shape(
     {
         "id": TEXT,

@@ -160,6 +160,7 @@ READ_FIELDS: dict[type[WireModel], dict[str, Schema]] = {
     },
     CompletionFields: {
         "seed": _bounded("seed", "integer"),
+        "top_k": either({"type": "integer", "maximum": SAMPLING_BOUNDS["top_k"][1]}, NULL),
         "stop": or_null(many(TEXT, maxItems=MAX_STOPS)),
     },
     Message: {

@@ -8,6 +8,7 @@ from starlette.responses import JSONResponse
 from engine.api import EngineState
 from studio.server.context import ServerContext
 from studio.server.errors import LOADING_RETRY_S, retry_after
+from studio.server.framing import Json
 
 _STATUS = {
     EngineState.READY: "ok",
@@ -16,6 +17,11 @@ _STATUS = {
     EngineState.FAILED: "model failed to load",
     EngineState.STOPPED: "stopped",
 }
+
+_LOADING: Json = {
+    "error": {"code": 503, "message": "Loading model", "type": "unavailable_error"},
+}
+"""As programs that wait for llama-server know it."""
 
 
 def health_router(context: ServerContext) -> APIRouter:
@@ -26,6 +32,7 @@ def health_router(context: ServerContext) -> APIRouter:
         state = context.client.snapshot().state
         headers = retry_after(LOADING_RETRY_S) if state is EngineState.LOADING else None
         status = 200 if state is EngineState.READY else 503
-        return JSONResponse({"status": _STATUS[state]}, status, headers)
+        body = {"status": _STATUS[state], **(_LOADING if state is EngineState.LOADING else {})}
+        return JSONResponse(body, status, headers)
 
     return router

@@ -10,7 +10,7 @@ from engine.errors import ModelNotFound, ModelUnavailable
 from studio.server.context import ServerContext
 from studio.server.framing import Json
 from studio.server.translate import served_model
-from studio.services.model_demand import Offer
+from studio.services.model_demand import Offer, unknown_model
 
 
 def models_router(context: ServerContext) -> APIRouter:
@@ -32,7 +32,10 @@ def models_router(context: ServerContext) -> APIRouter:
         try:
             return JSONResponse(_loaded(context.client.snapshot(), name))
         except (ModelNotFound, ModelUnavailable):
-            found = [offer for offer in await offers() if offer.is_meant_by(name)]
+            offered = await offers()
+            found = [offer for offer in offered if offer.is_meant_by(name)]
+            if offered and not found:
+                raise unknown_model(name, offered) from None
             if not found:
                 raise
             return JSONResponse(_offered(found[0]))

@@ -11,7 +11,7 @@ from fastapi import APIRouter
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from engine.api import EngineState, ModelInfo
+from engine.api import EngineState, ModelInfo, ShowTemplate
 from engine.errors import ModelNotFound, ModelUnavailable
 from studio.server.context import Delivery, ServerContext
 from studio.server.embeddings import check_embeds, embed_requests, encoded
@@ -31,6 +31,7 @@ from studio.server.ollama.truncation import truncated
 from studio.server.replies import new_reply_head
 from studio.server.reply_shape import ReplyEnd
 from studio.server.translate import served_model
+from studio.services.model_demand import unknown_model
 
 API_VERSION = "0.12.6"
 """The version of Ollama whose API this is; clients ask for a least one."""
@@ -74,13 +75,18 @@ def _add_models(router: APIRouter, context: ServerContext) -> None:
         wire = await context.read(http, ShowRequest)
         name = plain_name(wire.model or wire.name)
         try:
-            return JSONResponse(shown(served_model(context.client.snapshot(), name)))
+            model = served_model(context.client.snapshot(), name)
         except (ModelNotFound, ModelUnavailable):
             facts = await context.demand.facts() if context.demand is not None else ()
-            info = next((i for offer, i in facts if i and name and offer.is_meant_by(name)), None)
-            if info is None:
+            meant = [info for offer, info in facts if name and offer.is_meant_by(name)]
+            if name and facts and not meant:
+                raise unknown_model(name, tuple(offer for offer, _ in facts)) from None
+            if not meant or meant[0] is None:
                 raise
-            return JSONResponse(shown(info))
+            return JSONResponse(shown(meant[0]))
+        question = context.client.read_text(ShowTemplate())
+        answer = await context.live.run(question, receive=http.receive)
+        return JSONResponse(shown(model, template=answer.text))
 
 
 def _add_replies(router: APIRouter, context: ServerContext) -> None:

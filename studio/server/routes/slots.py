@@ -6,11 +6,13 @@ Server thread. A parked request is listed too, though its seat is somebody else'
 from __future__ import annotations
 
 from fastapi import APIRouter
+from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse
 
-from engine.api import EngineSnapshot
+from engine.api import EngineSnapshot, ShowTemplate, TextAnswer
 from engine.options import LoadOptions
 from engine.runs import Run
+from studio import __version__
 from studio.server.context import ServerContext
 from studio.server.framing import Json
 from studio.server.park_state import (
@@ -39,8 +41,12 @@ def slots_router(context: ServerContext) -> APIRouter:
         return JSONResponse(_slots(context.client.snapshot()))
 
     @router.get("/props")
-    async def props() -> JSONResponse:
-        return JSONResponse(_props(context.client.snapshot()))
+    async def props(http: HttpRequest) -> JSONResponse:
+        snapshot = context.client.snapshot()
+        served_model(snapshot, None)
+        question = context.client.read_text(ShowTemplate())
+        answer = await context.live.run(question, receive=http.receive)
+        return JSONResponse({**_props(snapshot), **_texts(answer)})
 
     return router
 
@@ -80,6 +86,8 @@ def _props(snapshot: EngineSnapshot) -> Json:
         "total_slots": options.parallel,
         "model_alias": model.name,
         "model_path": str(model.path),
+        "modalities": {"vision": False, "audio": False},
+        "build_info": f"layby-{__version__}",
         "kernels": snapshot.kernels,
         "kv_type": options.kv_type.value,
         "kv_bytes_per_token": snapshot.pool.page_bytes // max(1, snapshot.pool.page_tokens),
@@ -94,6 +102,15 @@ def _props(snapshot: EngineSnapshot) -> Json:
             "granularity": options.test_preempt_granularity or snapshot.pool.page_tokens,
             "policy": options.preempt_policy,
         },
+    }
+
+
+def _texts(answer: TextAnswer) -> Json:
+    special = dict(answer.special_tokens)
+    return {
+        "chat_template": answer.text,
+        "bos_token": special.get("bos_token", ""),
+        "eos_token": special.get("eos_token", ""),
     }
 
 

@@ -17,6 +17,7 @@ from engine.api import (
     Origin,
     Render,
     Request,
+    ShowTemplate,
     Started,
     Text,
     TextAnswer,
@@ -66,6 +67,12 @@ def test_control_tokens_in_a_text_are_tokens_or_text_as_asked(loaded: Engine) ->
     assert answer_of(loaded.read_text(Detokenize(ids=(end_id,)))).text == ""
     shown = Detokenize(ids=(end_id,), shows_control=True)
     assert answer_of(loaded.read_text(shown)).text == "<|im_end|>"
+
+
+def test_the_template_is_shown_with_the_special_tokens(loaded: Engine) -> None:
+    answer = answer_of(loaded.read_text(ShowTemplate()))
+    assert "<|im_start|>" in answer.text
+    assert dict(answer.special_tokens)["eos_token"] == "<|im_end|>"
 
 
 def test_a_chat_is_rendered_as_a_request_for_it_reads(loaded: Engine) -> None:

@@ -160,12 +160,15 @@ async def test_ollamas_list_and_show_have_what_can_be_loaded_too(
         models = (await client.get("/api/tags")).json()["models"]
         shown = await client.post("/api/show", json={"model": "two:latest"})
         unknown = await client.post("/api/show", json={"model": "three"})
+        other = await client.get("/v1/models/three")
         off = await client.post("/api/show", json={"model": ""})
     assert [model["name"] for model in models] == ["tiny", "One", "Two"]
     assert [model["size"] for model in models] == [4000, 4, 4]
     assert models[2]["details"]["family"] == "llama"
     assert "Two.gguf" in shown.json()["modelfile"]
-    assert unknown.status_code == 404
+    message = assert_error(unknown, 404, "model_not_found")
+    assert message == assert_error(other, 404, "model_not_found")
+    assert message == "there is no model 'three' in the library; it has One, Two"
     assert "tiny.gguf" in off.json()["modelfile"], "no name means the loaded one"
 
 

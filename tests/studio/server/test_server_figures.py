@@ -111,6 +111,10 @@ async def test_props_tell_exactness_and_how_requests_are_parked() -> None:
         inexact = (await client.get("/props")).json()
     assert props["exact_concurrency"] is True
     assert props["total_slots"] == 3
+    texts = [props[name] for name in ("chat_template", "bos_token", "eos_token")]
+    assert texts == ["{{ messages }}", "<s>", "</s>"]
+    assert props["modalities"] == {"vision": False, "audio": False}
+    assert props["build_info"].startswith("layby-")
     assert (props["kv_type"], props["kv_bytes_per_token"]) == ("f16", 32)
     assert props["default_generation_settings"]["n_ctx"] == 2048
     assert props["preempt"] == {

@@ -62,7 +62,9 @@ async def test_health_tells_the_state_of_the_model() -> None:
         assert (await client.get("/health")).json() == {"status": "no model"}
         engine._snapshot = EngineSnapshot(state=EngineState.LOADING)
         loading = await client.get("/health")
-        assert (loading.status_code, loading.json()) == (503, {"status": "loading model"})
+        error = {"code": 503, "message": "Loading model", "type": "unavailable_error"}
+        body = {"status": "loading model", "error": error}
+        assert (loading.status_code, loading.json()) == (503, body)
         assert loading.headers["retry-after"] == "2"
         engine._snapshot = FakeEngine()._snapshot
         ready = await client.get("/health")

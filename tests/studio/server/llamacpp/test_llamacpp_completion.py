@@ -116,6 +116,28 @@ def test_a_stop_string_is_named_and_control_tokens_are_meant(engine: Engine) -> 
     assert ask(engine, {"prompt": "<|im_end|>", "n_predict": 0})["tokens_evaluated"] == 1
 
 
+def test_the_end_repeats_the_prompt_and_the_settings(engine: Engine) -> None:
+    body = {"prompt": "hello you", "top_k": -1, "repeat_penalty": 1.5, "seed": 7, "stop": ["\x01"]}
+    whole, (_, chunks) = ask(engine, body), events(engine, body)
+    told = whole["generation_settings"]
+    assert whole["prompt"] == chunks[-1]["prompt"] == "hello you"
+    names = ("temperature", "n_predict", "top_k", "repeat_penalty", "seed", "stop", "stream")
+    assert [told[name] for name in names] == [0, 6, 0, 1.5, 7, ["\x01"], False]
+    assert {**chunks[-1]["generation_settings"], "stream": False} == told
+    ids = ask(engine, {"prompt": [5, 6, 7], "return_tokens": True})
+    assert ids["prompt"]
+    assert isinstance(ids["generation_settings"]["seed"], int)
+
+
+def test_only_the_fields_asked_for_are_told(engine: Engine) -> None:
+    fields = ["content", "generation_settings/n_predict", "timings/no", "nothing"]
+    whole = ask(engine, {"prompt": "hello"})
+    assert ask(engine, {"prompt": "hello", "response_fields": fields}) == {
+        "content": whole["content"],
+        "n_predict": 6,
+    }
+
+
 @on_a_loop
 async def test_fields_reach_the_engine_as_they_are_meant() -> None:
     fake = FakeEngine()
@@ -128,8 +150,8 @@ async def test_fields_reach_the_engine_as_they_are_meant() -> None:
         "logit_bias": [[5, 1.5], [6, False]],
         "grammar": "root ::= 'x'",
         "cache_prompt": True,
-        "id_slot": 0,
-        "samplers": ["top_k"],
+        "id_slot": -1,
+        "top_k": -1,
         "mirostat": 0,
     }
     async with open_client(fake) as client:
@@ -138,6 +160,7 @@ async def test_fields_reach_the_engine_as_they_are_meant() -> None:
     assert request.prompt == Text(text="a", reads_control=True)
     assert request.sampling.seed is None
     assert request.max_tokens is None
+    assert request.sampling.top_k == 0
     assert request.sampling.repetition_penalty == 1.2
     assert request.sampling.penalty_last_n == 32
     assert request.sampling.logit_bias == ((5, 1.5), (6, -100.0))
@@ -155,6 +178,11 @@ async def test_fields_reach_the_engine_as_they_are_meant() -> None:
         ({"prompt": "a", "logit_bias": [["hello", 1]]}, "logit_bias"),
         ({"prompt": "a", "logit_bias": [[1, True]]}, "logit_bias"),
         ({"prompt": "a", "mirostat": 2}, "mirostat"),
+        ({"prompt": "a", "n_cmpl": 2}, "n_cmpl"),
+        ({"prompt": "a", "n": 2}, "n"),
+        ({"prompt": "a", "id_slot": 0}, "id_slot"),
+        ({"prompt": "a", "samplers": ["top_k"]}, "samplers"),
+        ({"prompt": "a", "timings_per_token": True}, "timings_per_token"),
         ({"prompt": "a", "xtc_probability": 0.5}, "xtc_probability"),
         ({"prompt": "a", "grammar": "root ::= 'x'", "json_schema": {"type": "object"}}, "grammar"),
         ({"prompt": "a", "image_data": [{}]}, "image_data"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ from engine.api import (
     Usage,
 )
 from engine.errors import DeviceFailure
-from fakes.fake_engine import FakeEngine
+from fakes.fake_engine import TINY_MODEL, FakeEngine
 from fakes.http_driver import (
     HELLO,
     OLLAMA_CHAT,
@@ -33,6 +34,7 @@ from fakes.http_driver import (
     on_a_loop,
     open_client,
 )
+from studio.server.ollama.models import shown
 from studio.server.ollama.reply import OllamaReply, Telling
 from studio.server.reply_parts import ReplyParts
 from studio.server.reply_shape import ReplyEnd
@@ -242,7 +244,7 @@ async def test_the_loaded_model_is_listed_running_and_shown() -> None:
     async with open_client(FakeEngine()) as client:
         (listed,) = (await client.get("/api/tags")).json()["models"]
         (running,) = (await client.get("/api/ps")).json()["models"]
-        shown = (await client.post("/api/show", json={"model": "tiny"})).json()
+        described = (await client.post("/api/show", json={"model": "tiny"})).json()
         version = (await client.get("/api/version")).json()
     assert listed["name"] == listed["model"] == running["name"] == "tiny"
     assert listed["digest"] == running["digest"]
@@ -256,8 +258,23 @@ async def test_the_loaded_model_is_listed_running_and_shown() -> None:
         "quantization_level": "F32",
     }
     assert running["context_length"] == 2048
-    assert shown["model_info"]["llama.context_length"] == 2048
+    assert described["model_info"]["llama.context_length"] == 2048
+    assert described["template"] == "{{ messages }}"
     assert version["version"].count(".") == 2
+
+
+@pytest.mark.parametrize(
+    ("facts", "capabilities"),
+    [
+        ({"embedding_size": 0}, ["completion", "tools"]),
+        ({"embedding_size": 0, "thinks": True}, ["completion", "tools", "thinking"]),
+        ({"embedding_size": 8}, ["embedding"]),
+    ],
+)
+def test_every_model_that_writes_is_offered_tools(
+    facts: dict[str, Any], capabilities: list[str]
+) -> None:
+    assert shown(replace(TINY_MODEL, **facts))["capabilities"] == capabilities
 
 
 @on_a_loop

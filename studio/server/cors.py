@@ -1,0 +1,44 @@
+"""Which web pages may read answers: an ASGI layer that also answers a browser's question beforehand. Server thread."""
+
+from __future__ import annotations
+
+from starlette.datastructures import Headers
+from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import Response
+from starlette.types import ASGIApp
+
+from studio.models.server_settings import ServerSettings
+from studio.server.auth import LOCAL_ORIGIN
+from studio.server.error_response import error_response
+from studio.server.errors import INVALID_REQUEST, ApiError, ErrorKind
+from studio.server.layers import REQUEST_ID_HEADER
+
+
+class PageGuard(CORSMiddleware):
+    """Pages of this machine and those that the user has listed; others get an error as of every other kind."""
+
+    def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
+        super().__init__(
+            app,
+            allow_origins=list(settings.cors_origins),
+            allow_origin_regex=LOCAL_ORIGIN,
+            allow_methods=["GET", "HEAD", "POST", "DELETE"],
+            allow_headers=["*"],
+            expose_headers=[REQUEST_ID_HEADER],
+        )
+
+    def preflight_response(self, request_headers: Headers) -> Response:
+        answer = super().preflight_response(request_headers)
+        if answer.status_code == 200:
+            return answer
+        origin, method = (
+            request_headers[name][:200] for name in ("origin", "access-control-request-method")
+        )
+        message = f"pages of {origin!r} may not send {method} here; list them under Origins"
+        return error_response(
+            ApiError(
+                message,
+                ErrorKind(400, INVALID_REQUEST, "origin_not_allowed"),
+                headers={"vary": "Origin"},
+            )
+        )
