@@ -14,23 +14,24 @@ from PySide6.QtWidgets import (
     QGraphicsDropShadowEffect,
     QHBoxLayout,
     QPushButton,
+    QVBoxLayout,
     QWidget,
 )
 
 from studio.models.undo import Undo, UndoKind
 from studio.services.chat_book import ChatBook
-from studio.views.elided_label import ElidedLabel
 from studio.views.icon_button import IconButton
+from studio.views.labels import line
 from studio.views.tasks import Tasks
 from studio.views.words import plural, shortened, tr
 
 STAY_MS = 10_000
-_LEAST_PX = 264
-_MOST_PX = 420
+_WIDTH_PX = 264
+"""Within the side bar: what lies beside it, the field to write in, stays in reach."""
 _EDGE_PX = 8
 _BOTTOM_PX = 36
 """Above the status line."""
-_NAME_CHARS = 40
+_NAME_CHARS = 24
 
 
 class UndoBar(QFrame):
@@ -48,19 +49,23 @@ class UndoBar(QFrame):
         self.setGraphicsEffect(shadow)
         self.undo: Undo | None = None
         """What `take_back` takes back."""
-        self._text = ElidedLabel(self)
+        self._text = line("", "body", self)
         self._button = QPushButton(tr("Undo"), self)
         self._button.setObjectName("link")
         self._button.clicked.connect(self.take_back)
         close = IconButton("close", tr("Close this message"), self)
         close.setObjectName("small")
         close.clicked.connect(self.hide)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(12, 6, 6, 6)
-        row.setSpacing(4)
-        row.addWidget(self._text, 1)
-        row.addWidget(self._button)
-        row.addWidget(close)
+        foot = QHBoxLayout()
+        foot.setSpacing(4)
+        foot.addStretch(1)
+        foot.addWidget(self._button)
+        foot.addWidget(close)
+        self._column = column = QVBoxLayout(self)
+        column.setContentsMargins(12, 8, 6, 4)
+        column.setSpacing(2)
+        column.addWidget(self._text)
+        column.addLayout(foot)
         self._timer = QTimer(self)
         self._timer.setInterval(STAY_MS)
         self._timer.timeout.connect(self._go)
@@ -77,7 +82,7 @@ class UndoBar(QFrame):
         """Say what was done."""
         self.undo = undo
         words = words_of(undo)
-        self._text.set_text(words)
+        self._text.setText(words)
         self.setAccessibleName(words)
         self._button.setAccessibleDescription(words)
         self._place()
@@ -106,9 +111,8 @@ class UndoBar(QFrame):
             self._timer.stop()
 
     def _place(self) -> None:
-        wanted, most = self.sizeHint(), min(_MOST_PX, self._window.width() - 2 * _EDGE_PX)
-        width, height = min(max(_LEAST_PX, wanted.width()), most), wanted.height()
-        self.setGeometry(_EDGE_PX, self._window.height() - height - _BOTTOM_PX, width, height)
+        height = self._column.totalHeightForWidth(_WIDTH_PX)
+        self.setGeometry(_EDGE_PX, self._window.height() - height - _BOTTOM_PX, _WIDTH_PX, height)
 
 
 def words_of(undo: Undo) -> str:

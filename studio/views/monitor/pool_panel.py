@@ -130,6 +130,13 @@ class PoolPanel(QWidget):
             row = self.rows.get(run.request_id) or self._add_row(run.request_id)
             row.show_run(run, others)
         self._nothing.setVisible(not self.rows)
+        self._settle()
+
+    def _settle(self) -> None:
+        """Give the rows their heights now: left to the loop, one whose words are fewer is drawn tall first."""
+        for widget in (*self.rows.values(), self._page):
+            if (layout := widget.layout()) is not None:
+                layout.activate()
 
     def _add_row(self, request_id: str) -> RunRow:
         row = RunRow(request_id, self._context.theme, self)
@@ -166,7 +173,7 @@ class PoolPanel(QWidget):
         layout.addLayout(self._body, 1)
 
     def _make_list(self) -> QScrollArea:
-        page = QWidget(self)
+        self._page = page = QWidget(self)
         page.setObjectName("runsPage")
         inner = QVBoxLayout(page)
         inner.setContentsMargins(0, 0, 8, 0)

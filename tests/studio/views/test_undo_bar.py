@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any
 
 import pytest
 from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import QPushButton, QWidget
+from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
-from fakes.fake_window import until
+from fakes.fake_window import open_stage, until
 from studio.models.undo import Undo, UndoKind
 from studio.services.chat_book import ChatBook
 from studio.services.notice_service import NoticeService
+from studio.views.sidebar.conversation_list import Sidebar
 from studio.views.tasks import Tasks
 from studio.views.undo_bar import UndoBar, words_of
 
@@ -59,6 +61,20 @@ def test_it_goes_by_itself_but_not_from_under_the_keyboard(page: QWidget) -> Non
     bar.close_bar()
     book.undo_offered.emit(Undo(kind=UndoKind.MESSAGE_DELETED, run=nothing))
     assert not bar.isVisible()
+
+
+def test_it_covers_nothing_beside_the_side_bar(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("Oslo", "A very long title " * 4)) as stage:
+            window = stage.window
+            await stage.chats.shelf.delete([stage.chats.chats[0]])
+            bar = window.chat_commands.undo_bar
+            await until(bar.isVisible)
+            sidebar, label = window.findChild(Sidebar), bar.findChild(QLabel)
+            assert bar.geometry().right() <= sidebar.mapTo(window, sidebar.rect().topRight()).x()
+            assert label.height() >= label.heightForWidth(label.width())
+
+    play(story())
 
 
 @pytest.mark.parametrize("kind", list(UndoKind))

@@ -73,6 +73,25 @@ def test_the_panel_lists_chats_and_programs_alike(play: Play, tmp_path: Path) ->
     play(story())
 
 
+def test_a_row_is_as_high_as_its_words_at_once_when_its_request_is_back(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path) as stage:
+            stage.window.commands[CommandId.POOL].trigger()
+            panel, watch = stage.window.pool_panel, stage.window.context.watch
+            stage.engine.publish(
+                make_run("r1"), make_run("r2", RunState.PARKED, wait=make_wait(place=2))
+            )
+            watch.look()
+            await until(lambda: panel.rows["r2"].height() > panel.rows["r1"].height())
+            stage.engine.publish(make_run("r1"), make_run("r2"))
+            watch.look()
+            assert panel.rows["r2"].height() == panel.rows["r1"].height()
+
+    play(story())
+
+
 def test_hues_stay_with_their_requests_and_differ(play: Play, tmp_path: Path) -> None:
     async def story() -> None:
         async with open_stage(tmp_path) as stage:
