@@ -13,7 +13,7 @@ from engine.core.config import ROTATE_BY_RECOMPUTE_AFTER_S, ResumeOrder
 from engine.core.cost_model import Outlook, Resident
 from engine.core.entrance import Entrance
 from engine.core.holdings import holdings, num_kept
-from engine.core.planner import owed_after_s
+from engine.core.planner import kept_for_s, owed_after_s
 from engine.core.room import tokens_left
 from engine.core.types import OWNS_PAGES, Party, SeqStatus, Sequence
 from engine.core.yard import Yard
@@ -161,7 +161,12 @@ class Explainer:
         keeps_state = any(map(yard.keeper.can_keep, parties))
         least_s = 0.0 if keeps_state else ROTATE_BY_RECOMPUTE_AFTER_S
         first = self._outside[:_TURNS_TOLD]
-        return least_s, tuple(self._turn_s(one, least_s) for one in first)
+        kept_s = min(kept_for_s(one, yard.now_s) for one in parties)
+        turns_s = (
+            self._turn_s(one, least_s) if one.call else max(self._turn_s(one, least_s), kept_s)
+            for one in first
+        )
+        return least_s, tuple(turns_s)
 
     def _turn_s(self, seq: Sequence, least_s: float) -> float:
         first_s = self._yard.config.park.rotate_after_s

@@ -76,7 +76,13 @@ def owed_after_s(head: Sequence, first_s: float) -> float:
 
 def keeps_room(party: Party, now_s: float) -> bool:
     """Whether it has been called by hand and has not had a long turn in the pool since."""
-    return any(seq.is_called and now_s - _entered_s(seq, now_s) < CALLED_S for seq in party)
+    return kept_for_s(party, now_s) > 0
+
+
+def kept_for_s(party: Party, now_s: float) -> float:
+    """Seconds for which it still keeps its room since it was called by hand; 0 if it was not, or long ago."""
+    left = [CALLED_S - (now_s - _entered_s(seq, now_s)) for seq in party if seq.is_called]
+    return max([0.0, *left])
 
 
 def _entered_s(seq: Sequence, now_s: float) -> float:

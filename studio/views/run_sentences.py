@@ -18,6 +18,12 @@ from studio.views.words import count, elapsed, in_sentence, ordinal, shortened, 
 
 _SPOKEN_CHARS = 32
 _WAITING = frozenset({MessageStatus.QUEUED, MessageStatus.PARKED})
+_INSIDE = frozenset({MessageStatus.READING, MessageStatus.WRITING})
+_LISTED = {
+    RunState.READING: MessageStatus.READING,
+    RunState.WRITING: MessageStatus.WRITING,
+    RunState.PARKED: MessageStatus.PARKED,
+}
 _WAITING_ITS_TURN = frozenset({WaitKind.BEHIND_OTHERS, WaitKind.NO_ROOM, WaitKind.WOULD_NOT_LAST})
 
 
@@ -69,7 +75,7 @@ def describe_run(run: Run) -> StatusWords:
 
 def describe_strip(reply: Message, run: Run | None, now_s: float) -> StatusWords:
     """What stands above the composer: "Parked for 8 s · 2nd in line · back in 6 to 10 s", or as in the row."""
-    if reply.park is None or _is_coming_back(run):
+    if reply.park is None or _is_coming_back(run) or _standing(reply, run) not in _WAITING:
         words = describe_row(reply, run)
         return replace(words, text=joined(words.text, _called(run)))
     since = tr("Parked for {time}").format(time=elapsed(now_s - reply.park.since_s))
@@ -85,9 +91,10 @@ def describe_row(reply: Message, run: Run | None) -> StatusWords:
     if reply.is_asking and run is not None and run.wait is not None:
         words = describe_reply(reply)
         return replace(words, text=joined(words.text, tr("its room is lent out")))
-    if run is None or run.wait is None or reply.status not in _WAITING:
-        return describe_reply(reply)
-    head = tr("Parked") if reply.park is not None else tr("Queued")
+    status = _standing(reply, run)
+    if run is None or run.wait is None or status not in _WAITING:
+        return describe_reply(replace(reply, status=status))
+    head = tr("Parked") if status is MessageStatus.PARKED else tr("Queued")
     if run.wait.place:
         head = tr("{state}, {place}").format(state=head, place=ordinal(run.wait.place))
     return _waiting(run, head)
@@ -101,12 +108,23 @@ def reason_sentence(reply: Message | None, run: Run | None, others: Others) -> s
     wait = run.wait
     if wait is not None and wait.kind is WaitKind.OWNER:
         return tr(reason_words(wait))
-    is_back = reply is not None and reply.status not in _WAITING  # the snapshot may be older
-    if wait is None or run.state is RunState.BEING_RESTORED or is_back:
+    if wait is None or run.state is RunState.BEING_RESTORED:
         return ""
     if wait.kind in _WAITING_ITS_TURN and (wait.holders or wait.ahead_ids):
         return _turn_sentence(run, wait, others)
     return tr(reason_words(wait))
+
+
+def _standing(reply: Message, run: Run | None) -> MessageStatus:
+    """How a reply stands; whether it is parked, by the engine's list, which the pool panel shows too.
+
+    Events come a moment before or after it, and then two places would contradict each other.
+    """
+    status = reply.status
+    if run is None or status not in _INSIDE | _WAITING:
+        return status
+    listed = _LISTED.get(run.state, status)
+    return status if (listed in _INSIDE) is (status in _INSIDE) else listed
 
 
 def _is_coming_back(run: Run | None) -> bool:

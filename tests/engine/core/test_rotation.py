@@ -259,6 +259,22 @@ def test_one_called_by_hand_keeps_its_room_for_a_long_turn_though_others_are_owe
     assert kept_s(bench, called) >= CALLED_S
 
 
+def test_the_others_are_told_that_they_wait_for_the_turn_of_who_was_called() -> None:
+    bench = bench_of(8, step_s=0.5)
+    chats = [endless(i) for i in range(3)]
+    bench.add(*chats)
+    bench.steps(100)
+    explain = bench.scheduler.explain()
+    called = next(seq for seq in chats if explain.place(seq) == 2)
+    bench.scheduler.steer(ResumeNext(request_id=called.request_id), bench.now_s)
+    bench.step_until(lambda batch: called in batch.restored)
+    explain = bench.scheduler.explain()
+    head = next(seq for seq in chats if explain.place(seq) == 1)
+    outlook = explain.outlook(head)
+    assert outlook is not None
+    assert outlook.turns_s == (CALLED_S,)
+
+
 def test_one_called_by_hand_is_not_who_leaves_when_pages_run_short() -> None:
     """The newest would have to go, though it has only just been called."""
     bench = bench_of(24, park=in_place(rotate_after_s=1e9), step_s=0.05)

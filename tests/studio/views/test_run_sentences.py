@@ -146,8 +146,19 @@ def test_before_the_first_snapshot_the_event_has_the_reason() -> None:
     assert reason_sentence(reply(MessageStatus.WRITING), make_run("c"), OTHERS) == ""
 
 
-def test_one_that_has_come_back_has_no_reason_though_the_snapshot_is_older() -> None:
-    assert reason_sentence(reply(MessageStatus.WRITING), outside(RunState.PARKED), OTHERS) == ""
+def test_the_engines_list_says_whether_one_is_parked_though_its_events_come_later_or_earlier() -> (
+    None
+):
+    """The pool panel shows that list: in one picture both say the same."""
+    writing, run = reply(MessageStatus.WRITING), outside(RunState.PARKED)
+    assert describe_row(writing, run).text == "Parked, 2nd · back in 6 to 10 s"
+    assert describe_strip(writing, run, now_s=0.0).mark is Mark.BARS
+    assert "Lisbon holds" in reason_sentence(writing, run, OTHERS)
+    for words in (
+        describe_row(parked_reply(), make_run("c")),
+        describe_strip(parked_reply(), make_run("c"), now_s=108.0),
+    ):
+        assert (words.mark, words.text) == (Mark.DOT, "Writing")
 
 
 def test_no_words_of_trouble_for_any_state_reason_or_wait() -> None:
