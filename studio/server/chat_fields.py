@@ -14,6 +14,7 @@ from pydantic import (
 )
 
 from engine.api import Chat, ChatMessage, Tool, ToolCall
+from engine.errors import InvalidRequest
 from studio.server.tool_fields import (
     MAX_ID_CHARS,
     MAX_NAME_CHARS,
@@ -133,9 +134,11 @@ class ChatFields(WireModel):
     ] = ()
     reasoning_effort: str | None = None
     """For templates that know such a thing; one in `chat_template_kwargs` goes first."""
+    continue_final_message: bool | None = None
+    add_generation_prompt: bool | None = None
 
     def chat(self) -> Chat:
-        """Raises InvalidRequest for a tool that must be called and is not there."""
+        """Raises InvalidRequest for a tool that must be called and is not there, and for fields that contradict."""
         asked = offer(self.tools, self.tool_choice, calls_in_parallel=self.parallel_tool_calls)
         return Chat(
             messages=tuple(message.turn() for message in self.messages),
@@ -144,7 +147,37 @@ class ChatFields(WireModel):
             tool_name=asked.tool_name,
             calls_in_parallel=asked.calls_in_parallel,
             template_options=tuple(self._options().items()),
+            continues=self._continues(),
         )
+
+    def _continues(self) -> bool:
+        """Whether the reply goes on with the last message, of the assistant.
+
+        Where nothing is said it does, as at llama-server and on our other routes: it is how local clients have a reply
+        begin with words of theirs. `continue_final_message` false, or `add_generation_prompt` true, begins a turn.
+        """
+        wanted, opens_turn = self.continue_final_message, self.add_generation_prompt
+        *before, last = self.messages
+        can = bool(before) and last.role == "assistant" and not last.tool_calls
+        if wanted and opens_turn:
+            raise InvalidRequest(
+                "continue_final_message and add_generation_prompt are both true: the last message is gone on with, "
+                "or a new one begun; leave one out",
+                param="continue_final_message",
+            )
+        if opens_turn is False and not wanted:
+            raise InvalidRequest(
+                "add_generation_prompt is false: then it is the last message that is gone on with; "
+                "send continue_final_message true with it, or leave it out",
+                param="add_generation_prompt",
+            )
+        if wanted and not can:
+            raise InvalidRequest(
+                "continue_final_message is true, and the last message is not a text of the assistant behind another "
+                "message; send one, or leave it out",
+                param="continue_final_message",
+            )
+        return can and wanted is not False and not opens_turn
 
     def _options(self) -> dict[str, object]:
         """What is given by name goes before what the effort means."""

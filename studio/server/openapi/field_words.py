@@ -49,6 +49,8 @@ FIELD_WORDS = {
     "tool_choice": "Whether it calls one, must, or must call a certain one.",
     "parallel_tool_calls": "It may call several at once; true unless said otherwise.",
     "chat_template_kwargs": "Variables of the model's chat template, such as enable_thinking.",
+    "continue_final_message": "Go on with the last message, of the assistant; true there unless said otherwise.",
+    "add_generation_prompt": "True begins a new turn behind an assistant's; false needs continue_final_message.",
     "reasoning_effort": "How long to think, for templates that know such a thing.",
     "think": "Whether, or how long, to think first, for models that do.",
     "max_wait": "Seconds in line and parked, taken together, after which it ends with an error instead.",

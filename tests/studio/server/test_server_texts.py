@@ -122,3 +122,32 @@ async def test_head_and_options_are_answered_without_a_body_being_read(path: str
     assert preflight.status_code == 200
     assert preflight.headers["access-control-allow-origin"] == "http://localhost:3000"
     assert "POST" in preflight.headers["access-control-allow-methods"]
+
+
+def test_a_begun_reply_stands_open_at_the_end_of_the_prompt_and_is_gone_on_with(
+    engine: Engine,
+) -> None:
+    messages = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "wor"}]
+    short = {"max_tokens": 4, "temperature": 0}
+
+    @on_a_loop
+    async def ask() -> None:
+        async with open_client(engine) as client:
+
+            async def rendered(**fields: object) -> str:
+                body = {"messages": messages, **fields}
+                return (await client.post("/apply-template", json=body)).json()["prompt"]
+
+            prompt = await rendered()
+            assert prompt.endswith("<|im_start|>assistant\nwor")
+            assert prompt == await rendered(
+                continue_final_message=True, add_generation_prompt=False
+            )
+            closed = await rendered(continue_final_message=False)
+            assert closed.endswith("wor<|im_end|>\n<|im_start|>assistant\n")
+            chat = await client.post("/v1/chat/completions", json={"messages": messages, **short})
+            text = await client.post("/completion", json={"prompt": prompt, **short})
+            reply = chat.json()["choices"][0]["message"]["content"]
+            assert reply == text.json()["content"]
+
+    ask()
