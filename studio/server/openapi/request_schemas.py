@@ -115,6 +115,8 @@ READ_FIELDS: dict[type[WireModel], dict[str, Schema]] = {
     SamplingFields: {
         **{name: _bounded(name, "number") for name in _NUMBERS},
         **{name: _bounded(name, "integer") for name in _INTEGERS},
+        "repeat_penalty": _bounded("repetition_penalty", "number"),
+        "repeat_last_n": _bounded("penalty_last_n", "integer"),
         "logit_bias": _LOGIT_BIAS,
     },
     GenerationFields: {
