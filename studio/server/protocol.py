@@ -22,11 +22,14 @@ MAX_CHOICES = 8
 MAX_STOPS = 16
 
 
-def _read_stops(value: object) -> object:
+def read_stops(value: object) -> object:
+    """One string or a list; empty ones ask for nothing, as front ends send them."""
     stops = [value] if isinstance(value, str) else value
-    if isinstance(stops, list) and len(stops) > MAX_STOPS:
+    if not isinstance(stops, list):
+        return stops
+    if len(stops) > MAX_STOPS:
         raise wrong_value(f"has {len(stops)} strings, the limit is {MAX_STOPS}")
-    return stops
+    return [text for text in stops if text != ""]
 
 
 def _read_logit_bias(value: object) -> object:
@@ -118,7 +121,7 @@ class GenerationFields(SamplingFields, StructuredFields, UnsupportedFields):
 
     model: str | None = None
     n: Annotated[int, Field(ge=1, le=MAX_CHOICES)] | None = None
-    stop: Annotated[list[str] | None, Field(fail_fast=True), BeforeValidator(_read_stops)] = None
+    stop: Annotated[list[str] | None, Field(fail_fast=True), BeforeValidator(read_stops)] = None
     stop_token_ids: Annotated[list[TokenId], Field(fail_fast=True, max_length=1024)] | None = None
     max_tokens: MaxTokens = None
     min_tokens: Annotated[int, Field(ge=0, le=1 << 30)] | None = None

@@ -40,11 +40,7 @@ _ARGUMENTS: Schema = {
     "description": "A JSON schema, of an object.",
 }
 _TEXT_PART = shape({"type": {"const": "text"}, "text": TEXT})
-_STOPS = either(
-    {"type": "string", "minLength": 1},
-    many({"type": "string", "minLength": 1}, maxItems=MAX_STOPS),
-    NULL,
-)
+_STOPS = either(TEXT, many(TEXT, maxItems=MAX_STOPS), NULL)
 _LIMIT: Schema = {"anyOf": [{"type": "integer", "minimum": -1}, NULL]}
 _LOGIT_BIAS = either(
     {

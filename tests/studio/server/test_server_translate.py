@@ -83,6 +83,8 @@ def test_limits_stops_and_eos_reach_the_engine() -> None:
     assert (request.max_tokens, request.stop, request.ignore_eos) == (9, ("END",), True)
     assert chat(max_tokens=9, max_completion_tokens=4)[0].max_tokens == 4
     assert chat(stop=["a", "b"])[0].stop == ("a", "b")
+    assert chat(stop="")[0].stop == chat(stop=[""])[0].stop == ()
+    assert chat(stop=["", "a"])[0].stop == ("a",)
     assert chat(max_tokens=-1)[0].max_tokens is None
 
 
