@@ -68,6 +68,11 @@ def render_chat(template: ChatTemplate, chat: Chat) -> RenderedChat:
     begun, messages = "", named_results(chat.messages)
     if chat.continues and messages:
         messages, begun = messages[:-1], messages[-1].content
+        if not messages:
+            raise InvalidRequest(
+                "messages has only the assistant's turn that the reply is to go on with; send what it answers too",
+                param="messages",
+            )
     _check(messages)
     tools = () if chat.tool_choice is ToolChoice.NONE else chat.tools
     chat = replace(chat, messages=tuple(messages), tools=tools)

@@ -18,6 +18,7 @@ from engine.errors import InvalidRequest
 from studio.server.tool_fields import (
     MAX_ID_CHARS,
     MAX_NAME_CHARS,
+    AllowedTools,
     Choice,
     offer,
     read_calls,
@@ -122,7 +123,7 @@ class ChatFields(WireModel):
     messages: Annotated[list[Message], Field(fail_fast=True, min_length=1, max_length=MAX_MESSAGES)]
     tools: Annotated[tuple[Tool, ...], BeforeValidator(read_tools), WithJsonSchema(TOOLS)] = ()
     tool_choice: Annotated[
-        Choice | None, BeforeValidator(read_choice), WithJsonSchema(TOOL_CHOICE)
+        Choice | AllowedTools | None, BeforeValidator(read_choice), WithJsonSchema(TOOL_CHOICE)
     ] = None
     functions: Annotated[Any, _older_than("tools")] = None
     function_call: Annotated[Any, _older_than("tool_choice")] = None

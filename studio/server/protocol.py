@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import AliasChoices, BeforeValidator, Field
+from pydantic import BeforeValidator, Field
 
 from studio.server.chat_fields import MAX_MESSAGES as MAX_MESSAGES
 from studio.server.chat_fields import ChatFields
@@ -23,11 +23,14 @@ MAX_CHOICES = 8
 MAX_STOPS = 16
 
 
-def _read_stops(value: object) -> object:
+def read_stops(value: object) -> object:
+    """One string or a list; empty ones ask for nothing, as front ends send them."""
     stops = [value] if isinstance(value, str) else value
-    if isinstance(stops, list) and len(stops) > MAX_STOPS:
+    if not isinstance(stops, list):
+        return stops
+    if len(stops) > MAX_STOPS:
         raise wrong_value(f"has {len(stops)} strings, the limit is {MAX_STOPS}")
-    return stops
+    return [text for text in stops if text != ""]
 
 
 def _read_logit_bias(value: object) -> object:
@@ -62,21 +65,22 @@ MaxTokens = Annotated[int | None, Field(ge=0), BeforeValidator(_read_max_tokens)
 
 
 class SamplingFields(WireModel):
-    """Each field is the one of the same name in `engine.api.SamplingParams`; None leaves the engine's default."""
+    """Each field is the one of the same name in `engine.api.SamplingParams`; None leaves the engine's default.
+
+    `repeat_penalty` and `repeat_last_n` are llama-server's names of `repetition_penalty` and `penalty_last_n`.
+    """
 
     temperature: float | None = None
     top_k: int | None = None
     top_p: float | None = None
     min_p: float | None = None
     typical_p: float | None = None
-    repetition_penalty: float | None = Field(
-        default=None, validation_alias=AliasChoices("repetition_penalty", "repeat_penalty")
-    )
+    repetition_penalty: float | None = None
+    repeat_penalty: float | None = None
     presence_penalty: float | None = None
     frequency_penalty: float | None = None
-    penalty_last_n: int | None = Field(
-        default=None, validation_alias=AliasChoices("penalty_last_n", "repeat_last_n")
-    )
+    penalty_last_n: int | None = None
+    repeat_last_n: int | None = None
     dry_multiplier: float | None = None
     dry_base: float | None = None
     dry_allowed_length: int | None = None
@@ -118,7 +122,7 @@ class GenerationFields(SamplingFields, StructuredFields, UnsupportedFields):
 
     model: str | None = None
     n: Annotated[int, Field(ge=1, le=MAX_CHOICES)] | None = None
-    stop: Annotated[list[str] | None, Field(fail_fast=True), BeforeValidator(_read_stops)] = None
+    stop: Annotated[list[str] | None, Field(fail_fast=True), BeforeValidator(read_stops)] = None
     stop_token_ids: Annotated[list[TokenId], Field(fail_fast=True, max_length=1024)] | None = None
     max_tokens: MaxTokens = None
     min_tokens: Annotated[int, Field(ge=0, le=1 << 30)] | None = None
@@ -140,4 +144,4 @@ class ChatCompletionRequest(ChatFields, GenerationFields):
 
     max_completion_tokens: MaxTokens = None
     logprobs: bool | None = None
-    top_logprobs: int | None = None
+    top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None

@@ -39,6 +39,14 @@ Choice = tuple[ToolChoice, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AllowedTools:
+    """A choice among some of the tools: the same as offering only these."""
+
+    kind: ToolChoice
+    names: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolOffer:
     """What the wire says about tools, checked as a whole: the fields of the same names in `engine.api.Chat`."""
 
@@ -50,15 +58,18 @@ class ToolOffer:
 
 def offer(
     tools: Sequence[Tool],
-    choice: Choice | None,
+    choice: Choice | AllowedTools | None,
     *,
     calls_in_parallel: bool | None = None,
     choice_field: str = "tool_choice",
 ) -> ToolOffer:
     """Tools and choice together.
 
-    Raises InvalidRequest, naming `choice_field`, for a call that must be made of a tool that is not there.
+    Raises InvalidRequest, naming `choice_field`, for a call that must be made of a tool that is not there, and for one
+    that is allowed and not there.
     """
+    if isinstance(choice, AllowedTools):
+        tools, choice = _allowed(tools, choice.names, choice_field), (choice.kind, "")
     kind, name = choice or (ToolChoice.AUTO, "")
     if kind is ToolChoice.NAMED and name not in {tool.name for tool in tools}:
         raise InvalidRequest(
@@ -76,6 +87,16 @@ def offer(
         tool_name=name,
         calls_in_parallel=calls_in_parallel is not False,
     )
+
+
+def _allowed(tools: Sequence[Tool], names: frozenset[str], field: str) -> list[Tool]:
+    unknown = names - {tool.name for tool in tools}
+    if unknown:
+        raise InvalidRequest(
+            f"{field} allows the tool {min(unknown)!r}, which is not among tools; offer it or leave it out",
+            param=field,
+        )
+    return [tool for tool in tools if tool.name in names]
 
 
 # --- what routes of other shapes build on
@@ -138,8 +159,8 @@ def read_tools(value: object) -> tuple[Tool, ...]:
     return distinct([_read_tool(index, tool) for index, tool in enumerate(_few(value, MAX_TOOLS))])
 
 
-def read_choice(value: object) -> Choice | None:
-    """A word, or `{"type": "function", "function": {"name": …}}`; None where nothing is said."""
+def read_choice(value: object) -> Choice | AllowedTools | None:
+    """A word, or `{"type": "function", "function": {"name": …}}`, or one of `allowed_tools`; None: nothing is said."""
     if value is None:
         return None
     if isinstance(value, str):
@@ -149,6 +170,8 @@ def read_choice(value: object) -> Choice | None:
         raise wrong_value(
             f"is {value[:40]!r}, allowed are none, auto, required and an object that names a function"
         )
+    if isinstance(value, dict) and value.get("type") == "allowed_tools":
+        return _read_allowed(_object("allowed_tools", value.get("allowed_tools")))
     if not isinstance(value, dict) or value.get("type") != "function":
         raise wrong_value(
             'is neither a word nor an object like {"type": "function", "function": {"name": "..."}}'
@@ -156,6 +179,20 @@ def read_choice(value: object) -> Choice | None:
     return ToolChoice.NAMED, read_name(
         "name", _object("function", value.get("function")).get("name")
     )
+
+
+def _read_allowed(value: dict[str, Any]) -> AllowedTools:
+    mode, tools = value.get("mode"), value.get("tools")
+    if mode not in ("auto", "required"):
+        raise wrong_value(f"has the mode {mode!r:.40}, allowed are auto and required")
+    if not isinstance(tools, list) or not tools:
+        raise wrong_value("has no list of tools with at least one")
+    functions = [
+        _object("function", _object("tool", tool).get("function"))
+        for tool in _few(tools, MAX_TOOLS)
+    ]
+    names = frozenset(read_name("name", function.get("name")) for function in functions)
+    return AllowedTools(kind=ToolChoice(mode), names=names)
 
 
 def read_calls(value: object) -> tuple[ToolCall, ...]:

@@ -38,7 +38,24 @@ TOOLS = _or_null(
         ),
     }
 )
-TOOL_CHOICE = _or_null({"enum": ["none", "auto", "required"]}, _function(["name"], name=_TEXT))
+_ALLOWED_TOOLS: Schema = {
+    "type": "object",
+    "properties": {
+        "type": {"const": "allowed_tools"},
+        "allowed_tools": {
+            "type": "object",
+            "properties": {
+                "mode": {"enum": ["auto", "required"]},
+                "tools": {"type": "array", "items": _function(["name"], name=_TEXT), "minItems": 1},
+            },
+            "required": ["mode", "tools"],
+        },
+    },
+    "required": ["type", "allowed_tools"],
+}
+TOOL_CHOICE = _or_null(
+    {"enum": ["none", "auto", "required"]}, _function(["name"], name=_TEXT), _ALLOWED_TOOLS
+)
 CALLS = _or_null({"type": "array", "items": _function(["name"], name=_TEXT, arguments=_TEXT)})
 CONTENT = _or_null(
     _TEXT,

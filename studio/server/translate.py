@@ -28,6 +28,7 @@ from studio.server.protocol import (
 MAX_TOTAL_CHOICES = 128
 
 _SAMPLING_FIELDS = frozenset(SamplingFields.model_fields)
+_OTHER_NAMES = {"repeat_penalty": "repetition_penalty", "repeat_last_n": "penalty_last_n"}
 
 _UNAVAILABLE = {
     EngineState.NO_MODEL: "no model is loaded; load one in the window or start with `layby serve -m MODEL`",
@@ -99,9 +100,21 @@ def request_of(
 def sampling_params(wire: SamplingFields, *, logprobs: int | None) -> SamplingParams:
     """What the wire gives, and the engine's defaults. Raises InvalidRequest for a value out of bounds."""
     given = wire.model_dump(include=set(_SAMPLING_FIELDS), exclude_none=True)
+    other_names = {}
+    for other, name in _OTHER_NAMES.items():
+        value = given.pop(other, None)
+        if value is not None and name not in given:
+            given[name], other_names[name] = value, other
     if "dry_sequence_breakers" in given:
         given["dry_sequence_breakers"] = tuple(given["dry_sequence_breakers"])
-    return SamplingParams(**given, logprobs=logprobs)
+    try:
+        return SamplingParams(**given, logprobs=logprobs)
+    except InvalidRequest as error:
+        sent = other_names.get(error.param or "")
+        if sent is None:
+            raise
+        message = str(error).replace(str(error.param), sent, 1)
+        raise InvalidRequest(message, param=sent) from None
 
 
 def choices_of(

@@ -169,7 +169,7 @@ class PromptFields(WireModel):
 class MessagesRequest(PromptFields, SamplingFields):
     """POST /v1/messages."""
 
-    max_tokens: Annotated[int, Field(ge=1)]
+    max_tokens: Annotated[int, Field(ge=1, description="Most tokens of the reply.")]
     stop_sequences: Annotated[
         list[str] | None, Field(fail_fast=True), BeforeValidator(_read_stops)
     ] = None

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema
 
 from engine.api import ChatMessage, Grammar, Tool, ToolCall
 from studio.server.priority_field import AskedPriority
-from studio.server.protocol import MAX_MESSAGES, MAX_STOPS, SamplingFields
+from studio.server.protocol import MAX_MESSAGES, MAX_STOPS, SamplingFields, read_stops
 from studio.server.structured import object_grammar, schema_grammar
 from studio.server.tool_fields import make_call, read_tools
 from studio.server.wire import MaxWait, WireModel, only, wrong_value
@@ -26,19 +26,10 @@ ModelName = Annotated[str, Field(max_length=1024)] | None
 """`name:latest` is the model called `name`."""
 
 
-def _read_stops(value: object) -> object:
-    stops = [value] if isinstance(value, str) else value
-    if isinstance(stops, list) and len(stops) > MAX_STOPS:
-        raise wrong_value(f"has {len(stops)} strings, the limit is {MAX_STOPS}")
-    if isinstance(stops, list) and "" in stops:
-        raise wrong_value("has an empty string; leave it out")
-    return stops
-
-
 _STOPS_SCHEMA: dict[str, Any] = {
     "anyOf": [
-        {"type": "string", "minLength": 1},
-        {"type": "array", "items": {"type": "string", "minLength": 1}, "maxItems": MAX_STOPS},
+        {"type": "string"},
+        {"type": "array", "items": {"type": "string"}, "maxItems": MAX_STOPS},
         {"type": "null"},
     ]
 }
@@ -52,7 +43,7 @@ class Options(SamplingFields):
     stop: Annotated[
         list[str] | None,
         Field(fail_fast=True),
-        BeforeValidator(_read_stops),
+        BeforeValidator(read_stops),
         WithJsonSchema(_STOPS_SCHEMA),
     ] = None
     mirostat: Annotated[Any, only(0)] = None

@@ -39,11 +39,7 @@ _ARGUMENTS: Schema = {
     "description": "A JSON schema, of an object.",
 }
 _TEXT_PART = shape({"type": {"const": "text"}, "text": TEXT})
-_STOPS = either(
-    {"type": "string", "minLength": 1},
-    many({"type": "string", "minLength": 1}, maxItems=MAX_STOPS),
-    NULL,
-)
+_STOPS = either(TEXT, many(TEXT, maxItems=MAX_STOPS), NULL)
 _LIMIT: Schema = {"anyOf": [{"type": "integer", "minimum": -1}, NULL]}
 _LOGIT_BIAS = either(
     {
@@ -114,6 +110,8 @@ READ_FIELDS: dict[type[WireModel], dict[str, Schema]] = {
     SamplingFields: {
         **{name: _bounded(name, "number") for name in _NUMBERS},
         **{name: _bounded(name, "integer") for name in _INTEGERS},
+        "repeat_penalty": _bounded("repetition_penalty", "number"),
+        "repeat_last_n": _bounded("penalty_last_n", "integer"),
         "logit_bias": _LOGIT_BIAS,
     },
     GenerationFields: {

@@ -14,7 +14,7 @@ from studio.server.framing import Json
 from studio.server.replies import ReplyHead
 from studio.server.responses.fields import ResponsesRequest
 from studio.server.responses.items import Item, add_to
-from studio.server.tool_fields import offer
+from studio.server.tool_fields import AllowedTools, Choice, offer
 from studio.server.translate import sampling_params
 from studio.server.turns import Turns, effort_options
 
@@ -28,16 +28,11 @@ def chat_of(wire: ResponsesRequest, items: Sequence[Item]) -> Chat:
     messages = turns.messages()
     if not messages:
         raise InvalidRequest("input has no items; send at least one", param="input")
-    choice, tools = wire.tool_choice, wire.tools
-    if choice.allowed is not None:
-        unknown = choice.allowed - {tool.name for tool in tools}
-        if unknown:
-            raise InvalidRequest(
-                f"tool_choice allows the tool {min(unknown)!r}, which is not among tools; offer it or leave it out",
-                param="tool_choice",
-            )
-        tools = tuple(tool for tool in tools if tool.name in choice.allowed)
-    offered = offer(tools, (choice.kind, choice.name), calls_in_parallel=wire.parallel_tool_calls)
+    field = wire.tool_choice
+    choice: Choice | AllowedTools = (field.kind, field.name)
+    if field.allowed is not None:
+        choice = AllowedTools(kind=field.kind, names=field.allowed)
+    offered = offer(wire.tools, choice, calls_in_parallel=wire.parallel_tool_calls)
     reasoning = wire.reasoning
     return Chat(
         messages=messages,

@@ -308,7 +308,7 @@ def test_a_reply_that_goes_on_stands_open_after_its_own_prompt() -> None:
 
 def test_a_reply_cannot_go_on_without_the_prompt_it_answers() -> None:
     tokenizer = byte_level()
-    with pytest.raises(InvalidRequest):
+    with pytest.raises(InvalidRequest, match="only the assistant's turn"):
         chat_ids(tokenizer, ChatTemplate("x", tokenizer), chat(("assistant", "hi")), continues=True)
 
 

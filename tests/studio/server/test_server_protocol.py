@@ -23,6 +23,8 @@ BOTH: list[tuple[dict[str, Any], str]] = [
     ({"min_p": -0.5}, "min_p"),
     ({"typical_p": 2}, "typical_p"),
     ({"repetition_penalty": 0}, "repetition_penalty"),
+    ({"repeat_penalty": 0}, "repeat_penalty"),
+    ({"repeat_last_n": -2}, "repeat_last_n"),
     ({"repeat_penalty": "x"}, "repeat_penalty"),
     ({"frequency_penalty": 1000}, "frequency_penalty"),
     ({"presence_penalty": []}, "presence_penalty"),
@@ -35,7 +37,6 @@ BOTH: list[tuple[dict[str, Any], str]] = [
     ({"max_tokens": -5}, "max_tokens"),
     ({"max_tokens": "7"}, "max_tokens"),
     ({"stop": 5}, "stop"),
-    ({"stop": [""]}, "stop"),
     ({"stop": ["a", 3]}, "stop[1]"),
     ({"stop": ["x"] * 17}, "stop"),
     ({"stream": "yes"}, "stream"),
@@ -106,7 +107,7 @@ CHAT_ONLY: list[tuple[dict[str, Any], str]] = [
     ),
     ({"logprobs": 1}, "logprobs"),
     ({"top_logprobs": 3}, "top_logprobs"),
-    ({"logprobs": True, "top_logprobs": 21}, "logprobs"),
+    ({"logprobs": True, "top_logprobs": 21}, "top_logprobs"),
     ({"max_completion_tokens": -2}, "max_completion_tokens"),
 ]
 TEXT_ONLY: list[tuple[dict[str, Any], str]] = [

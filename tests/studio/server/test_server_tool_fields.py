@@ -183,6 +183,36 @@ def test_other_template_options_are_wrong(value: object) -> None:
         read_template_options(value)
 
 
+def allowing(*names: str, mode: str = "required") -> dict[str, Any]:
+    tools = [{"type": "function", "function": {"name": name}} for name in names]
+    return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": tools}}
+
+
+def test_some_of_the_tools_may_be_allowed() -> None:
+    tools = (Tool(name="f"), Tool(name="g"), Tool(name="h"))
+    asked = offer(tools, read_choice(allowing("h", "f")))
+    assert (asked.tools, asked.tool_choice) == ((tools[0], tools[2]), ToolChoice.REQUIRED)
+    assert offer(tools, read_choice(allowing("g", mode="auto"))).tool_choice is ToolChoice.AUTO
+    with pytest.raises(InvalidRequest, match="allows the tool 'x'") as caught:
+        offer(tools, read_choice(allowing("f", "x")))
+    assert caught.value.param == "tool_choice"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"type": "allowed_tools"},
+        allowing(),
+        allowing("f", mode="none"),
+        {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [5]}},
+        {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [{"function": {}}]}},
+    ],
+)
+def test_what_is_wrong_with_allowed_tools_is_told(value: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="has "):
+        read_choice(value)
+
+
 @pytest.mark.parametrize("read", [read_tools, read_choice, read_calls, read_template_options])
 def test_whatever_comes_is_read_or_wrong(read: Callable[[object], object]) -> None:
     values: list[object] = [None, True, 0, 1.5, "", "x", [], {}, [[]], [None], [{"function": None}]]

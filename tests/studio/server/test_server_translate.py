@@ -42,9 +42,10 @@ def test_a_bare_request_has_the_engines_defaults() -> None:
 
 
 def test_every_sampling_field_reaches_the_engine_under_its_name() -> None:
-    assert set(SamplingFields.model_fields) == {f.name for f in fields(SamplingParams)} - {
-        "logprobs"
-    }
+    other_names = {"repeat_penalty", "repeat_last_n"}
+    assert set(SamplingFields.model_fields) - other_names == {
+        f.name for f in fields(SamplingParams)
+    } - {"logprobs"}
     given: dict[str, Any] = {
         "temperature": 0.5,
         "top_k": 3,
@@ -82,6 +83,8 @@ def test_limits_stops_and_eos_reach_the_engine() -> None:
     assert (request.max_tokens, request.stop, request.ignore_eos) == (9, ("END",), True)
     assert chat(max_tokens=9, max_completion_tokens=4)[0].max_tokens == 4
     assert chat(stop=["a", "b"])[0].stop == ("a", "b")
+    assert chat(stop="")[0].stop == chat(stop=[""])[0].stop == ()
+    assert chat(stop=["", "a"])[0].stop == ("a",)
     assert chat(max_tokens=-1)[0].max_tokens is None
 
 

@@ -156,7 +156,7 @@ async def test_options_reach_the_engine_as_they_are_meant() -> None:
         "keep_alive": "5m",
         "options": {
             "num_predict": 7, "temperature": 0, "top_k": 5, "top_p": 0.5, "min_p": 0.1, "seed": 3,
-            "stop": ["x"], "repeat_penalty": 1.1, "num_ctx": 4096, "num_gpu": 0, "repeat_last_n": 9,
+            "stop": ["x", ""], "repeat_penalty": 1.1, "num_ctx": 4096, "num_gpu": 0, "repeat_last_n": 9,
         },
     }  # fmt: skip
     async with open_client(engine) as client:
@@ -317,7 +317,7 @@ async def test_changes_of_the_library_are_refused_with_what_to_do_instead(
         (OLLAMA_CHAT, {**HELLO, "think": "hard"}, "think"),
         (OLLAMA_CHAT, {**HELLO, "options": {"temperature": "hot"}}, "options.temperature"),
         (OLLAMA_CHAT, {**HELLO, "options": {"mirostat": 1}}, "options.mirostat"),
-        (OLLAMA_CHAT, {"options": {"stop": [""]}}, "options.stop"),
+        (OLLAMA_CHAT, {"options": {"stop": ["a"] * 17}}, "options.stop"),
         (OLLAMA_CHAT, {**HELLO, "tools": [{}]}, "tools"),
         (OLLAMA_GENERATE, {"prompt": "a", "images": ["aGk="]}, "images"),
         (OLLAMA_GENERATE, {"prompt": "a", "context": [1]}, "context"),
