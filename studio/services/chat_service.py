@@ -78,16 +78,9 @@ class ChatService:
         self._clock = clock
         self._saver = ChatSaver(store, notices, save_interval_s)
         self._records = records = ChatRecords(store, self._saver)
-        self.desk: ToolDesk | None = None
+        self.desk = None
         if tools is not None:
-            self.desk = ToolDesk(
-                book,
-                records,
-                tools.service,
-                settings=tools.settings,
-                notices=notices,
-                window_tokens=lambda: client.snapshot().window_tokens,
-            )
+            self.desk = _make_desk(client, book, records, tools=tools, notices=notices)
         self._runner = runner = ReplyRunner(
             client, book, records, notices=notices, clock=clock, desk=self.desk
         )
@@ -228,3 +221,21 @@ class ChatService:
             await self._store.check()
         except StoreError as error:
             self._notices.report(error)
+
+
+def _make_desk(
+    client: EngineClient,
+    book: ChatBook,
+    records: ChatRecords,
+    *,
+    tools: ChatTooling,
+    notices: NoticeService,
+) -> ToolDesk:
+    return ToolDesk(
+        book,
+        records,
+        tools.service,
+        settings=tools.settings,
+        notices=notices,
+        window_tokens=lambda: client.snapshot().window_tokens,
+    )

@@ -134,7 +134,6 @@ class CompletionFields(SamplingFields):
     sse_ping_interval: PingInterval = None
     n: Annotated[Any, only(1)] = None
     n_cmpl: Annotated[Any, only(1)] = None
-    id_slot: Annotated[Any, only(-1)] = None
     samplers: Annotated[Any, only(list(_SAMPLERS))] = None
     timings_per_token: Annotated[Any, only(False)] = None
     mirostat: Annotated[Any, only(0)] = None

@@ -150,7 +150,7 @@ async def test_fields_reach_the_engine_as_they_are_meant() -> None:
         "logit_bias": [[5, 1.5], [6, False]],
         "grammar": "root ::= 'x'",
         "cache_prompt": True,
-        "id_slot": -1,
+        "id_slot": 0,
         "top_k": -1,
         "mirostat": 0,
     }
@@ -180,7 +180,6 @@ async def test_fields_reach_the_engine_as_they_are_meant() -> None:
         ({"prompt": "a", "mirostat": 2}, "mirostat"),
         ({"prompt": "a", "n_cmpl": 2}, "n_cmpl"),
         ({"prompt": "a", "n": 2}, "n"),
-        ({"prompt": "a", "id_slot": 0}, "id_slot"),
         ({"prompt": "a", "samplers": ["top_k"]}, "samplers"),
         ({"prompt": "a", "timings_per_token": True}, "timings_per_token"),
         ({"prompt": "a", "xtc_probability": 0.5}, "xtc_probability"),
