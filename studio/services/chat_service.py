@@ -87,9 +87,7 @@ class ChatService:
         self.turns = TurnService(client, book, records, runner=runner, notices=notices, clock=clock)
         self.versions = VersionService(book, records, notices, clock=clock)
         self.context = ContextService(client)
-        self.drafts = DraftService(
-            client, book, records, turns=self.turns, runner=runner, context=self.context
-        )
+        self.drafts = DraftService(client, book, records, turns=self.turns, room=self.context)
         self.shelf = ShelfService(book, records, runner, clock=clock)
         self.folders = FolderService(book, records, store.lists)
         self.presets = PresetService(book, records, store.lists)

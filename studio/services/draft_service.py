@@ -18,7 +18,6 @@ from studio.services.chat_book import ChatBook
 from studio.services.chat_records import ChatRecords
 from studio.services.context_service import ContextService
 from studio.services.history_rows import Holder
-from studio.services.reply_runner import ReplyRunner
 from studio.services.turn_service import TurnService
 
 _ENDED_WELL = frozenset({MessageStatus.DONE, MessageStatus.LENGTH})
@@ -36,16 +35,14 @@ class DraftService:
         records: ChatRecords,
         *,
         turns: TurnService,
-        runner: ReplyRunner,
-        context: ContextService,
+        room: ContextService,
     ) -> None:
-        self._context = context
+        self._room = room
         self._book = book
         self._records = records
         self._turns = turns
-        self._runner = runner
         self._sending: set[asyncio.Task[bool]] = set()
-        runner.ended.connect(self._on_ended)
+        turns.ended.connect(self._on_ended)
         self._disconnect = client.on_model_changed(self._on_model_changed)
 
     def set_draft(self, chat: Conversation, text: str) -> None:
@@ -121,7 +118,7 @@ class DraftService:
         """
         if chat.queued is None or not await self._fits(chat):
             return False
-        self._runner.stop(chat)
+        self._turns.stop(chat)
         return await self._turns.send_queued(chat)
 
     async def close(self) -> None:
@@ -151,7 +148,7 @@ class DraftService:
         if prompt is None:
             return False
         asked = replace(chat, draft_attachments=prompt.attachments)
-        use = await self._context.use(asked, prompt.text)
+        use = await self._room.use(asked, prompt.text)
         if use is None or use.fits:
             return True
         if chat.queued is prompt:

@@ -55,6 +55,7 @@ class TurnService:
         self._book = book
         self._records = records
         self._runner = runner
+        self.ended = runner.ended
         self._notices = notices
         self._clock = clock
 
@@ -75,6 +76,10 @@ class TurnService:
         added_since = (one for one in chat.draft_attachments if one not in prompt.attachments)
         chat.draft_attachments = tuple(added_since)
         return self._ask(chat)
+
+    def stop(self, chat: Conversation) -> None:
+        """End the running reply, keeping its text; nothing if none is running."""
+        self._runner.stop(chat)
 
     async def send_queued(self, chat: Conversation) -> bool:
         """The same for the queued prompt; the draft stays."""
