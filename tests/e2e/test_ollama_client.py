@@ -73,7 +73,7 @@ def test_the_model_is_listed_running_and_shown(client: ollama.Client) -> None:
     assert listed.details is not None
     assert listed.details.family == "llama"
     assert running.context_length == 512
-    assert shown.capabilities == ["completion"]
+    assert shown.capabilities == ["completion", "tools"]
     assert shown.modelinfo is not None
     assert shown.modelinfo["llama.context_length"] == 512
 
