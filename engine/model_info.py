@@ -27,8 +27,6 @@ class ModelInfo:
     """Numbers that the pool keeps for each token, keys and values of all layers; 0 where the files do not say."""
     license: str = ""
     """As the files say it; empty where they do not."""
-    takes_tools: bool = False
-    """Its chat template has a place for tools."""
     thinks: bool = False
     """Its chat template tells thoughts from the answer."""
     embedding_size: int = 0

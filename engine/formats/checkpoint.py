@@ -99,7 +99,6 @@ def inspect_model(path: Path, name: str) -> ModelInfo:
             created_s=checkpoint.files[0].modified_s,
             kv_values_per_token=_kv_values_per_token(checkpoint),
             license=_license(checkpoint),
-            takes_tools="tools" in (checkpoint.chat_template or ""),
             thinks="think" in (checkpoint.chat_template or ""),
             embedding_size=_embedding_size(checkpoint),
         )

@@ -2,14 +2,15 @@
 
 `read_…` take what JSON gave and raise `wrong_value` about it, so that they serve as pydantic validators (the reader of
 the body puts the field's name before the message); `offer` knows several fields and names the wrong one itself. The
-shapes are OpenAI's; routes with other shapes build on `make_tool`, `make_call` and `ToolOffer`. Any thread.
+shapes are OpenAI's; routes with other shapes build on `read_tool_list`, `tool_at`, `make_call` and `ToolOffer`.
+Any thread.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,6 +113,19 @@ def make_tool(name: object, description: object, schema: object, *, is_strict: o
     )
 
 
+def tool_at(place: str, value: dict[str, Any], *, schema: object) -> Tool:
+    """The same of an object with `name`, `description` and `strict`; errors name its place in the list, too."""
+    try:
+        return make_tool(
+            value.get("name"),
+            value.get("description"),
+            schema,
+            is_strict=value.get("strict"),
+        )
+    except ValueError as error:  # wrong_value is one
+        raise wrong_value(f"at {place} {error}") from None
+
+
 def make_call(call_id: object, name: object, arguments: object) -> ToolCall:
     """One call of an earlier turn; `arguments` is a JSON object or text; nothing is an empty object.
 
@@ -152,11 +166,16 @@ def distinct(tools: list[Tool]) -> tuple[Tool, ...]:
 
 def read_tools(value: object) -> tuple[Tool, ...]:
     """`[{"type": "function", "function": {"name": …}}]`; null and an empty list are no tools."""
+    return read_tool_list(value, _read_tool)
+
+
+def read_tool_list(value: object, read: Callable[[str, object], Tool]) -> tuple[Tool, ...]:
+    """Every entry by `read`, which is given its place for messages; null and an empty list are no tools."""
     if value is None:
         return ()
     if not isinstance(value, list):
         raise wrong_value("is no list of tools")
-    return distinct([_read_tool(index, tool) for index, tool in enumerate(_few(value, MAX_TOOLS))])
+    return distinct([read(f"[{i}]", tool) for i, tool in enumerate(_few(value, MAX_TOOLS))])
 
 
 def read_choice(value: object) -> Choice | AllowedTools | None:
@@ -231,13 +250,13 @@ def wire_call(call: ToolCall) -> dict[str, Any]:
 # --- parts
 
 
-def _read_tool(index: int, value: object) -> Tool:
+def _read_tool(place: str, value: object) -> Tool:
     if not isinstance(value, dict):
-        raise wrong_value(f"has at [{index}] no object")
+        raise wrong_value(f"has at {place} no object")
     kind = value.get("type", "function")
     if kind != "function":
-        raise wrong_value(f"has at [{index}] a tool of type {kind!r:.40}; only function is served")
-    return _read_function(f"[{index}].function", value.get("function"))
+        raise wrong_value(f"has at {place} a tool of type {kind!r:.40}; only function is served")
+    return _read_function(f"{place}.function", value.get("function"))
 
 
 def _read_function(place: str, value: object) -> Tool:
@@ -245,15 +264,7 @@ def _read_function(place: str, value: object) -> Tool:
         raise wrong_value(
             f'has at {place} no object; send one like {{"name": "get_weather", "parameters": {{...}}}}'
         )
-    try:
-        return make_tool(
-            value.get("name"),
-            value.get("description"),
-            value.get("parameters"),
-            is_strict=value.get("strict"),
-        )
-    except ValueError as error:  # wrong_value is one
-        raise wrong_value(f"at {place} {error}") from None
+    return tool_at(place, value, schema=value.get("parameters"))
 
 
 def _read_call(index: int, value: object) -> ToolCall:

@@ -10,9 +10,10 @@ import anthropic
 import pytest
 from pydantic import BaseModel
 
-from engine.api import FinishReason, Request, ToolCallDelta
+from engine.api import Request
 from engine.errors import DeviceFailure, EngineError, WaitedTooLong
-from fakes.http_driver import TIMEOUT_S, WatchedEngine
+from fakes.calling_engine import CallingEngine
+from fakes.http_driver import TIMEOUT_S
 from studio.models.server_settings import ServerSettings
 from studio.server.thread import ServerThread
 
@@ -24,26 +25,6 @@ TOOL = {
     "description": "Looks at the sky.",
     "input_schema": {"type": "object", "properties": {"at": {"type": "string"}}},
 }
-
-
-class CallingEngine(WatchedEngine):
-    """Answers every request that offers tools with thoughts, text and a call."""
-
-    def submit(self, request: Request) -> None:
-        if not request.prompt.tools:
-            super().submit(request)
-            return
-        self.auto = False
-        super().submit(request)
-        name = request.request_id
-        self.start(name)
-        self.write(name, reasoning="Look first.")
-        self.write(name, text="I will look.")
-        self.write(name, call=ToolCallDelta(index=0, call_id="call_1", name="look"))
-        self.write(name, call=ToolCallDelta(index=0, arguments='{"at": '))
-        self.write(name, call=ToolCallDelta(index=0, arguments='"sky"}'))
-        self.finish(name, FinishReason.TOOL_CALLS)
-        self.auto = True
 
 
 @pytest.fixture

@@ -48,6 +48,17 @@ _SOLAR_HEADS = (
 )  # fmt: skip
 _TOOL_CALLS = TaggedCalls(open=("<tool_calls>",), close=("</tool_calls>",), bodies=(_JSON,))
 
+_LFM2 = Family(
+    name="lfm2",
+    has=("<|tool_call_start|>",),
+    read=TaggedCalls(
+        open=("<|tool_call_start|>",),
+        close=("<|tool_call_end|>",),
+        bodies=(WholeBody(close="<|tool_call_end|>", parse=python_calls),),
+    ),
+    marks=("<|tool_call_start|>", "<|tool_call_end|>"),
+)
+
 JSON_FAMILIES = (
     Family(
         name="harmony",
@@ -218,26 +229,8 @@ JSON_FAMILIES = (
         ),
         marks=("<|tool_call>", "<tool_call|>", GEMMA_QUOTE),
     ),
-    Family(
-        name="lfm2",
-        has=("<|tool_call_start|>",),
-        read=TaggedCalls(
-            open=("<|tool_call_start|>",),
-            close=("<|tool_call_end|>",),
-            bodies=(WholeBody(close="<|tool_call_end|>", parse=python_calls),),
-        ),
-        marks=("<|tool_call_start|>", "<|tool_call_end|>"),
-    ),
-    Family(
-        name="lfm2",
-        has=("<|tool_list_start|>",),
-        read=TaggedCalls(
-            open=("<|tool_call_start|>",),
-            close=("<|tool_call_end|>",),
-            bodies=(WholeBody(close="<|tool_call_end|>", parse=python_calls),),
-        ),
-        marks=("<|tool_call_start|>", "<|tool_call_end|>"),
-    ),
+    _LFM2,
+    replace(_LFM2, has=("<|tool_list_start|>",)),
     Family(
         name="gigachat",
         has=("<|function_call|>",),

@@ -16,7 +16,7 @@ from studio.server.messages.blocks import read_system, read_turns
 from studio.server.priority_field import AskedPriority
 from studio.server.protocol import MAX_STOPS, SamplingFields
 from studio.server.structured import schema_grammar
-from studio.server.tool_fields import MAX_TOOLS, distinct, make_tool, read_name
+from studio.server.tool_fields import read_name, read_tool_list, tool_at
 from studio.server.wire import (
     MaxWait,
     Object,
@@ -56,13 +56,7 @@ class Thinking:
 
 
 def _read_tools(value: object) -> tuple[Tool, ...]:
-    if value is None:
-        return ()
-    if not isinstance(value, list):
-        raise wrong_value("is no list of tools")
-    if len(value) > MAX_TOOLS:
-        raise wrong_value(f"has {len(value)} entries, the limit is {MAX_TOOLS}")
-    return distinct([_read_tool(f"[{index}]", tool) for index, tool in enumerate(value)])
+    return read_tool_list(value, _read_tool)
 
 
 def _read_tool(place: str, value: object) -> Tool:
@@ -75,15 +69,7 @@ def _read_tool(place: str, value: object) -> Tool:
         )
     if "input_schema" not in value:
         raise wrong_value(f"has at {place} a tool without an input_schema")
-    try:
-        return make_tool(
-            value.get("name"),
-            value.get("description"),
-            value["input_schema"],
-            is_strict=value.get("strict"),
-        )
-    except ValueError as error:  # wrong_value is one
-        raise wrong_value(f"at {place} {error}") from None
+    return tool_at(place, value, schema=value["input_schema"])
 
 
 def _read_tool_use(value: object) -> ToolUse:

@@ -17,7 +17,7 @@ from studio.server.priority_field import AskedPriority
 from studio.server.protocol import MaxTokens, SamplingFields
 from studio.server.responses.items import Item, read_items
 from studio.server.structured import TextFormat
-from studio.server.tool_fields import MAX_TOOLS, distinct, make_tool, read_name
+from studio.server.tool_fields import MAX_TOOLS, read_name, read_tool_list, tool_at
 from studio.server.wire import MaxWait, Object, Objects, PingInterval, WireModel, only, wrong_value
 
 _MOST_METADATA = 16
@@ -45,13 +45,7 @@ class ChoiceField:
 
 
 def _read_tools(value: object) -> tuple[Tool, ...]:
-    if value is None:
-        return ()
-    if not isinstance(value, list):
-        raise wrong_value("is no list of tools")
-    if len(value) > MAX_TOOLS:
-        raise wrong_value(f"has {len(value)} entries, the limit is {MAX_TOOLS}")
-    return distinct([_read_tool(f"[{index}]", tool) for index, tool in enumerate(value)])
+    return read_tool_list(value, _read_tool)
 
 
 def _read_tool(place: str, value: object) -> Tool:
@@ -62,15 +56,7 @@ def _read_tool(place: str, value: object) -> Tool:
         raise wrong_value(
             f"has at {place} a tool of type {kind[:40]!r}; only tools of type function are served"
         )
-    try:
-        return make_tool(
-            value.get("name"),
-            value.get("description"),
-            value.get("parameters"),
-            is_strict=value.get("strict"),
-        )
-    except ValueError as error:  # wrong_value is one
-        raise wrong_value(f"at {place} {error}") from None
+    return tool_at(place, value, schema=value.get("parameters"))
 
 
 def _read_choice(value: object) -> ChoiceField:

@@ -15,10 +15,10 @@ from typing import Any, TypeVar
 from studio.models.errors import ToolServerError
 from studio.models.signal import Signal
 from studio.models.tool_servers import LinkState, LinkStatus, ToolFacts, ToolServer
+from studio.services.loop_thread import LoopThread
 from studio.services.tools.answers import ToolAnswer
 from studio.services.tools.server_store import ToolServerStore
 from studio.services.tools.tool_link import START_TIMEOUT_S, ToolLink
-from studio.services.tools.tool_thread import ToolThread
 
 _T = TypeVar("_T")
 _OFF = LinkStatus()
@@ -32,7 +32,7 @@ class ToolService:
         """How the server of that name stands has changed."""
         self.store = ToolServerStore(path)
         self._start_timeout_s = start_timeout_s
-        self._thread = ToolThread()
+        self._thread = LoopThread("layby-tools")
         self._links: dict[str, ToolLink] = {}
         self._status: dict[str, LinkStatus] = {}
         self._opening: dict[str, asyncio.Task[None]] = {}
