@@ -22,13 +22,13 @@ def first_size(available: QSize, liked: QSize = _LIKED) -> QSize:
 
 def fit_to_screen(window: QWidget, liked: QSize = _LIKED) -> None:
     """Give a window its first size on the screen where it will open."""
-    window.resize(first_size(_available(window), liked))
+    window.resize(first_size(available(window), liked))
 
 
 def reveal(part: QWidget, *, instead_of: Iterable[QWidget]) -> None:
     """Show a part of a window; where it has no room, others go, so that the window stays on the screen."""
     window = part.window()
-    room_px = max(window.width(), _available(window).width())
+    room_px = max(window.width(), available(window).width())
     part.show()
     if isinstance(splitter := part.parentWidget(), QSplitter):
         splitter.refresh()  # of itself it counts later
@@ -56,5 +56,6 @@ def _settle(window: QWidget) -> None:
         layout.activate()
 
 
-def _available(window: QWidget) -> QSize:
+def available(window: QWidget) -> QSize:
+    """How large a window may be on its screen, with its frame."""
     return window.screen().availableGeometry().size()

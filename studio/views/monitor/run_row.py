@@ -11,10 +11,10 @@ from studio.services.run_service import Steer
 from studio.views.elided_label import ElidedLabel
 from studio.views.icon_button import IconButton
 from studio.views.labels import line
-from studio.views.run_sentences import Others, describe_run, reason_sentence
+from studio.views.run_sentences import Others, describe_run, is_held, reason_sentence
 from studio.views.state_mark import StateMark
-from studio.views.status_words import StatusWords, Tone, joined
-from studio.views.steer_menu import SteerButton, first_words, is_held, is_outside
+from studio.views.status_words import StatusWords, Tone, joined, unbroken
+from studio.views.steer_menu import SteerButton, first_words, is_outside
 from studio.views.theme import Theme
 from studio.views.words import tokens, tr
 
@@ -135,7 +135,8 @@ class RunRow(QFrame):
 
     def _show_state(self, words: StatusWords, run: Run) -> None:
         pinned = tr("never parked") if run.is_pinned else ""
-        text = joined(words.text, tokens(run.held_tokens), pinned)
+        held = tokens(run.held_tokens) if run.held_tokens else ""
+        text = unbroken(joined(words.text, held, pinned))
         if text != self._state.text():
             self._state.setText(text)
         name = "waiting" if words.tone is Tone.WAITING else "secondary"

@@ -23,7 +23,9 @@ POOL = PoolUsage(total_pages=64, free_pages=8, reusable_pages=8, page_tokens=32,
 
 
 def said(row: RunRow) -> list[str]:
-    return [label.text() for label in row.findChildren(QLabel) if label.text()]
+    """What stands in it; where its lines break is another matter."""
+    texts = (label.text() for label in row.findChildren(QLabel))
+    return [text.replace("\u00a0", " ") for text in texts if text]
 
 
 def test_the_budget_in_words() -> None:
