@@ -54,7 +54,7 @@ def _called(function: ast.AST) -> set[str]:
 def take(folder: Path, variant: str) -> int:
     """Run the scenarios in one variant, the pictures going into a folder of its name; pytest's exit code."""
     language, size, scale = variant.split("-")
-    width, height = map(int, size.split("x"))
+    width, height = (int(side) for side in size.split("x"))
     screen = {"name": "s", "x": 0, "y": 0, "width": width, "height": height}
     dpi = {"logicalDpi": 96, "logicalBaseDpi": 96}
     with tempfile.TemporaryDirectory() as temporary:
@@ -62,7 +62,7 @@ def take(folder: Path, variant: str) -> int:
         config.write_text(json.dumps({"screens": [screen | dpi]}), encoding="utf-8")
         variables = {
             "QT_QPA_PLATFORM": f"offscreen:configfile={config}",
-            "QT_SCALE_FACTOR": scale,  # a screen's own "dpr" does not reach its windows
+            "QT_SCALE_FACTOR": scale,  # a screen's own "dpr" does not reach what is drawn on it
             "TEST_SCREENSHOTS": str(folder / variant),
             "TEST_LANGUAGE": language,
             "TEST_THEMES": "light,dark",
