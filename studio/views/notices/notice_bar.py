@@ -100,7 +100,10 @@ class NoticeBar(QFrame):
         """The button beside the words or below them, and the words as high as they are, up to a part of the window."""
         self._place_button()
         line_px = self._text.fontMetrics().lineSpacing()
-        num_lines = max(_LEAST_LINES, int(_SHARE * self.window().height() / line_px))
+        room_px = _SHARE * self.window().height()
+        if not self._is_beside:
+            room_px -= self._action.sizeHint().height() + self._grid.verticalSpacing()
+        num_lines = max(_LEAST_LINES, int(room_px / line_px))
         self._text.fit_height(num_lines * line_px)
 
     def _place_button(self) -> None:

@@ -122,7 +122,7 @@ def test_in_a_narrow_bar_the_button_stands_below_words_that_are_broken_and_not_c
     service.report(ModelNotFound(f"there is no model {path}"))
     button = bar.findChild(QPushButton)
     for width, is_below in ((360, True), (1200, False), (360, True)):
-        text = laid_out(bar, page, width, 900)
+        text = laid_out(bar, page, width, 1200)
         assert (button.y() >= text.geometry().bottom()) is is_below
         assert text.horizontalScrollBar().maximum() == 0
         assert text.verticalScrollBar().maximum() == 0
