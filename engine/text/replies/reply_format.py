@@ -98,6 +98,11 @@ class ReplyParser:
         return self._sink.num_calls
 
     @property
+    def num_ended_calls(self) -> int:
+        """Those of them that are complete."""
+        return self._sink.num_ended
+
+    @property
     def is_full(self) -> bool:
         """Whether as many calls have been made as may be: nothing that follows would be told."""
         return self._sink.is_full
