@@ -77,7 +77,7 @@ class Request:
     min_tokens: int = 0
     """Least tokens of the reply before a token may end it; a stop string, or a grammar at its end, still does."""
     stop: tuple[str, ...] = ()
-    """Generation ends where one of these appears; the text ends before it."""
+    """Generation ends where one of these appears, in the text or in a call's arguments; that ends before it."""
     stop_ids: tuple[int, ...] = ()
     """Tokens that end the reply as the model's own do, also where those are ignored."""
     tells_prompt: bool = False
