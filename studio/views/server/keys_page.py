@@ -183,13 +183,13 @@ class _KeyForm(QFrame):
             label.setObjectName("secondary")
             label.setBuddy(field)
             field.setAccessibleName(title)
-            row, column = divmod(place, 2)
-            grid.addWidget(label, 2 * row, column)
-            grid.addWidget(field, 2 * row + 1, column)
+            row, column = 3 * (place // 2), place % 2
+            grid.addWidget(label, row, column)
+            grid.addWidget(field, row + 1, column)
+            grid.setRowMinimumHeight(row + 2, 4)
             grid.setColumnStretch(column, 1)
-        grid.addWidget(self._problem, 4, 0, 1, 2)
-        grid.setRowMinimumHeight(5, 8)
-        grid.addWidget(self.make, 6, 0, 1, 2, Qt.AlignmentFlag.AlignRight)
+        grid.addWidget(self._problem, 6, 0, 1, 2)
+        grid.addWidget(self.make, 7, 0, 1, 2, Qt.AlignmentFlag.AlignRight)
 
     def show_problem(self, text: str) -> None:
         self._problem.setText(text)
