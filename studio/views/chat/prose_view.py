@@ -10,6 +10,7 @@ import math
 
 from PySide6.QtCore import QEvent, QSize, Qt, QUrl
 from PySide6.QtGui import (
+    QFocusEvent,
     QPainter,
     QPaintEvent,
     QTextCursor,
@@ -22,6 +23,7 @@ from studio.views.chat.kit import Kit
 from studio.views.chat.link_menu import offer_link
 from studio.views.chat.markdown_style import Dress, is_quote, render, render_plain
 from studio.views.chat.plain_growth import plain_growth
+from studio.views.focus_ring import is_by_keyboard
 from studio.views.theme import Colors
 
 _QUOTE_BAR_PX = 3
@@ -113,6 +115,12 @@ class ProseView(QTextBrowser):
     def loadResource(self, kind: int, name: QUrl | str) -> None:
         """Nothing that a message names is loaded, from disk or from the network."""
 
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """The keyboard comes for the links: it stands on the first of them, or from below on the last."""
+        super().focusInEvent(event)
+        if is_by_keyboard(event):
+            self.focusNextPrevChild(event.reason() is not Qt.FocusReason.BacktabFocusReason)
+
     def wheelEvent(self, event: QWheelEvent) -> None:
         event.ignore()  # the transcript scrolls, not its pieces
 
@@ -186,7 +194,8 @@ class ProseView(QTextBrowser):
             self.setDocument(self._own_document)
         if old is not None:
             old.deleteLater()
-        has_links = "](" in self._source or "://" in self._source
+        may_have_links = "](" in self._source or "://" in self._source
+        has_links = may_have_links and _has_links(self._own_document)
         tab = Qt.FocusPolicy.StrongFocus if has_links else Qt.FocusPolicy.ClickFocus
         if self.focusPolicy() is not tab:
             self.setFocusPolicy(tab)
@@ -199,6 +208,10 @@ class ProseView(QTextBrowser):
 
     def _on_highlighted(self, url: QUrl) -> None:
         self.setToolTip(url.toString())
+
+
+def _has_links(document: QTextDocument) -> bool:
+    return any(form.toCharFormat().isAnchor() for form in document.allFormats())
 
 
 class _KeptSelection:

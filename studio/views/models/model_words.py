@@ -8,7 +8,7 @@ from studio.models.downloads import Download, DownloadState, Offer
 from studio.models.model_fit import Fit, Machine, Verdict, largest_model
 from studio.models.model_library import ModelEntry, ModelFacts
 from studio.views.error_words import detail_words, error_sentence
-from studio.views.words import count, decimal, elapsed, memory, size, tr
+from studio.views.words import count, decimal, elapsed, file_size, memory, size, tr
 
 
 def facts_words(info: ModelInfo) -> str:
@@ -115,8 +115,8 @@ def problem_words(facts: ModelFacts) -> str:
 
 def download_words(download: Download) -> str:
     """How far it is, or what is wrong."""
-    done, total = size(download.done_bytes), download.total_bytes
-    amount = tr("{done} of {total}").format(done=done, total=size(total)) if total else done
+    done, total = file_size(download.done_bytes), download.total_bytes
+    amount = tr("{done} of {total}").format(done=done, total=file_size(total)) if total else done
     match download.state:
         case DownloadState.QUEUED:
             return tr("Waiting for its turn")
@@ -133,7 +133,7 @@ def download_words(download: Download) -> str:
                 error_sentence(download.error) if download.error is not None else tr("It failed.")
             )
         case DownloadState.DONE:
-            return tr("{amount} · in the library").format(amount=size(download.done_bytes))
+            return tr("{amount} · in the library").format(amount=done)
 
 
 def _running_words(download: Download, amount: str) -> str:

@@ -183,6 +183,7 @@ class PoolPanel(QWidget):
         area = QScrollArea(self)
         area.setObjectName("runs")
         area.setAccessibleName(tr("Requests in flight"))
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the rows' buttons take it
         area.setWidgetResizable(True)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setWidget(page)

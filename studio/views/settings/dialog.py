@@ -117,6 +117,7 @@ class SettingsDialog(QDialog):
         self._lay_out(footer(self) if footer is not None else None)
         self.pages.currentRowChanged.connect(self._on_page)
         self.pages.setCurrentRow(0)
+        self.pages.setFocus()
         self._disconnect = settings.changed.connect(self._on_changed)
         self.finished.connect(lambda _result: self._disconnect())
 

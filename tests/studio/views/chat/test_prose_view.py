@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QUrl
+from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QColor, QDesktopServices, QGuiApplication, QTextCursor, QTextTable
 from PySide6.QtWidgets import QWidget
 
@@ -125,8 +125,19 @@ def test_a_link_that_may_not_be_opened_can_only_be_copied(view: ProseView) -> No
 def test_a_link_is_reached_by_keyboard_and_plain_prose_is_not_a_stop(view: ProseView) -> None:
     view.set_markdown("See [this](https://example.org).")
     assert view.focusPolicy().name == "StrongFocus"
-    view.set_markdown("Nothing here.")
-    assert view.focusPolicy().name == "ClickFocus"
+    for plain in ("Nothing here.", "Nor in `https://code`."):
+        view.set_markdown(plain)
+        assert view.focusPolicy().name == "ClickFocus"
+
+
+def test_the_keyboard_stands_on_the_first_link_or_from_below_on_the_last(view: ProseView) -> None:
+    view.set_markdown("See [this](https://a.example) or [that](https://b.example).")
+    reasons = {"this": Qt.FocusReason.TabFocusReason, "that": Qt.FocusReason.BacktabFocusReason}
+    view.activateWindow()
+    for link, reason in reasons.items():
+        view.clearFocus()
+        view.setFocus(reason)
+        assert view.textCursor().selectedText() == link
 
 
 def test_a_theme_change_reaches_the_text(view: ProseView, kit: Kit) -> None:
