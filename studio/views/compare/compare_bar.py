@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from studio.models.chat import Conversation
 from studio.models.chat_settings import ChatSettings
-from studio.services.compare_service import CompareService
+from studio.services.compare_service import CompareService, alike
+from studio.views.compare.share_words import share_words
 from studio.views.elided_label import ElidedLabel
+from studio.views.labels import line
 from studio.views.tasks import Tasks
 from studio.views.words import decimal, shortened, tr
 
@@ -29,9 +31,15 @@ class CompareBar(QFrame):
         self._keep_all = QPushButton(tr("Keep all"), self)
         self._keep_all.setObjectName("link")
         self._keep_all.clicked.connect(comparing.dismiss)
-        self._row = QHBoxLayout(self)
-        self._row.setContentsMargins(16, 6, 12, 6)
+        self.shares = line("", "secondary", self)
+        """Which columns read as one, where not all do."""
+        self._row = QHBoxLayout()
         self._row.setSpacing(8)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(16, 6, 12, 6)
+        column.setSpacing(2)
+        column.addLayout(self._row)
+        column.addWidget(self.shares)
         self._row.addWidget(self._text, 1)
         self._row.addWidget(self._keep_all)
         self._disconnect = comparing.changed.connect(self._show)
@@ -53,6 +61,9 @@ class CompareBar(QFrame):
             return
         title = shortened(current.title, _TITLE_CHARS)
         self._text.set_text(tr("Comparing “{title}”. Go on with:").format(title=title))
+        settings = [column.settings for column in current.columns]
+        self.shares.setText(share_words(settings))
+        self.shares.setVisible(len(alike(settings)) > 1)
         for place, column in enumerate(current.columns):
             self._add_button(place, column)
 
@@ -60,6 +71,7 @@ class CompareBar(QFrame):
         words = difference(place + 1, column.settings)
         button = QPushButton(words, self)
         button.setObjectName("steer")
+        button.setToolTip(column.settings.system_prompt)
         button.setAccessibleName(tr("Go on with column {words}").format(words=words))
         button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         button.clicked.connect(lambda: self._tasks.start(self._comparing.pick(column)))
