@@ -236,6 +236,8 @@ class ResumeNext:
     """Put a request at the head of the line, whoever parked it; room is made for it at once."""
 
     request_id: str
+    goes_first: bool = True
+    """False: only a park by hand is taken back, and it keeps its place in line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -101,6 +101,8 @@ class DownloadRow(QFrame):
         self._state: DownloadState | None = None
         self._name = ElidedLabel(self)
         self._name.setObjectName("title")
+        self._source = ElidedLabel(self)
+        self._source.setObjectName("secondary")
         self._words = line("", "secondary", self)
         self._progress = _bar(self)
         self.main = QPushButton(self)
@@ -109,12 +111,17 @@ class DownloadRow(QFrame):
         self.cancel = QPushButton(tr("Cancel"), self)
         self.cancel.setAutoDefault(False)
         self.cancel.clicked.connect(lambda: self._tasks.start(self._downloads.cancel(self._id)))
-        _lay_out(self, self._name, (self._progress, self._words), (self.main, self.cancel))
+        heading = QHBoxLayout()
+        heading.setSpacing(8)
+        heading.addWidget(self._name)
+        heading.addWidget(self._source, 1)
+        _lay_out(self, heading, (self._progress, self._words), (self.main, self.cancel))
 
     def show_download(self, download: Download) -> None:
         """How far it is."""
         self._state, name = download.state, download.offer.name
-        self._name.set_text(f"{name}   {download.offer.source}")
+        self._name.set_text(name)
+        self._source.set_text(download.offer.source)
         self._words.setText(download_words(download))
         kind = "failed" if download.state is DownloadState.FAILED else "secondary"
         if self._words.objectName() != kind:
@@ -164,7 +171,9 @@ class _FetchRow(QFrame):
         cancel = QPushButton(tr("Cancel"), self)
         cancel.setAutoDefault(False)
         cancel.clicked.connect(self._models.cancel_fetch)
-        _lay_out(self, self._name, (self._progress, self._words), (cancel,))
+        heading = QHBoxLayout()
+        heading.addWidget(self._name)
+        _lay_out(self, heading, (self._progress, self._words), (cancel,))
 
     def refresh(self) -> None:
         fetching = self._models.fetching
@@ -187,18 +196,19 @@ def _bar(parent: QWidget) -> QProgressBar:
 
 def _lay_out(
     frame: QFrame,
-    name: QLabel,
+    heading: QHBoxLayout,
     below: tuple[QWidget, ...],
     buttons: tuple[QPushButton, ...],
 ) -> None:
     column = QVBoxLayout()
     column.setSpacing(6)
-    column.addWidget(name)
+    column.addLayout(heading)
     for widget in below:
         column.addWidget(widget)
     layout = QHBoxLayout(frame)
     layout.setContentsMargins(16, 12, 12, 12)
     layout.setSpacing(8)
     layout.addLayout(column, 1)
+    layout.addSpacing(8)
     for button in buttons:
         layout.addWidget(button)

@@ -5,7 +5,7 @@ A secret is shown once: until it was copied and the page is left, or the window 
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication, QHideEvent
 from PySide6.QtWidgets import (
     QFrame,
@@ -183,11 +183,13 @@ class _KeyForm(QFrame):
             label.setObjectName("secondary")
             label.setBuddy(field)
             field.setAccessibleName(title)
-            grid.addWidget(label, 0, place)
-            grid.addWidget(field, 1, place)
-        grid.addWidget(self.make, 1, len(fields))
-        grid.addWidget(self._problem, 2, 0, 1, len(fields) + 1)
-        grid.setColumnStretch(0, 1)
+            row, column = divmod(place, 2)
+            grid.addWidget(label, 2 * row, column)
+            grid.addWidget(field, 2 * row + 1, column)
+            grid.setColumnStretch(column, 1)
+        grid.addWidget(self._problem, 4, 0, 1, 2)
+        grid.setRowMinimumHeight(5, 8)
+        grid.addWidget(self.make, 6, 0, 1, 2, Qt.AlignmentFlag.AlignRight)
 
     def show_problem(self, text: str) -> None:
         self._problem.setText(text)

@@ -53,6 +53,8 @@ PAGES = (
     ),
     Page("Appearance", (("appearance", ""), ("window", "Window"), ("log", "Log"))),
 )
+_INDENT_PX = 8
+"""Room for the ring of what has the keyboard, left of everything on a page."""
 _USUAL_EM_PX = 17
 """The height of a line at the usual text size."""
 
@@ -128,6 +130,7 @@ class SettingsDialog(QDialog):
         close.setAutoDefault(False)
         close.clicked.connect(self.close)
         foot = QHBoxLayout()
+        foot.setContentsMargins(_INDENT_PX, 0, 0, 0)
         foot.addWidget(restore)
         foot.addStretch(1)
         foot.addWidget(close)
@@ -147,10 +150,11 @@ class SettingsDialog(QDialog):
         inner = QWidget(self)
         inner.setObjectName("settingsPage")
         column = QVBoxLayout(inner)
-        column.setContentsMargins(8, 16, 16, 16)
+        column.setContentsMargins(_INDENT_PX, 16, 16, 16)
         column.setSpacing(16)
         for group, heading in page.groups:
             if heading:
+                column.addSpacing(0 if group == page.groups[0][0] else 8)
                 title = QLabel(tr(heading), inner)
                 title.setObjectName("title")
                 column.addWidget(title)
@@ -169,7 +173,7 @@ class SettingsDialog(QDialog):
         inner = QWidget(self)
         inner.setObjectName("settingsPage")
         column = QVBoxLayout(inner)
-        column.setContentsMargins(8, 16, 16, 16)
+        column.setContentsMargins(_INDENT_PX, 16, 16, 16)
         assert isinstance(content, QWidget)
         column.addWidget(content)
         column.addStretch(1)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QRect
+from PySide6.QtCore import QCoreApplication, QEvent, QRect
 from PySide6.QtGui import QScreen
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
@@ -54,14 +54,43 @@ def test_a_prompt_runs_in_columns_and_one_is_gone_on_with(play: Play, tmp_path: 
             assert bar.isVisible()
             assert [one.text() for one in bar.buttons] == [
                 "1: temperature 0",
-                "2: temperature 0.8",
+                "2: temperature 0.8 · other system prompt",
                 "3: temperature 1.5",
             ]
             bar.buttons[0].click()
             await until(lambda: len(panes.panes) == 1)
             assert panes.active.chat.messages[0].text == "Why is the sky blue?"
+            assert panes.active.chat.title == "A (2)"
             assert bar.isHidden()
             assert len(stage.chats.chats) == 2
+
+    play(story())
+
+
+def test_columns_without_room_for_their_buttons_are_in_a_menu(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            dialog = asked(stage)
+            QTest.keyClicks(dialog.prompt, "Hello?")
+            button(dialog, "Compare").click()
+            bar = stage.window.findChild(CompareBar)
+            await until(lambda: bar.isVisible() and stage.engine.requests)
+
+            def offered(width: int) -> tuple[bool, bool]:
+                bar.setFixedWidth(width)
+                QCoreApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)
+                shown = {one.isVisible() for one in bar.buttons}
+                assert len(shown) == 1
+                return shown.pop(), bar.choose.isVisible()
+
+            assert offered(900) == (True, False)
+            assert offered(bar.minimumSizeHint().width()) == (False, True)
+            assert offered(900) == (True, False)
+            actions = bar.choose.menu().actions()
+            assert [one.text() for one in actions] == [one.text() for one in bar.buttons]
+            actions[1].trigger()
+            await until(lambda: len(stage.window.panes.panes) == 1)
+            assert stage.window.panes.active.chat.settings.sampling.temperature == 0.8
 
     play(story())
 
@@ -125,7 +154,7 @@ def test_a_column_may_have_a_system_prompt_of_its_own_and_who_reads_alone_is_sai
             systems = [one.prompt.messages[0].content for one in stage.engine.requests.values()]
             assert systems == ["Be brief.", "Answer in verse."]
             bar = stage.window.findChild(CompareBar)
-            assert bar.shares.text() == apart
+            assert bar.buttons[2].text() == "3: temperature 1.2 · other system prompt"
             assert bar.buttons[2].toolTip() == "Answer in verse."
 
     play(story())
@@ -163,4 +192,4 @@ def test_without_a_model_the_way_on_is_told(play: Play, tmp_path: Path) -> None:
 
 
 def test_a_column_is_told_by_its_number_and_temperature() -> None:
-    assert difference(2, ChatSettings()) == "2: temperature 0.8"
+    assert difference(2, ChatSettings(), "") == "2: temperature 0.8"

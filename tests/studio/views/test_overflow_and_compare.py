@@ -107,7 +107,6 @@ def test_s16_columns_that_differ_in_sampling_only_read_the_prompt_once(
             chat = await real.new_chat(verse)
             await chats.presets.save_as(chat, "Verse")
             chats.presets.set_settings(chat, replace(verse, system_prompt=""))
-            real.window.resize(1700, 900)
             real.window.commands[CommandId.POOL].trigger()
             real.window.commands[CommandId.COMPARE].trigger()
             dialog = real.window.findChildren(CompareDialog)[-1]
