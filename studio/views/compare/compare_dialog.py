@@ -65,6 +65,7 @@ class CompareDialog(QDialog):
         page.setLayout(self._rows)
         page.installEventFilter(self)
         self._area = scrolled(tr("Columns"), page, self)
+        self._area.setMinimumHeight(_LEAST_AREA_PX)
         self.shares = line("", "secondary", self)
         """Which columns read as one."""
         self._add = WordButton("plus", tr("Add a column"), self)
@@ -125,14 +126,13 @@ class CompareDialog(QDialog):
 
     def _give_room(self) -> None:
         """The columns are seen whole, unless the dialog would outgrow the screen: then they scroll."""
+        if (layout := self.layout()) is None:
+            return
         gaps_px = self._rows.spacing() * (len(self.columns) - 1)
-        wanted = sum(editor.sizeHint().height() for editor in self.columns) + gaps_px + _EDGE_PX
-        around = self.minimumSizeHint().height() - self._area.minimumHeight()
-        room = self.screen().availableGeometry().height() - _FRAME_PX - around
-        self._area.setMinimumHeight(max(_LEAST_AREA_PX, min(wanted, room)))
-        if (layout := self.layout()) is not None and layout.hasHeightForWidth():
-            needed = layout.totalHeightForWidth(self.width())
-            self.resize(self.width(), min(max(self.height(), needed), room + around))
+        columns_px = sum(editor.sizeHint().height() for editor in self.columns) + gaps_px + _EDGE_PX
+        around_px = layout.totalHeightForWidth(self.width()) - self._area.sizeHint().height()
+        most_px = self.screen().availableGeometry().height() - _FRAME_PX
+        self.resize(self.width(), min(max(self.height(), around_px + columns_px), most_px))
 
     def _on_done(self) -> None:
         settings = tuple(editor.settings() for editor in self.columns)

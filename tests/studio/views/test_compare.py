@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, QRect
 from PySide6.QtGui import QScreen
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtWidgets import QPushButton, QScrollArea
 
 from engine.api import EngineState
 from fakes.fake_window import Stage, open_stage, until
@@ -171,11 +171,21 @@ def test_four_columns_with_prompts_of_their_own_scroll_on_a_low_screen(
             for column in dialog.columns:
                 column.source.setCurrentIndex(column.source.count() - 1)
                 column.source.activated.emit(column.source.count() - 1)
-            assert dialog.minimumSizeHint().height() < dialog.screen().availableGeometry().height()
+            area = dialog.findChild(QScrollArea)
+            await until(lambda: area.widget().height() <= area.viewport().height())
+            dialog.close()
             room = QRect(0, 0, 640, 400)
             monkeypatch.setattr(QScreen, "availableGeometry", lambda _screen: room)
-            dialog.columns[0].changed.emit()
-            assert dialog.minimumSizeHint().height() < room.height()
+            dialog = asked(stage)
+            for _ in range(2):
+                dialog.add_column()
+            await until(lambda: all(one.isVisible() for one in dialog.columns))
+            for column in dialog.columns:
+                column.source.setCurrentIndex(column.source.count() - 1)
+                column.source.activated.emit(column.source.count() - 1)
+            await until(dialog.columns[3].system_prompt.isVisible)
+            assert dialog.height() < room.height()
+            dialog.close()
 
     play(story())
 
