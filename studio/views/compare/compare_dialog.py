@@ -48,6 +48,8 @@ class CompareDialog(QDialog):
         self.setMinimumWidth(_WIDTH_PX)
         self._chat = chat
         self._presets = presets
+        self._fitting_px = self.height()
+        """As high as it was made, unless the user has made it higher since."""
         self.columns: list[ColumnEditor] = []
         self.prompt = QPlainTextEdit(chat.draft, self)
         self.prompt.setObjectName("field")
@@ -130,9 +132,14 @@ class CompareDialog(QDialog):
             return
         gaps_px = self._rows.spacing() * (len(self.columns) - 1)
         columns_px = sum(editor.sizeHint().height() for editor in self.columns) + gaps_px + _EDGE_PX
-        around_px = layout.totalHeightForWidth(self.width()) - self._area.sizeHint().height()
+        area = layout.itemAt(layout.indexOf(self._area))
+        assert area is not None
+        around_px = layout.totalHeightForWidth(self.width()) - area.sizeHint().height()
         most_px = self.screen().availableGeometry().height() - _FRAME_PX
-        self.resize(self.width(), min(max(self.height(), around_px + columns_px), most_px))
+        fitting_px = min(around_px + columns_px, most_px)
+        if self.height() < fitting_px or self.height() == self._fitting_px:
+            self.resize(self.width(), fitting_px)
+        self._fitting_px = self.height()
 
     def _on_done(self) -> None:
         settings = tuple(editor.settings() for editor in self.columns)

@@ -171,8 +171,9 @@ def test_four_columns_with_prompts_of_their_own_scroll_on_a_low_screen(
             for column in dialog.columns:
                 column.source.setCurrentIndex(column.source.count() - 1)
                 column.source.activated.emit(column.source.count() - 1)
-            area = dialog.findChild(QScrollArea)
-            await until(lambda: area.widget().height() <= area.viewport().height())
+            await until(dialog.columns[3].system_prompt.isVisible)
+            (area,) = dialog.findChildren(QScrollArea)
+            await until(lambda: not area.verticalScrollBar().maximum())
             dialog.close()
             room = QRect(0, 0, 640, 400)
             monkeypatch.setattr(QScreen, "availableGeometry", lambda _screen: room)
