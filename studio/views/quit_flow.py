@@ -20,7 +20,7 @@ class QuitFlow(QObject):
     """`dialog` is the open question, or None. `quit_window` ends the program without one."""
 
     def __init__(
-        self, services: WindowServices, window: QWidget, *, quit_window: Callable[[], object]
+        self, services: WindowServices, window: QWidget, *, quit_window: Callable[[], None]
     ) -> None:
         super().__init__(window)
         self.dialog: QMessageBox | None = None
@@ -63,7 +63,7 @@ class QuitFlow(QObject):
         self._services.restarts.is_wanted = True
         self._quit_window()
 
-    def _ask(self, question: Question, do: Callable[[], object]) -> None:
+    def _ask(self, question: Question, do: Callable[[], None]) -> None:
         self.close()
         self._window.setWindowState(self._window.windowState() & ~Qt.WindowState.WindowMinimized)
         self._window.show()  # it may be in the tray
