@@ -63,6 +63,7 @@ class RunList(QScrollArea):
             row = self.rows.get(run.request_id) or self._add_row(run.request_id)
             row.show_run(run, others)
         self._nothing.setVisible(not self.rows)
+        self._settle()
 
     def enterEvent(self, event: QEnterEvent) -> None:
         super().enterEvent(event)
@@ -77,6 +78,7 @@ class RunList(QScrollArea):
         if not is_pointed:
             self._remove_ended()
             self._nothing.setVisible(not self.rows)
+            self._settle()
         self.pointed.emit(is_pointed)
 
     def _remove_ended(self) -> None:
@@ -86,6 +88,12 @@ class RunList(QScrollArea):
             row.hide()
             row.deleteLater()
         self._ended.clear()
+
+    def _settle(self) -> None:
+        """Give the rows their places now: left to the loop, they are drawn once where they are not."""
+        for widget in (*self.rows.values(), self._page):
+            if (layout := widget.layout()) is not None:
+                layout.activate()
 
     def _add_row(self, request_id: str) -> RunRow:
         row = RunRow(request_id, self._theme, self)

@@ -84,11 +84,13 @@ def pointed(panel: PoolPanel, *, is_over: bool) -> None:
 
 
 def places(panel: PoolPanel) -> dict[str, QPoint]:
-    """Where each row's first button is on screen."""
+    """Where each row's buttons are on screen; that for letting it go first is hidden while it runs."""
     QApplication.processEvents()
     return {
-        request_id: row.first_button.mapTo(panel, QPoint())
+        f"{request_id} {name}": button.mapTo(panel, QPoint())
         for request_id, row in panel.rows.items()
+        for name, button in (("first", row.first_button), ("stop", row.stop_button))
+        if button.isVisible()
     }
 
 
