@@ -134,7 +134,7 @@ class Forecaster:
                 self._shares[told.entry.is_turn].append((now_s - told.at_s) / told.whole_s)
 
     def tell(self, seq: Sequence, entry: Entry, now_s: float) -> tuple[float, float] | None:
-        """The soonest and latest entry that somebody in line is to expect, from now; None if that is too vague to tell."""
+        """The soonest and latest entry to expect for somebody in line, from now; None if that is too vague to tell."""
         told = self._told.get(seq)
         if told is None:
             told = self._told[seq] = _Told(now_s, entry, seq.num_parks)
