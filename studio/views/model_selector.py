@@ -13,6 +13,7 @@ from studio.views.actions import CommandId
 from studio.views.context import Context
 from studio.views.icons import palette_icon
 from studio.views.key_hints import hint
+from studio.views.status_words import SEPARATOR
 from studio.views.words import percent, size, tr
 
 _LEAST_PX = 112
@@ -83,13 +84,14 @@ class ModelSelector(QToolButton):
         return super().event(event)
 
     def _fit(self) -> None:
-        """As much of the name as there is room for."""
+        """As much of the name as there is room for; of a load, how far it is."""
         if self.width() >= self.sizeHint().width():
             self.setText(_text(self._state))
             return
         room_px = self._px(self._state) - (self.sizeHint().width() - self.width())
-        mode = Qt.TextElideMode.ElideMiddle if self._is_busy else Qt.TextElideMode.ElideRight
-        self.setText(_text(self.fontMetrics().elidedText(self._state, mode, room_px)))
+        name = self._state.split(SEPARATOR)[-1] if self._is_busy else self._state
+        right = Qt.TextElideMode.ElideRight
+        self.setText(_text(self.fontMetrics().elidedText(name, right, room_px)))
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
@@ -102,7 +104,6 @@ class ModelSelector(QToolButton):
 
     @property
     def _is_busy(self) -> bool:
-        """Then how far it is stands at the end."""
         return self._models.fetching is not None or self._models.state is EngineState.LOADING
 
     def _mark(self) -> None:

@@ -64,7 +64,7 @@ def describe_run(run: Run) -> StatusWords:
         case RunState.BEING_RESTORED:
             return StatusWords(Mark.TURN, head, Tone.ACTIVE)
         case RunState.READING:
-            return StatusWords(Mark.PIE, joined(head, _called(run)), Tone.ACTIVE, 0.5)
+            return _reading(run)
         case RunState.WRITING:
             return StatusWords(Mark.DOT, joined(head, _called(run)), Tone.ACTIVE)
         case RunState.AWAITS_OWNER:
@@ -132,6 +132,16 @@ def _parked_since(run: Run | None, duration_s: float) -> str:
         return _parked(run)
     words = tr("Parked by you for {time}") if is_held(run) else tr("Parked for {time}")
     return words.format(time=elapsed(duration_s))
+
+
+def _reading(run: Run) -> StatusWords:
+    """ "Reading 1,200 of 3,400 tokens"; one that comes back reads what it has written, too."""
+    text = tr("Reading {done} of {total} tokens")
+    if run.completion_tokens:
+        text = tr("Re-reading {done} of {total} tokens")
+    words = text.format(done=count(run.computed_tokens), total=count(run.held_tokens))
+    share = run.computed_tokens / max(run.held_tokens, 1)
+    return StatusWords(Mark.PIE, joined(words, _called(run)), Tone.ACTIVE, share)
 
 
 def _standing(reply: Message, run: Run | None) -> MessageStatus:

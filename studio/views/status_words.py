@@ -207,11 +207,6 @@ def _speed(message: Message) -> str:
     return tr("{speed} tok/s").format(speed=rate(speed)) if speed else ""
 
 
-def unbroken(text: str) -> str:
-    """For words that are wrapped: each part goes to the next line as a whole."""
-    return SEPARATOR.join(part.replace(" ", "\u00a0") for part in text.split(SEPARATOR))
-
-
 def joined(*parts: str) -> str:
     """The parts that are not empty, with a dot between them."""
     return SEPARATOR.join(part for part in parts if part)

@@ -28,17 +28,19 @@ def fit_to_screen(window: QWidget, liked: QSize = _LIKED) -> None:
 def reveal(part: QWidget, *, instead_of: Iterable[QWidget]) -> None:
     """Show a part of a window; where it has no room, others go, so that the window stays on the screen."""
     window = part.window()
-    room_px = max(window.width(), available(window).width())
+    room = window.size().expandedTo(available(window))
     part.show()
-    if isinstance(splitter := part.parentWidget(), QSplitter):
-        splitter.refresh()  # of itself it counts later
     _settle(window)
     for other in instead_of:
-        if window.minimumSizeHint().width() > room_px:
-            other.hide()
+        before = _lacking(window, room)
+        if before.isNull() or other.isHidden():
+            continue
+        other.hide()
+        _settle(window)
+        if _lacking(window, room) == before:
+            other.show()  # it did not stand in the way
             _settle(window)
-    if window.width() > room_px:
-        window.resize(room_px, window.height())
+    window.resize(window.size().boundedTo(room))
 
 
 def toggle(part: QWidget, *, instead_of: Iterable[QWidget]) -> None:
@@ -51,9 +53,16 @@ def toggle(part: QWidget, *, instead_of: Iterable[QWidget]) -> None:
 
 def _settle(window: QWidget) -> None:
     """Have what a window needs counted anew, now; where it needs more than it has it grows."""
+    for splitter in window.findChildren(QSplitter):
+        splitter.refresh()  # of itself it counts later
     QCoreApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)
     if (layout := window.layout()) is not None:
         layout.activate()
+
+
+def _lacking(window: QWidget, room: QSize) -> QSize:
+    """How much more a window needs."""
+    return (window.minimumSizeHint() - room).expandedTo(QSize(0, 0))
 
 
 def available(window: QWidget) -> QSize:

@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from PySide6.QtCore import QCoreApplication, QEvent
+
 from engine.api import EngineState, LoadOptions, ModelInfo
 from engine.client import EngineClient
 from fakes.fake_engine import TINY_MODEL, FakeEngine
@@ -32,6 +34,7 @@ from studio.services.model_library_service import ModelLibraryService
 from studio.services.notice_service import NoticeService
 from studio.services.park_history import ParkHistory
 from studio.services.reload_service import ReloadService
+from studio.services.restart_service import RestartService
 from studio.services.run_service import RunService
 from studio.services.server_service import ServerService
 from studio.services.settings_service import SettingsService
@@ -189,6 +192,16 @@ class Stage:
         await until(lambda: len(self.engine.requests) > len(known))
         return next(id_ for id_ in self.engine.requests if id_ not in known)
 
+    async def settle(self) -> None:
+        """Draw all that has happened."""
+        context = self.window.context
+        context.watch.look()
+        for ticker in (context.frames, context.figures) * 2:
+            ticker._flush()
+            await asyncio.sleep(0)
+        for _ in range(3):  # what has its place may give others theirs
+            QCoreApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)
+
 
 async def until(condition: Callable[[], object], *, timeout_s: float = 60) -> None:
     """Let the loop run until the condition holds."""
@@ -232,6 +245,7 @@ async def open_stage(
         runs=runs,
         history=ParkHistory(client, runs),
         reloads=ReloadService(client, chats, runs, models=models, settings=settings),  # type: ignore[arg-type]
+        restarts=RestartService(settings),
         downloads=downloads,
         hub=HubSearch("http://127.0.0.1:9"),
         support=SupportService(
@@ -257,6 +271,7 @@ async def open_stage(
         await downloads.close()
         await server.stop()
         services.reloads.close()
+        services.restarts.close()
         services.history.close()
         await chats.close()
         client.close()

@@ -270,7 +270,7 @@ class ChatPane(QWidget):
         if chat is self.chat:
             self._header.set_title(title_words(chat))
             self.composer.set_prompt(
-                tr("Message {chat}").format(chat=in_sentence(chat.title, _PROMPT_CHARS))
+                tr("Message {chat}").format(chat=_at_the_end(chat.title))
                 if chat.title != NEW_CHAT_TITLE
                 else tr("Write a message")
             )
@@ -334,6 +334,11 @@ class ChatPane(QWidget):
     def _on_edited(self, text: str) -> None:
         if self.chat is not None:
             self._chats.set_draft(self.chat, text)
+
+
+def _at_the_end(title: str) -> str:
+    """A title in the field's words, which turns nothing there; marks for that would only make the line higher."""
+    return in_sentence(title, _PROMPT_CHARS).strip("\u2068\u2069")
 
 
 class _PaneHeader(QWidget):
