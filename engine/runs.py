@@ -165,6 +165,8 @@ class Run:
     num_recomputes: int
     waited_s: float
     """Seconds it has spent outside the pool, in line and parked."""
+    computed_tokens: int = 0
+    """Of the tokens it has, those that have been read; all but the last one while it writes."""
     kept_pages: int = 0
     """While it is parked: pages of its own kept outside the pool; 0 if its state was dropped, to be computed again."""
     wait: WaitReason | None = None

@@ -135,7 +135,8 @@ class RunRow(QFrame):
 
     def _show_state(self, words: StatusWords, run: Run) -> None:
         pinned = tr("never parked") if run.is_pinned else ""
-        text = joined(words.text, tokens(run.held_tokens), pinned)
+        held = tokens(run.held_tokens) if run.state is not RunState.READING else ""  # said already
+        text = joined(words.text, held, pinned)
         if text != self._state.text():
             self._state.setText(text)
         name = "waiting" if words.tone is Tone.WAITING else "secondary"
