@@ -7,7 +7,7 @@ from engine.errors import ModelError
 from studio.models.downloads import Download, DownloadState, Offer
 from studio.models.model_fit import Fit, Machine, Verdict, largest_model
 from studio.models.model_library import ModelEntry, ModelFacts
-from studio.views.error_words import detail_words, error_sentence
+from studio.views.error_words import as_sentence, detail_words, error_sentence
 from studio.views.words import count, decimal, elapsed, file_size, memory, size, tr
 
 
@@ -110,7 +110,7 @@ def offer_words(offer: Offer) -> str:
 
 def problem_words(facts: ModelFacts) -> str:
     """Why a model cannot be used; empty if it can."""
-    return detail_words(facts.problem, ModelError.code)
+    return as_sentence(detail_words(facts.problem, ModelError.code))
 
 
 def download_words(download: Download) -> str:

@@ -171,7 +171,7 @@ class _KeyForm(QFrame):
         grid = QGridLayout(self)
         grid.setContentsMargins(16, 12, 16, 12)
         grid.setHorizontalSpacing(16)
-        grid.setVerticalSpacing(4)
+        grid.setVerticalSpacing(12)
         fields = (
             (tr("Name"), self.name),
             (tr("Lane"), self.lane),
@@ -183,13 +183,15 @@ class _KeyForm(QFrame):
             label.setObjectName("secondary")
             label.setBuddy(field)
             field.setAccessibleName(title)
-            row, column = 3 * (place // 2), place % 2
-            grid.addWidget(label, row, column)
-            grid.addWidget(field, row + 1, column)
-            grid.setRowMinimumHeight(row + 2, 4)
+            cell = QVBoxLayout()
+            cell.setSpacing(4)
+            cell.addWidget(label)
+            cell.addWidget(field)
+            row, column = divmod(place, 2)
+            grid.addLayout(cell, row, column)
             grid.setColumnStretch(column, 1)
-        grid.addWidget(self._problem, 6, 0, 1, 2)
-        grid.addWidget(self.make, 7, 0, 1, 2, Qt.AlignmentFlag.AlignRight)
+        grid.addWidget(self._problem, 2, 0, 1, 2)
+        grid.addWidget(self.make, 3, 0, 1, 2, Qt.AlignmentFlag.AlignRight)
 
     def show_problem(self, text: str) -> None:
         self._problem.setText(text)

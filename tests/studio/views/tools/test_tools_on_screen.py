@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from fakes.fake_window import Stage, open_stage, until
 from fakes.runs import make_run
 from fakes.shots import shoot
 from studio.models.chat import Conversation, Message, MessageStatus
-from studio.models.settings import Theme as ThemeChoice
 from studio.models.tool_servers import ToolServer
 from studio.models.tool_use import ChatTools, ToolUseState
 from studio.services.tools.answers import ToolAnswer
@@ -75,13 +73,9 @@ def chat_row(stage: Stage, chat: Conversation) -> Any:
     return pytest.fail("the chat is not in the list")
 
 
-async def shoot_both(stage: Stage, name: str, widget: QWidget | None = None) -> None:
-    for choice in (ThemeChoice.LIGHT, ThemeChoice.DARK):
-        stage.services.settings.change("appearance.theme", choice)
-        for _ in range(5):  # what is placed later is placed now
-            await asyncio.sleep(0)
-        shoot(widget or stage.window, f"{name}-{choice.value}")
-    stage.services.settings.change("appearance.theme", ThemeChoice.LIGHT)
+async def picture(stage: Stage, name: str, widget: QWidget | None = None) -> None:
+    await stage.settle()
+    shoot(widget or stage.window, name)
 
 
 def test_a_call_is_asked_about_with_the_keyboard_and_its_result_is_folded(
@@ -101,7 +95,7 @@ def test_a_call_is_asked_about_with_the_keyboard_and_its_result_is_folded(
                 "Call of a tool: weather · home, Waiting for your answer",
                 "Call of a tool: notes · home, Waiting for your answer",
             ]
-            await shoot_both(stage, "tools-asked")
+            await picture(stage, "tools-asked")
             assert not card.isAncestorOf(QApplication.focusWidget() or stage.window)
             stage.window.commands[CommandId.ANSWER_TOOL].trigger()
             assert QApplication.focusWidget() is card.once
@@ -130,7 +124,7 @@ def test_a_call_is_asked_about_with_the_keyboard_and_its_result_is_folded(
             stage.engine.say(request_id, "Take one: it rains in Lisbon.")
             stage.engine.finish(request_id)
             await until(lambda: chat.running_message is None)
-            await shoot_both(stage, "tools-done")
+            await picture(stage, "tools-done")
 
     play(story())
 
@@ -159,7 +153,7 @@ def test_a_room_that_is_lent_out_is_said_with_the_hand(play: Play, tmp_path: Pat
             await until(lambda: words in spoken(pane.strip))
             stage.window.commands[CommandId.POOL].trigger()
             await until(lambda: chat.request_id in stage.window.pool_panel.rows)
-            await shoot_both(stage, "tools-lent-out")
+            await picture(stage, "tools-lent-out")
 
     play(story())
 
@@ -188,7 +182,7 @@ def test_always_in_this_chat_is_told_and_can_be_taken_back(play: Play, tmp_path:
             tools = stage.window.findChild(Inspector).tools
             assert tools is not None
             assert tools.forget.isVisible()
-            await shoot_both(stage, "tools-inspector")
+            await picture(stage, "tools-inspector")
             tools.forget.click()
             assert chat.tools.always == ()
             assert not tools.forget.isVisible()
@@ -239,7 +233,7 @@ def test_servers_are_declared_tested_switched_and_removed(play: Play, tmp_path: 
             form.command.setText('run-search --where "two words"')
             form.env.setPlainText("KEY=a=b\n\nMOOD = good")
             dialog = stage.window.settings_window.dialog
-            await shoot_both(stage, "tools-servers", dialog)
+            await picture(stage, "tools-servers", dialog)
             form.add.click()
             assert stage.tools.store.find("search") == ToolServer(
                 name="search",
@@ -308,7 +302,7 @@ def test_a_long_result_is_shown_in_part_and_long_names_are_cut(play: Play, tmp_p
             view = views(stage)[0]
             view.fold_button.click()
             await until(lambda: "14,000 characters more" in spoken(view))
-            await shoot_both(stage, "tools-long-result")
+            await picture(stage, "tools-long-result")
 
     play(story())
 
