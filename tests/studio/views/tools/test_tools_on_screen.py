@@ -27,7 +27,9 @@ from studio.views.inspector.inspector import Inspector
 from studio.views.sidebar.chat_list_model import RowRole
 from studio.views.sidebar.conversation_list import Sidebar
 from studio.views.status_words import Mark
+from studio.views.tool_words import tools_words
 from studio.views.tools.servers_page import ServersPage
+from studio.views.words import count, tr
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
 
@@ -86,14 +88,15 @@ def test_a_call_is_asked_about_with_the_keyboard_and_its_result_is_folded(
             reply = await asking(stage, "weather", "notes")
             pane, chat = stage.window.panes.active, stage.chats.chats[0]
             card = pane.approval
+            question, waits = tr("Run {tool}?"), tr("Waiting for your answer")
             assert card.isVisible()
-            assert card.accessibleName() == "Run weather · home?"
+            assert card.accessibleName() == question.format(tool="weather · home")
             assert card.accessibleDescription().splitlines()[:2] == ["city: Lisbon", "days: 3"]
             assert chat_row(stage, chat).mark is Mark.HAND
-            assert chat_row(stage, chat).text == "Waiting for your answer"
+            assert chat_row(stage, chat).text == waits
+            call = tr("Call of a tool: {tool}, {state}")
             assert [view.accessibleName() for view in views(stage)] == [
-                "Call of a tool: weather · home, Waiting for your answer",
-                "Call of a tool: notes · home, Waiting for your answer",
+                call.format(tool=f"{tool} · home", state=waits) for tool in ("weather", "notes")
             ]
             await picture(stage, "tools-asked")
             assert not card.isAncestorOf(QApplication.focusWidget() or stage.window)
@@ -101,7 +104,7 @@ def test_a_call_is_asked_about_with_the_keyboard_and_its_result_is_folded(
             assert QApplication.focusWidget() is card.once
             QTest.keyClick(card.once, Qt.Key.Key_Space)
             await until(lambda: reply.calls[0].state is ToolUseState.DONE)
-            assert card.accessibleName() == "Run notes · home?"
+            assert card.accessibleName() == question.format(tool="notes · home")
             assert QApplication.focusWidget() is card.once
             card.word.setFocus()
             QTest.keyClicks(card.word, "not my notes")
@@ -110,7 +113,7 @@ def test_a_call_is_asked_about_with_the_keyboard_and_its_result_is_folded(
             assert not card.isVisible()
             assert QApplication.focusWidget() is pane.composer.focusProxy()
             assert reply.calls[1].result == "not my notes"
-            await until(lambda: views(stage)[1].accessibleName().endswith("Not allowed"))
+            await until(lambda: views(stage)[1].accessibleName().endswith(tr("Not allowed")))
             first = views(stage)[0]
             before = first.height()
             first.fold_button.setFocus()
@@ -148,7 +151,7 @@ def test_a_room_that_is_lent_out_is_said_with_the_hand(play: Play, tmp_path: Pat
             assert chat.request_id is not None
             stage.engine.publish(make_run(chat.request_id, RunState.AWAITS_OWNER, wait=wait))
             pane = stage.window.panes.active
-            words = "Waiting for your answer · its room is lent out"
+            words = " · ".join((tr("Waiting for your answer"), tr("its room is lent out")))
             await until(lambda: chat_row(stage, chat).text == words)
             await until(lambda: words in spoken(pane.strip))
             stage.window.commands[CommandId.POOL].trigger()
@@ -226,7 +229,7 @@ def test_servers_are_declared_tested_switched_and_removed(play: Play, tmp_path: 
             row = page.rows["home"]
             row.test.click()
             await until(row.test.isEnabled)
-            assert "It works: 2 tools" in spoken(row)
+            assert tr("It works: {tools}").format(tools=tools_words(2)) in spoken(row)
             assert "weather · The weather in a city." in spoken(row)
             form = page.form
             form.name.setText("search")
@@ -243,10 +246,10 @@ def test_servers_are_declared_tested_switched_and_removed(play: Play, tmp_path: 
                 is_on=True,
             )
             page.rows["search"].switch.click()
-            assert "Switched off" in spoken(page.rows["search"])
+            assert tr("Switched off") in spoken(page.rows["search"])
             page.rows["search"].remove.click()
             box = stage.window.settings_window.dialog.findChild(QMessageBox)
-            next(one for one in box.buttons() if one.text() == "Remove").click()
+            next(one for one in box.buttons() if one.text() == tr("Remove")).click()
             assert list(page.rows) == ["home"]
 
     play(story())
@@ -301,7 +304,9 @@ def test_a_long_result_is_shown_in_part_and_long_names_are_cut(play: Play, tmp_p
             await until(lambda: views(stage)[0].fold_button.isVisible())
             view = views(stage)[0]
             view.fold_button.click()
-            await until(lambda: "14,000 characters more" in spoken(view))
+            rest = tr("{count} characters more; copy the result to see them")
+            rest = rest.format(count=count(14_000))
+            await until(lambda: rest in spoken(view))
             await picture(stage, "tools-long-result")
 
     play(story())
