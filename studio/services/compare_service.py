@@ -41,6 +41,14 @@ class Comparison:
         return self.made.index(column) + 1
 
 
+def alike(settings: Sequence[ChatSettings]) -> tuple[tuple[int, ...], ...]:
+    """The columns that begin alike, by their places from 0: those that have the same system prompt."""
+    groups: dict[str, list[int]] = {}
+    for place, one in enumerate(settings):
+        groups.setdefault(one.system_prompt.strip(), []).append(place)
+    return tuple(tuple(group) for group in groups.values())
+
+
 class CompareService:
     """At most one comparison is remembered; the chats of earlier ones stay what they are."""
 
@@ -88,10 +96,10 @@ class CompareService:
 
     async def ask(self, columns: Sequence[Conversation], text: str) -> None:
         """Send the prompt in all columns; where they differ in sampling only, one reads what all have in common."""
-        alike: dict[str, list[Conversation]] = {}
-        for column in columns:
-            alike.setdefault(column.settings.system_prompt.strip(), []).append(column)
-        await asyncio.gather(*(self._ask_alike(some, text) for some in alike.values()))
+        groups = alike([column.settings for column in columns])
+        await asyncio.gather(
+            *(self._ask_alike([columns[place] for place in group], text) for group in groups)
+        )
 
     async def pick(self, chosen: Conversation) -> None:
         """Go on with one column: the others are deleted, which can be undone. Raises StoreError."""

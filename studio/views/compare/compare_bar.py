@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QPushButton, QWidget
 from studio.models.chat import Conversation
 from studio.models.chat_settings import ChatSettings
 from studio.services.compare_service import CompareService
+from studio.views.compare.share_words import share_words
 from studio.views.elided_label import ElidedLabel
 from studio.views.status_words import joined
 from studio.views.tasks import Tasks
@@ -79,6 +80,7 @@ class CompareBar(QFrame):
     def _add_button(self, column: Conversation, words: str) -> None:
         button = QPushButton(words, self)
         button.setObjectName("steer")
+        button.setToolTip(column.settings.system_prompt)
         button.setAccessibleName(tr("Go on with column {words}").format(words=words))
         button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         button.clicked.connect(lambda: self._pick(column))
@@ -97,6 +99,8 @@ class CompareBar(QFrame):
         has_room = self._width_of(parts) <= self.width()
         if not has_room:
             self._text.set_text(tr("Comparing “{title}”").format(title=title))
+        shares = share_words([column.settings for column in current.made])
+        self._text.setToolTip(f"{title}\n{shares}")
         for button in self.buttons:
             button.setVisible(has_room)
         self.choose.setVisible(not has_room)

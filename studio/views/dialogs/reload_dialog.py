@@ -47,7 +47,7 @@ class ReloadDialog(QDialog):
         affected = self._reloads.affected()
         self.setWindowTitle(self._question())
         self._title.setText(self._waits() if self._is_waiting else self._question())
-        self._names.setText(_name_list(affected))
+        self._names.setText(name_list(affected))
         for choice, (text, help_text) in self._choices(affected).items():
             self.buttons[choice].setText(text)
             self.buttons[choice].setAccessibleDescription(help_text)
@@ -152,7 +152,8 @@ class ReloadDialog(QDialog):
             self._reloads.cancel()
 
 
-def _name_list(affected: tuple[Affected, ...]) -> str:
+def name_list(affected: tuple[Affected, ...]) -> str:
+    """Who runs, a line each, as far as there is room."""
     lines = []
     for one in affected[:_MOST_NAMED]:
         name = shortened(one.name, _NAME_CHARS)

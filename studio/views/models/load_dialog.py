@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 
 from engine.api import Device, EngineState, KvType, LoadOptions
 from engine.errors import EngineError
+from studio.models.capacity import USUAL_CHAT_TOKENS
 from studio.models.errors import StudioError
 from studio.models.load_choices import LoadChoices
 from studio.models.model_fit import Verdict, plan_fit
@@ -30,14 +31,17 @@ from studio.views.context import Context
 from studio.views.error_words import error_sentence
 from studio.views.inputs import QuietList, QuietNumber
 from studio.views.labels import line
-from studio.views.models.model_words import fit_words, park_words, verdict_words
+from studio.views.models.model_words import (
+    fit_words,
+    park_words,
+    verdict_words,
+)
 from studio.views.monitor.history_words import capacity_words
 from studio.views.paged_dialog import page_column, scrolled
 from studio.views.settings.setting_words import choice_words
 from studio.views.window_size import fit_to_screen
 from studio.views.words import count, tr
 
-_CHAT_TOKENS = 2000
 _WIDTH_PX = 760
 _FIELD_PX = (200, 380)
 """A field's least and most width."""
@@ -68,7 +72,7 @@ class LoadDialog(QDialog):
         self.device = self._list(Device, self._base.device)
         self.chat_tokens = QuietNumber(self)
         self.chat_tokens.setRange(1, 1 << 24)
-        self.chat_tokens.setValue(_CHAT_TOKENS)
+        self.chat_tokens.setValue(USUAL_CHAT_TOKENS)
         self.chat_tokens.setSingleStep(500)
         self.chat_tokens.setGroupSeparatorShown(True)
         self.chat_tokens.setAccessibleName(tr("Tokens of a chat"))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from engine.api import ModelInfo
 from engine.errors import ModelError
+from studio.models.capacity import USUAL_CHAT_TOKENS
 from studio.models.downloads import Download, DownloadState, Offer
 from studio.models.model_fit import Fit, Machine, Verdict, largest_model
 from studio.models.model_library import ModelEntry, ModelFacts
 from studio.views.error_words import as_sentence, detail_words, error_sentence
-from studio.views.words import count, decimal, elapsed, file_size, memory, size, tr
+from studio.views.monitor.history_words import capacity_words
+from studio.views.words import count, decimal, elapsed, file_size, memory, size, tokens, tr
 
 
 def facts_words(info: ModelInfo) -> str:
@@ -82,6 +84,22 @@ def verdict_words(fit: Fit) -> str:
             )
         case Verdict.UNKNOWN:
             return tr("What it takes will be known once it is loaded")
+
+
+def room_words(fit: Fit) -> str:
+    """What a model would do here, in chats: "On this computer: 4 chats of 8,192 tokens at once, one more waits"."""
+    match fit.verdict:
+        case Verdict.UNKNOWN:
+            return ""
+        case Verdict.TOO_LARGE:
+            return verdict_words(fit)
+        case Verdict.FITS | Verdict.TIGHT:
+            each = min(fit.window_tokens, fit.pool_tokens // fit.parallel)
+            words = tr("{count} chats of {length} at once, one more would wait its turn")
+            chats = words.format(count=count(fit.parallel), length=tokens(each))
+            if each < USUAL_CHAT_TOKENS or fit.parallel == 1:
+                chats = capacity_words(fit.capacity(USUAL_CHAT_TOKENS))
+            return tr("On this computer: {chats}").format(chats=chats)
 
 
 def machine_words(machine: Machine) -> str:

@@ -6,9 +6,11 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QCoreApplication, QEvent
+import pytest
+from PySide6.QtCore import QCoreApplication, QEvent, QRect
+from PySide6.QtGui import QScreen
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtWidgets import QPushButton, QScrollArea
 
 from engine.api import EngineState
 from fakes.fake_window import Stage, open_stage, until
@@ -120,6 +122,71 @@ def test_a_column_can_be_removed_but_two_stay(play: Play, tmp_path: Path) -> Non
                 "Settings of column 2",
             ]
             button(dialog, "Cancel").click()
+
+    play(story())
+
+
+def test_a_column_may_have_a_system_prompt_of_its_own_and_who_reads_alone_is_said(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            chat = stage.chats.chats[0]
+            stage.chats.presets.set_settings(chat, ChatSettings(system_prompt="Be brief."))
+            dialog = asked(stage)
+            dialog.add_column()
+            assert dialog.shares.text() == "What the columns have in common is read once."
+            column = dialog.columns[2]
+            assert column.system_prompt.isHidden()
+            column.source.setCurrentIndex(column.source.count() - 1)
+            column.source.activated.emit(column.source.count() - 1)
+            assert not column.system_prompt.isHidden()
+            assert column.system_prompt.toPlainText() == "Be brief."
+            column.system_prompt.setPlainText("Answer in verse.")
+            apart = (
+                "Columns 1 and 2 share what they read. "
+                "Column 3 has another system prompt and reads for itself."
+            )
+            assert dialog.shares.text() == apart
+            QTest.keyClicks(dialog.prompt, "Hello?")
+            button(dialog, "Compare").click()
+            await until(lambda: len(stage.engine.requests) == 2)
+            systems = [one.prompt.messages[0].content for one in stage.engine.requests.values()]
+            assert systems == ["Be brief.", "Answer in verse."]
+            bar = stage.window.findChild(CompareBar)
+            assert bar.buttons[2].text() == "3: temperature 1.2 · other system prompt"
+            assert bar.buttons[2].toolTip() == "Answer in verse."
+
+    play(story())
+
+
+def test_four_columns_with_prompts_of_their_own_scroll_on_a_low_screen(
+    play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            dialog = asked(stage)
+            for _ in range(2):
+                dialog.add_column()
+            for column in dialog.columns:
+                column.source.setCurrentIndex(column.source.count() - 1)
+                column.source.activated.emit(column.source.count() - 1)
+            await until(dialog.columns[3].system_prompt.isVisible)
+            (area,) = dialog.findChildren(QScrollArea)
+            await until(lambda: not area.verticalScrollBar().maximum())
+            dialog.close()
+            room = QRect(0, 0, 640, 400)
+            monkeypatch.setattr(QScreen, "availableGeometry", lambda _screen: room)
+            dialog = asked(stage)
+            for _ in range(2):
+                dialog.add_column()
+            await until(lambda: all(one.isVisible() for one in dialog.columns))
+            for column in dialog.columns:
+                column.source.setCurrentIndex(column.source.count() - 1)
+                column.source.activated.emit(column.source.count() - 1)
+            await until(dialog.columns[3].system_prompt.isVisible)
+            assert dialog.height() < room.height()
+            dialog.close()
 
     play(story())
 

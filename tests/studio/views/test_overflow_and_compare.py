@@ -115,6 +115,7 @@ def test_s16_columns_that_differ_in_sampling_only_read_the_prompt_once(
             dialog.add_column()
             dialog.columns[3].source.setCurrentIndex(2)
             dialog.columns[3].source.activated.emit(2)
+            await until(lambda: all(one.isVisible() for one in dialog.columns))
             shoot(dialog, "s16-question")
             real.gate.shut_at(1, 1)
             press(dialog, tr("Compare"))
