@@ -42,7 +42,7 @@ NAMES = (
     "KEY=value", "Authorization: Bearer", '{"mcpServers": {"files": {"command": "npx", "args"',
 )  # fmt: skip
 """What the scenes' things are called, and examples of what is to be typed."""
-DATA = re.compile("|".join((*map(re.escape, NAMES), KEYS, r"/\S.*", r"https?:\S*")))
+DATA = re.compile("|".join((*map(re.escape, NAMES), KEYS, r"/\S.*", r"https?:\S*")), re.IGNORECASE)
 """What stands on windows that is no sentence of ours."""
 
 
