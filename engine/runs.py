@@ -172,7 +172,8 @@ class Run:
     wait: WaitReason | None = None
     """Set while it is outside the pool."""
     expected_wait_s: tuple[float, float] | None = None
-    """Soonest and latest entry in seconds from now, from measured speed; None in no line, or before any is measured."""
+    """Soonest and latest entry in seconds from now, which most waits keep to; None in no line, before any speed is
+    measured, and where the range would be too wide to say anything."""
     is_called: bool = False
     """Let go first by hand with `ResumeNext`, and not parked since."""
 

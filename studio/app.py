@@ -16,6 +16,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -59,6 +60,7 @@ from studio.services.notice_service import (
 from studio.services.park_history import ParkHistory
 from studio.services.park_service import ParkService
 from studio.services.reload_service import ReloadService
+from studio.services.restart_service import RestartService
 from studio.services.run_service import RunService
 from studio.services.server_service import ServerService
 from studio.services.settings_service import SettingSource, SettingsService
@@ -183,10 +185,11 @@ def _on_signals(stop: Callable[[], object]) -> None:
     signal.signal(signal.SIGTERM, handle)
 
 
-def run_window(settings: SettingsService, paths: Paths, errand: Errand | None = None) -> int:
+def run_window(settings: SettingsService, paths: Paths, errand: Errand | None = None) -> bool:
     """`layby`: the window, until it is closed; or the window that is open already, brought to the front.
 
-    Raises StoreError, after saying so in a window, when the chats cannot be opened: StoreBusy in a second Layby.
+    True if the user wants the program to start again. Raises StoreError, after saying so in a window, when the chats
+    cannot be opened: StoreBusy in a second Layby.
     """
     import qasync
     from PySide6.QtWidgets import QApplication
@@ -202,7 +205,7 @@ def run_window(settings: SettingsService, paths: Paths, errand: Errand | None = 
     speak(application, settings.settings.appearance.language)
     errand = errand or Errand()
     if hand_over(address_for(paths.data), errand):
-        return 0
+        return False
     try:
         # Not qasync.run: on Python 3.11 it would make every other thread's loop a Qt loop too.
         with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(application)) as runner:
@@ -210,12 +213,13 @@ def run_window(settings: SettingsService, paths: Paths, errand: Errand | None = 
     except StoreError as error:
         is_starting = isinstance(error, StoreBusy)  # the first may not listen yet
         if is_starting and hand_over(address_for(paths.data), errand, patience_s=_PATIENCE_S):
-            return 0
+            return False
         show_refusal(notice_for(error))
         raise
 
 
-async def _window_until_closed(settings: SettingsService, paths: Paths, errand: Errand) -> int:
+async def _window_until_closed(settings: SettingsService, paths: Paths, errand: Errand) -> bool:
+    """Whether it is to start again."""
     from studio.views.main_window import MainWindow
     from studio.views.single_instance import InstanceServer, address_for
 
@@ -239,7 +243,7 @@ async def _window_until_closed(settings: SettingsService, paths: Paths, errand: 
     if services.support.wants_all_deleted:
         for path in services.support.delete_everything():
             sys.stderr.write(f"layby: {path} could not be deleted\n")
-    return 0
+    return services.restarts.is_wanted
 
 
 def _watch_for_crashes(paths: Paths, notices: NoticeService) -> CrashWatch:
@@ -263,6 +267,13 @@ async def _load_last_model(services: WindowServices) -> None:
         await services.models.load(model)
 
 
+def _support(
+    settings: SettingsService, paths: Paths, library: ModelLibraryService
+) -> SupportService:
+    doctor = partial(_doctors_report, settings, paths, library)
+    return SupportService(paths, settings, doctor=doctor)
+
+
 @asynccontextmanager
 async def open_services(
     settings: SettingsService, paths: Paths, *, engine: EnginePort | None = None
@@ -281,6 +292,7 @@ async def open_services(
     runs = RunService(client, chats, parts.log)
     history = ParkHistory(client, runs)
     reloads = ReloadService(client, chats, runs, models=models, settings=settings)
+    restarts = RestartService(settings)
     parking = ParkService(client, settings, notices)
     comebacks = ComebackService(client, chats, notices)
     server = _server(engine, settings, parts, keys, notices=notices)
@@ -297,14 +309,13 @@ async def open_services(
             runs=runs,
             history=history,
             reloads=reloads,
+            restarts=restarts,
             downloads=downloads,
             hub=HubSearch(),
-            support=SupportService(
-                paths, settings, doctor=lambda: _doctors_report(settings, paths, library)
-            ),
+            support=_support(settings, paths, library),
         )
     finally:
-        for listener in (idle, reloads, history):
+        for listener in (idle, reloads, restarts, history):
             listener.close()
         await downloads.close()
         await server.stop()

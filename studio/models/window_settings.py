@@ -91,6 +91,28 @@ class WindowSettings:
             )
         ),
     )
+    has_sidebar: bool = field(
+        default=True,
+        metadata=about(
+            SettingInfo(
+                title="Side bar",
+                help="whether the list of chats was shown when the window was closed",
+                env="LAYBY_HAS_SIDEBAR",
+                is_hidden=True,
+            )
+        ),
+    )
+    has_pool_panel: bool = field(
+        default=False,
+        metadata=about(
+            SettingInfo(
+                title="Pool panel",
+                help="whether the pool panel was shown when the window was closed",
+                env="LAYBY_HAS_POOL_PANEL",
+                is_hidden=True,
+            )
+        ),
+    )
     recent_commands: str = field(
         default="",
         metadata=about(

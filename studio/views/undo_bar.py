@@ -1,5 +1,6 @@
-"""Says what has just been done and offers to take it back: a bar over the lower end of the side bar. GUI thread.
+"""Says what has just been done and offers to take it back. GUI thread.
 
+A bar over the lower end of the side bar, or, where that is hidden, a strip above the chats: it covers nothing of them.
 It stays for some seconds, and for as long as the pointer or the focus is on it. What was done can be taken back from
 the menu afterwards too, until something else is done.
 """
@@ -10,6 +11,7 @@ from PySide6.QtCore import QEvent, QObject, QTimer
 from PySide6.QtGui import QAccessible, QAccessibleEvent
 from PySide6.QtWidgets import (
     QApplication,
+    QBoxLayout,
     QFrame,
     QHBoxLayout,
     QPushButton,
@@ -40,9 +42,10 @@ class UndoBar(QFrame):
     def __init__(self, book: ChatBook, tasks: Tasks, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("undoBar")
+        self.setProperty("strip", False)
         self._tasks = tasks
         self._window = parent
-        cast_shadow(self)
+        self._shadow = cast_shadow(self)
         self.undo: Undo | None = None
         """What `take_back` takes back."""
         self._text = line("", "body", self)
@@ -52,15 +55,17 @@ class UndoBar(QFrame):
         close = IconButton("close", tr("Close this message"), self)
         close.setObjectName("small")
         close.clicked.connect(self.hide)
-        foot = QHBoxLayout()
+        self._sidebar: QWidget | None = None
+        self._strips: QVBoxLayout | None = None
+        self._foot = foot = QHBoxLayout()
         foot.setSpacing(4)
         foot.addStretch(1)
         foot.addWidget(self._button)
         foot.addWidget(close)
-        self._column = column = QVBoxLayout(self)
+        self._column = column = QBoxLayout(QBoxLayout.Direction.TopToBottom, self)
         column.setContentsMargins(12, 8, 6, 4)
         column.setSpacing(2)
-        column.addWidget(self._text)
+        column.addWidget(self._text, 1)
         column.addLayout(foot)
         self._timer = QTimer(self)
         self._timer.setInterval(STAY_MS)
@@ -68,6 +73,12 @@ class UndoBar(QFrame):
         self._disconnect = book.undo_offered.connect(self.offer)
         parent.installEventFilter(self)
         self.hide()
+
+    def stand_in(self, sidebar: QWidget, strips: QVBoxLayout) -> None:
+        """Lie over this side bar, or be the last of these strips while it is hidden."""
+        self._sidebar, self._strips = sidebar, strips
+        sidebar.installEventFilter(self)
+        self._place()
 
     def close_bar(self) -> None:
         """Listen no more."""
@@ -95,7 +106,7 @@ class UndoBar(QFrame):
             self._tasks.start(undo.run())
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.Resize:
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.Show, QEvent.Type.Hide):
             self._place()
         return False
 
@@ -107,8 +118,28 @@ class UndoBar(QFrame):
             self._timer.stop()
 
     def _place(self) -> None:
-        height = self._column.totalHeightForWidth(_WIDTH_PX)
-        self.setGeometry(_EDGE_PX, self._window.height() - height - _BOTTOM_PX, _WIDTH_PX, height)
+        is_strip = self._sidebar is not None and self._sidebar.isHidden()
+        if is_strip != self.property("strip"):
+            self._become(is_strip=is_strip)
+        if not is_strip:
+            height = self._column.totalHeightForWidth(_WIDTH_PX)
+            top = self._window.height() - height - _BOTTOM_PX
+            self.setGeometry(_EDGE_PX, top, _WIDTH_PX, height)
+
+    def _become(self, *, is_strip: bool) -> None:
+        was_shown, way = not self.isHidden(), QBoxLayout.Direction
+        if self._strips is not None and is_strip:
+            self._strips.addWidget(self)
+        elif self._strips is not None:
+            self._strips.removeWidget(self)
+            self.setParent(self._window)
+        self._column.setDirection(way.LeftToRight if is_strip else way.TopToBottom)
+        self._shadow.setEnabled(not is_strip)
+        self.setProperty("strip", is_strip)
+        self.style().unpolish(self)
+        self.style().polish(self)
+        self.setVisible(was_shown)  # another parent hides it
+        self.raise_()
 
 
 def words_of(undo: Undo) -> str:

@@ -34,6 +34,7 @@ from studio.services.model_library_service import ModelLibraryService
 from studio.services.notice_service import NoticeService
 from studio.services.park_history import ParkHistory
 from studio.services.reload_service import ReloadService
+from studio.services.restart_service import RestartService
 from studio.services.run_service import RunService
 from studio.services.server_service import ServerService
 from studio.services.settings_service import SettingsService
@@ -244,6 +245,7 @@ async def open_stage(
         runs=runs,
         history=ParkHistory(client, runs),
         reloads=ReloadService(client, chats, runs, models=models, settings=settings),  # type: ignore[arg-type]
+        restarts=RestartService(settings),
         downloads=downloads,
         hub=HubSearch("http://127.0.0.1:9"),
         support=SupportService(
@@ -269,6 +271,7 @@ async def open_stage(
         await downloads.close()
         await server.stop()
         services.reloads.close()
+        services.restarts.close()
         services.history.close()
         await chats.close()
         client.close()

@@ -34,6 +34,7 @@ from PySide6.QtWidgets import (
 
 from fakes.spoken import nameless
 from studio.views.actions import plain
+from studio.views.chat.composer import _Hint as Hint
 
 _SLACK_PX = 1
 _HIDDEN_MARGIN_PX = 4
@@ -59,6 +60,7 @@ def cut(window: QWidget) -> list[str]:
         f"cut: {_name(widget)} {text!r}"
         for widget in seen(window)
         if not widget.toolTip() and (text := _words(widget)) and not _has_room(widget, text)
+        if not isinstance(widget, Hint)
     ]
 
 
@@ -129,7 +131,9 @@ def _has_room(widget: QWidget, text: str) -> bool:
             return widget.width() + _SLACK_PX >= widget.sizeHint().width()
         case QAbstractSpinBox():
             inner = widget.findChild(QLineEdit)
-            return _width(metrics, text) <= inner.width() - inner.textMargins().left()
+            margins = inner.textMargins()
+            room = inner.width() - margins.left() - margins.right() - _HIDDEN_MARGIN_PX
+            return _width(metrics, text) <= room
         case QComboBox():
             option = QStyleOptionComboBox()
             widget.initStyleOption(option)

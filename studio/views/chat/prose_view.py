@@ -13,11 +13,12 @@ from PySide6.QtGui import (
     QFocusEvent,
     QPainter,
     QPaintEvent,
+    QTextCharFormat,
     QTextCursor,
     QTextDocument,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser, QWidget
+from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser, QTextEdit, QWidget
 
 from studio.views.chat.kit import Kit
 from studio.views.chat.link_menu import offer_link
@@ -215,7 +216,7 @@ def _has_links(document: QTextDocument) -> bool:
 
 
 class _KeptSelection:
-    """What is selected in a piece of text stays selected while more text comes, and does not grow with it."""
+    """What is selected or marked in a piece of text stays so while more text comes, and does not grow with it."""
 
     def __init__(self, edit: QTextBrowser) -> None:
         self._edit = edit
@@ -223,12 +224,27 @@ class _KeptSelection:
     def __enter__(self) -> None:
         cursor = self._edit.textCursor()
         self._anchor, self._place = cursor.anchor(), cursor.position()
+        self._marks = [
+            (mark.cursor.anchor(), mark.cursor.position(), QTextCharFormat(mark.format))
+            for mark in self._edit.extraSelections()
+        ]
+        if self._marks:
+            self._edit.setExtraSelections([])  # Qt would look for them in a document that is gone
 
     def __exit__(self, *_: object) -> None:
-        if self._anchor == self._place:
-            return
+        if self._marks:
+            self._edit.setExtraSelections([self._mark(*mark) for mark in self._marks])
+        if self._anchor != self._place:
+            self._edit.setTextCursor(self._cursor(self._anchor, self._place))
+
+    def _mark(self, anchor: int, place: int, form: QTextCharFormat) -> QTextEdit.ExtraSelection:
+        mark = QTextEdit.ExtraSelection()
+        mark.cursor, mark.format = self._cursor(anchor, place), form
+        return mark
+
+    def _cursor(self, anchor: int, place: int) -> QTextCursor:
         last = self._edit.document().characterCount() - 1
         cursor = QTextCursor(self._edit.document())
-        cursor.setPosition(min(self._anchor, last))
-        cursor.setPosition(min(self._place, last), QTextCursor.MoveMode.KeepAnchor)
-        self._edit.setTextCursor(cursor)
+        cursor.setPosition(min(anchor, last))
+        cursor.setPosition(min(place, last), QTextCursor.MoveMode.KeepAnchor)
+        return cursor

@@ -41,8 +41,9 @@ class CompareBar(QFrame):
         self._row = QHBoxLayout(self)
         self._row.setContentsMargins(16, 6, 12, 6)
         self._row.setSpacing(_GAP_PX)
-        self._row.addWidget(self._text, 1)
+        self._row.addWidget(self._text)
         self._row.addWidget(self.choose)
+        self._row.addStretch(1)
         self._row.addWidget(self._keep_all)
         self._disconnect = comparing.changed.connect(self._show)
         self._show()
@@ -71,10 +72,6 @@ class CompareBar(QFrame):
         self.setVisible(current is not None)
         if current is None:
             return
-        title = shortened(current.title, _TITLE_CHARS)
-        self._text.set_text(tr("Comparing “{title}”. Go on with:").format(title=title))
-        shares = share_words([column.settings for column in current.made])
-        self._text.setToolTip(f"{self._text.text()}\n{shares}")
         usual = current.columns[0].settings.system_prompt
         for column in current.columns:
             self._add_button(column, difference(current.place(column), column.settings, usual))
@@ -93,8 +90,17 @@ class CompareBar(QFrame):
 
     def _fit(self) -> None:
         """Buttons where all of them and the words have room."""
+        current = self._comparing.current
+        if current is None:
+            return
+        title = shortened(current.title, _TITLE_CHARS)
+        self._text.set_text(tr("Comparing “{title}”. Go on with:").format(title=title))
         parts = [one.sizeHint() for one in (self._text, *self.buttons, self._keep_all)]
         has_room = self._width_of(parts) <= self.width()
+        if not has_room:
+            self._text.set_text(tr("Comparing “{title}”").format(title=title))
+        shares = share_words([column.settings for column in current.made])
+        self._text.setToolTip(f"{title}\n{shares}")
         for button in self.buttons:
             button.setVisible(has_room)
         self.choose.setVisible(not has_room)

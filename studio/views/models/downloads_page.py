@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -111,11 +113,8 @@ class DownloadRow(QFrame):
         self.cancel = QPushButton(tr("Cancel"), self)
         self.cancel.setAutoDefault(False)
         self.cancel.clicked.connect(lambda: self._tasks.start(self._downloads.cancel(self._id)))
-        heading = QHBoxLayout()
-        heading.setSpacing(8)
-        heading.addWidget(self._name)
-        heading.addWidget(self._source, 1)
-        _lay_out(self, heading, (self._progress, self._words), (self.main, self.cancel))
+        buttons = (self.main, self.cancel)
+        _lay_out(self, (self._name, self._source), buttons, (self._progress, self._words))
 
     def show_download(self, download: Download) -> None:
         """How far it is."""
@@ -171,9 +170,7 @@ class _FetchRow(QFrame):
         cancel = QPushButton(tr("Cancel"), self)
         cancel.setAutoDefault(False)
         cancel.clicked.connect(self._models.cancel_fetch)
-        heading = QHBoxLayout()
-        heading.addWidget(self._name)
-        _lay_out(self, heading, (self._progress, self._words), (cancel,))
+        _lay_out(self, (self._name,), (cancel,), (self._progress, self._words))
 
     def refresh(self) -> None:
         fetching = self._models.fetching
@@ -196,19 +193,21 @@ def _bar(parent: QWidget) -> QProgressBar:
 
 def _lay_out(
     frame: QFrame,
-    heading: QHBoxLayout,
-    below: tuple[QWidget, ...],
-    buttons: tuple[QPushButton, ...],
+    texts: Sequence[QWidget],
+    buttons: Sequence[QWidget],
+    below: Sequence[QWidget],
 ) -> None:
-    column = QVBoxLayout()
+    """The texts and the buttons share the first line."""
+    heading = QHBoxLayout()
+    heading.setSpacing(8)
+    for text in texts:
+        heading.addWidget(text)
+    heading.addStretch(1)
+    for button in buttons:
+        heading.addWidget(button)
+    column = QVBoxLayout(frame)
+    column.setContentsMargins(16, 12, 12, 12)
     column.setSpacing(6)
     column.addLayout(heading)
     for widget in below:
         column.addWidget(widget)
-    layout = QHBoxLayout(frame)
-    layout.setContentsMargins(16, 12, 12, 12)
-    layout.setSpacing(8)
-    layout.addLayout(column, 1)
-    layout.addSpacing(8)
-    for button in buttons:
-        layout.addWidget(button)

@@ -122,17 +122,19 @@ class LoadDialog(QDialog):
         field.setSingleStep(step)
         field.setGroupSeparatorShown(True)
         field.setKeyboardTracking(False)
-        field.setSpecialValueText(tr("As for all models ({value})").format(value=base))
+        field.setSpecialValueText(tr("As for all: {value}").format(value=base))
         field.valueChanged.connect(self._show_fit)
         return field
 
     def _list(self, kinds: type[_Kind], base: _Kind) -> QuietList:
         field = QuietList(self)
-        words = tr("As for all models ({value})").format(value=choice_words(base))
+        words = tr("As for all: {value}").format(value=choice_words(base))
         field.addItem(words, None)
         for kind in kinds:
             field.addItem(choice_words(kind), kind)
         field.currentIndexChanged.connect(self._show_fit)
+        field.currentTextChanged.connect(field.setToolTip)
+        field.setToolTip(words)
         return field
 
     def _lay_out(self) -> None:

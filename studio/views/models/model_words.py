@@ -8,7 +8,7 @@ from studio.models.capacity import USUAL_CHAT_TOKENS
 from studio.models.downloads import Download, DownloadState, Offer
 from studio.models.model_fit import Fit, Machine, Verdict, largest_model
 from studio.models.model_library import ModelEntry, ModelFacts
-from studio.views.error_words import detail_words, error_sentence
+from studio.views.error_words import as_sentence, detail_words, error_sentence
 from studio.views.monitor.history_words import capacity_words
 from studio.views.words import count, decimal, elapsed, file_size, memory, size, tokens, tr
 
@@ -128,7 +128,7 @@ def offer_words(offer: Offer) -> str:
 
 def problem_words(facts: ModelFacts) -> str:
     """Why a model cannot be used; empty if it can."""
-    return detail_words(facts.problem, ModelError.code)
+    return as_sentence(detail_words(facts.problem, ModelError.code))
 
 
 def download_words(download: Download) -> str:

@@ -171,7 +171,7 @@ class _KeyForm(QFrame):
         grid = QGridLayout(self)
         grid.setContentsMargins(16, 12, 16, 12)
         grid.setHorizontalSpacing(16)
-        grid.setVerticalSpacing(4)
+        grid.setVerticalSpacing(12)
         fields = (
             (tr("Name"), self.name),
             (tr("Lane"), self.lane),
@@ -183,13 +183,15 @@ class _KeyForm(QFrame):
             label.setObjectName("secondary")
             label.setBuddy(field)
             field.setAccessibleName(title)
+            cell = QVBoxLayout()
+            cell.setSpacing(4)
+            cell.addWidget(label)
+            cell.addWidget(field)
             row, column = divmod(place, 2)
-            grid.addWidget(label, 2 * row, column)
-            grid.addWidget(field, 2 * row + 1, column)
+            grid.addLayout(cell, row, column)
             grid.setColumnStretch(column, 1)
-        grid.addWidget(self._problem, 4, 0, 1, 2)
-        grid.setRowMinimumHeight(5, 8)
-        grid.addWidget(self.make, 6, 0, 1, 2, Qt.AlignmentFlag.AlignRight)
+        grid.addWidget(self._problem, 2, 0, 1, 2)
+        grid.addWidget(self.make, 3, 0, 1, 2, Qt.AlignmentFlag.AlignRight)
 
     def show_problem(self, text: str) -> None:
         self._problem.setText(text)

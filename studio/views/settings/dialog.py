@@ -93,7 +93,6 @@ class SettingsDialog(QDialog):
         footer: Callable[[QWidget], QWidget] | None = None,
     ) -> None:
         super().__init__(parent)
-        self._footer = footer(self) if footer is not None else None
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("Settings"))
         em = self.fontMetrics().height()
@@ -115,14 +114,14 @@ class SettingsDialog(QDialog):
             self.pages.addItem(tr(own.title))
             self._stack.addWidget(self._make_own_page(own, content))
         self.pages.currentRowChanged.connect(self._stack.setCurrentIndex)
-        self._lay_out()
+        self._lay_out(footer(self) if footer is not None else None)
         self.pages.currentRowChanged.connect(self._on_page)
         self.pages.setCurrentRow(0)
         self.pages.setFocus()
         self._disconnect = settings.changed.connect(self._on_changed)
         self.finished.connect(lambda _result: self._disconnect())
 
-    def _lay_out(self) -> None:
+    def _lay_out(self, footer: QWidget | None) -> None:
         self._restore_button = restore = QPushButton(tr("Restore the defaults of this page"), self)
         restore.setAutoDefault(False)
         restore.clicked.connect(self._restore)
@@ -137,8 +136,8 @@ class SettingsDialog(QDialog):
         right = QVBoxLayout()
         right.setContentsMargins(0, 0, 16, 16)
         right.addWidget(self._stack, 1)
-        if self._footer is not None:
-            right.addWidget(self._footer)
+        if footer is not None:
+            right.addWidget(footer)
         right.addLayout(foot)
         self._column = layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)

@@ -114,9 +114,15 @@ async def archive(stage: Stage) -> QWidget:
 
 async def split(stage: Stage) -> QWidget:
     window = await pool(stage)
-    await stage.window.panes.split(stage.chats.chats[1])
     do(stage, CommandId.POOL)
+    await beside(stage)
     return window
+
+
+async def beside(stage: Stage) -> None:
+    """Put a second chat beside the first, where there is room."""
+    if stage.window.commands[CommandId.SPLIT].isEnabled():
+        await stage.window.panes.split(stage.chats.chats[1])
 
 
 async def own_window(stage: Stage) -> QWidget:
@@ -155,5 +161,5 @@ async def notice(stage: Stage) -> QWidget:
 async def odd_titles(stage: Stage) -> QWidget:
     for chat, title in zip(list(stage.chats.chats), ODD_TITLES, strict=True):
         await stage.chats.rename(chat, title)
-    await stage.window.panes.split(stage.chats.chats[1])
+    await beside(stage)
     return await pool(stage)

@@ -38,7 +38,7 @@ NAMES = (
     *TITLES, *" ".join(ODD_TITLES).split(), *(snippet.program for snippet in SNIPPETS),
     "Layby", "SmolLM2 135M Instruct, Q4_1", "Ollama", "tiny", "F32", "own", "gone", "broken", "llama3-8b", "model",
     "org/Model", "tensor count is 0", "home-server is not there", "home-server", "home", "phone", "editor", "py",
-    "notes.txt", "trip.py", "A report with a rather long name of", "uvx mcp-server-time",
+    "notes.txt", "trip.py", "A report with a rather long name of last summer.md", "uvx mcp-server-time",
     "KEY=value", "Authorization: Bearer", '{"mcpServers": {"files": {"command": "npx", "args"',
 )  # fmt: skip
 """What the scenes' things are called, and examples of what is to be typed."""

@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import Qt, QUrl
+from PySide6.QtCore import QCoreApplication, QEvent, Qt, QUrl
 from PySide6.QtGui import QColor, QDesktopServices, QGuiApplication, QTextCursor, QTextTable
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QTextEdit, QWidget
 
 from studio.models.settings import Theme as ThemeChoice
 from studio.views.chat.formula_object import FORMULA
 from studio.views.chat.kit import Kit
 from studio.views.chat.link_menu import offer_link, open_link
 from studio.views.chat.prose_view import ProseView
+from studio.views.theme import Theme
 
 
 @pytest.fixture
@@ -184,6 +185,23 @@ def select(view: ProseView, start: int, end: int) -> None:
     cursor.setPosition(start)
     cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
     view.setTextCursor(cursor)
+
+
+def test_marks_survive_another_document_and_its_end(view: ProseView, theme: Theme) -> None:
+    view.set_markdown("Three *days* in Lisbon")
+    mark = QTextEdit.ExtraSelection()
+    mark.cursor = view.document().find("days")
+    view.setExtraSelections([mark])
+    del mark
+    for change in (
+        lambda: theme.apply(ThemeChoice.DARK, 14),
+        lambda: view.set_markdown("Three *days* in **Lisbon** and"),
+    ):
+        change()
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+        assert [one.cursor.selectedText() for one in view.extraSelections()] == ["days"]
+    view.forget()
+    assert view.extraSelections() == []
 
 
 @pytest.mark.parametrize("more", [" and plain words", " and **bold** ones", "\n- item"])
