@@ -70,6 +70,7 @@ class AboutDialog(QDialog):
         close = QPushButton(tr("Close"), self)
         close.setDefault(True)
         close.clicked.connect(self.close)
+        close.setFocus()
         foot = QHBoxLayout()
         foot.setSpacing(8)
         foot.addWidget(self.copy)
@@ -86,8 +87,4 @@ class AboutDialog(QDialog):
 def facts() -> str:
     """What a program's trouble may come from, a line each: the system, Python, Qt."""
     qt = QLibraryInfo.version().toString()
-    lines = (
-        platform.platform(),
-        f"Python {platform.python_version()}, Qt {qt} ({QGuiApplication.platformName()})",
-    )
-    return "\n".join(lines)
+    return f"{platform.platform()}\nPython {platform.python_version()}, Qt {qt}"
