@@ -103,14 +103,7 @@ class MainWindow(QMainWindow):
         self.models_window = DialogOpener(lambda: ModelsWindow(self.context, self))
         self.server_window = DialogOpener(lambda: ServerWindow(self.context, self))
         self._status = StatusLine(self.context, self)
-        self.chat_commands = ChatCommands(
-            self.context,
-            self._sidebar,
-            self.panes,
-            navigation=self._navigation,
-            pool_panel=self.pool_panel,
-            window=self,
-        )
+        self.chat_commands = self._make_chat_commands()
         self._lay_out()
         self._parts = WindowParts(services.settings, self._sidebar, self.pool_panel)
         self._parts.restore()
@@ -121,6 +114,16 @@ class MainWindow(QMainWindow):
         self._connect()
         self._update_commands()
         self._navigation.show_first()
+
+    def _make_chat_commands(self) -> ChatCommands:
+        return ChatCommands(
+            self.context,
+            self._sidebar,
+            self.panes,
+            navigation=self._navigation,
+            pool_panel=self.pool_panel,
+            window=self,
+        )
 
     def _make_commands(self) -> None:
         self.app = AppCommands(
