@@ -1,4 +1,4 @@
-"""The engine as an asyncio loop sees it: one EngineClient per loop, one wake-up of the loop per engine step.
+"""The engine as an asyncio loop sees it: one EngineClient per loop, one wake-up of the loop per engine step at most.
 
 Runs on the loop's thread, except `_on_events`, which the engine thread calls. Standard library only.
 """
@@ -6,7 +6,8 @@ Runs on the loop's thread, except `_on_events`, which the engine thread calls. S
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from types import TracebackType
 from typing import TypeVar
@@ -28,6 +29,7 @@ from engine.api import (
     Started,
     TextAnswer,
     TextQuestion,
+    TokenDelta,
 )
 from engine.errors import InvalidRequest
 
@@ -40,9 +42,17 @@ Move = Started | Parked | Restored | Finished | Failed
 class EngineClient:
     """Hands each request its own events. Queues are unbounded: a slow consumer never stalls the engine."""
 
-    def __init__(self, port: EnginePort, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, port: EnginePort, loop: asyncio.AbstractEventLoop, *, rest_s: float = 0.0
+    ) -> None:
+        """`rest_s`: the loop is left alone for so long after a wake-up while nothing but tokens comes, which nobody
+        reads that fast; then it hears of all of them at once.
+        """
         self._port = port
         self._loop = loop
+        self._rest_s = rest_s
+        self._is_resting = False
+        self._unheard: deque[tuple[EngineEvent, ...]] = deque()
         self._queues: dict[str, asyncio.Queue[RequestEvent]] = {}
         self._model_listeners: list[Callable[[ModelChanged], object]] = []
         self._trouble_listeners: list[Callable[[DiskTrouble], object]] = []
@@ -89,10 +99,27 @@ class EngineClient:
         self._unsubscribe()
 
     def _on_events(self, events: tuple[EngineEvent, ...]) -> None:
+        self._unheard.append(events)  # before the look: whoever ends the rest looks after it
+        if self._is_resting and all(type(event) is TokenDelta for event in events):
+            return
         with suppress(RuntimeError):  # the loop has closed: nobody is left to hear
-            self._loop.call_soon_threadsafe(self._fan_out, events)
+            self._loop.call_soon_threadsafe(self._wake)
 
-    def _fan_out(self, events: tuple[EngineEvent, ...]) -> None:
+    def _wake(self) -> None:
+        heard: list[EngineEvent] = []
+        while self._unheard:
+            heard += self._unheard.popleft()
+        self._fan_out(_joined(heard) if self._rest_s else heard)
+        if self._rest_s and not self._is_resting:
+            self._is_resting = True
+            self._loop.call_later(self._rest_s, self._end_rest)
+
+    def _end_rest(self) -> None:
+        self._is_resting = False
+        if self._unheard:
+            self._wake()
+
+    def _fan_out(self, events: Iterable[EngineEvent]) -> None:
         for event in events:
             if isinstance(event, ModelChanged):
                 for listener in tuple(self._model_listeners):
@@ -121,6 +148,30 @@ class EngineClient:
         del self._queues[request_id]
         if abort:
             self._port.abort(request_id)
+
+
+def _joined(events: Iterable[EngineEvent]) -> Iterator[EngineEvent]:
+    """The same with one delta for what a request has written in several steps, as long as nothing else came between."""
+    written: dict[str, list[TokenDelta]] = {}
+    for event in events:
+        if type(event) is TokenDelta and not (event.reasoning or event.tool_calls):
+            written.setdefault(event.request_id, []).append(event)
+            continue
+        yield from map(_one_delta, written.values())
+        written.clear()
+        yield event
+    yield from map(_one_delta, written.values())
+
+
+def _one_delta(deltas: list[TokenDelta]) -> TokenDelta:
+    if len(deltas) == 1:
+        return deltas[0]
+    return TokenDelta(
+        request_id=deltas[0].request_id,
+        text="".join(one.text for one in deltas),
+        token_ids=tuple(token_id for one in deltas for token_id in one.token_ids),
+        logprobs=tuple(logprob for one in deltas for logprob in one.logprobs),
+    )
 
 
 def _connect(

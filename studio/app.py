@@ -69,6 +69,8 @@ from studio.views.ports import WindowServices
 _log = logging.getLogger(__name__)
 
 _DESKTOP_NAME = "layby"
+_TOKENS_REST_S = 0.03
+"""Between two wake-ups of the window for new text: it is drawn no more often."""
 _PATIENCE_S = 2.0
 """How long a second start waits for a first one that has only just begun."""
 
@@ -270,7 +272,8 @@ async def open_services(
     """Everything below the window, running. Raises StoreBusy when another Layby has the chats open."""
     engine = engine or create_engine()
     idle = IdleUnloader(engine, lambda: settings.settings.engine.idle_unload_min)
-    client = EngineClient(WakingEngine(engine, idle), asyncio.get_running_loop())
+    loop = asyncio.get_running_loop()
+    client = EngineClient(WakingEngine(engine, idle), loop, rest_s=_TOKENS_REST_S)
     notices = NoticeService()
     chats = _chats(client, settings, paths, notices)
     library = _library(paths)

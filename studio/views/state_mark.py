@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
@@ -111,11 +113,13 @@ class StateMark(QWidget):
         self.setFixedSize(MARK_PX, MARK_PX)
 
     def show_state(self, words: StatusWords) -> None:
-        if words != self._words:
-            self._words = words
-            self.setToolTip(words.text)
-            self.setAccessibleName(words.text)
-            self.setVisible(words.mark is not Mark.NONE)
+        if words == self._words:
+            return
+        before, self._words = self._words, words
+        self.setToolTip(words.text)
+        self.setAccessibleName(words.text)
+        self.setVisible(words.mark is not Mark.NONE)
+        if replace(before, text=words.text) != words:
             self.update()
 
     def sizeHint(self) -> QSize:
