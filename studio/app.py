@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import queue
 import signal
 import sys
 import time
@@ -21,17 +20,15 @@ from pathlib import Path
 from types import FrameType
 
 from engine.api import (
-    EngineEvent,
     EnginePort,
-    EngineState,
     LoadModel,
     LoadOptions,
-    ModelChanged,
     ModelInfo,
 )
 from engine.client import EngineClient
 from engine.factory import create_engine, inspect_model
 from studio.crash_watch import CrashWatch
+from studio.model_news import ModelNews
 from studio.models.errand import Errand
 from studio.models.errors import StoreBusy, StoreError
 from studio.models.request_log import RequestLog
@@ -71,6 +68,8 @@ from studio.views.ports import WindowServices
 _log = logging.getLogger(__name__)
 
 _DESKTOP_NAME = "layby"
+_TOKENS_REST_S = 0.03
+"""Between two wake-ups of the window for new text: it is drawn no more often."""
 _PATIENCE_S = 2.0
 """How long a second start waits for a first one that has only just begun."""
 
@@ -96,16 +95,16 @@ def run_server(settings: SettingsService, paths: Paths) -> int:
     server = ServerThread(engine, settings.settings.server.server_settings(), parts=parts)
     try:
         server.start()
-        news: queue.SimpleQueue[ModelChanged | None] = queue.SimpleQueue()
-        _on_signals(lambda: news.put(None))
-        engine.subscribe(lambda events: _pass_on_model_events(events, news))
+        news = ModelNews()
+        _on_signals(news.stop)
+        engine.subscribe(news.hear)
         started_s = time.monotonic()
         engine.control(LoadModel(path=path, name=library.name_of(path), options=options))
-        if _wait_until_ready(news):
+        if news.wait_until_ready():
             _log.info("loaded %s in %.1f s", path, time.monotonic() - started_s)
             sys.stdout.write(f"listening on {server.url}\n")
             sys.stdout.flush()
-            _wait_for_signal(news)
+            news.wait_for_stop()
         return 0
     finally:
         server.stop()
@@ -143,38 +142,6 @@ def _warn_of_park_folder(settings: SettingsService) -> None:
         "window's chats are kept",
         settings.settings.load_options().preempt_disk,
     )
-
-
-def _pass_on_model_events(
-    events: tuple[EngineEvent, ...], news: queue.SimpleQueue[ModelChanged | None]
-) -> None:
-    for event in events:
-        if isinstance(event, ModelChanged):
-            news.put(event)
-
-
-def _wait_until_ready(news: queue.SimpleQueue[ModelChanged | None]) -> bool:
-    """False when a signal came first; raises the engine's own error when the model cannot be loaded."""
-    while (event := _next(news)) is not None:
-        if event.error is not None:
-            raise event.error
-        if event.state is EngineState.READY:
-            return True
-    return False
-
-
-def _wait_for_signal(news: queue.SimpleQueue[ModelChanged | None]) -> None:
-    while _next(news) is not None:
-        pass
-
-
-def _next(news: queue.SimpleQueue[ModelChanged | None]) -> ModelChanged | None:
-    """The next event, or None for a signal. Wakes up now and then, or Windows would not deliver Ctrl+C."""
-    while True:
-        try:
-            return news.get(timeout=1.0)
-        except queue.Empty:
-            continue
 
 
 def _on_signals(stop: Callable[[], object]) -> None:
@@ -276,6 +243,11 @@ def _support(
     return SupportService(paths, settings, doctor=doctor)
 
 
+def _windows_client(engine: EnginePort, idle: IdleUnloader) -> EngineClient:
+    port = WakingEngine(engine, idle)
+    return EngineClient(port, asyncio.get_running_loop(), rest_s=_TOKENS_REST_S)
+
+
 @asynccontextmanager
 async def open_services(
     settings: SettingsService, paths: Paths, *, engine: EnginePort | None = None
@@ -283,7 +255,7 @@ async def open_services(
     """Everything below the window, running. Raises StoreBusy when another Layby has the chats open."""
     engine = engine or create_engine()
     idle = IdleUnloader(engine, lambda: settings.settings.engine.idle_unload_min)
-    client = EngineClient(WakingEngine(engine, idle), asyncio.get_running_loop())
+    client = _windows_client(engine, idle)
     notices = NoticeService()
     chats = _chats(client, settings, paths, notices)
     library = _library(paths)

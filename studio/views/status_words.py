@@ -105,6 +105,13 @@ def describe_reply(message: Message) -> StatusWords:
     assert_never(status)
 
 
+def describe_state(message: Message) -> StatusWords:
+    """The same without the speed while it is being written, which each token changes."""
+    if message.status is MessageStatus.WRITING:
+        return StatusWords(Mark.DOT, tr("Writing"), Tone.ACTIVE)
+    return describe_reply(message)
+
+
 def describe_chat(chat: Conversation, now_s: float) -> StatusWords:
     """What stands under a chat's title in the list: what its last reply does, or when it was last used."""
     last = chat.messages[-1] if chat.messages else None
