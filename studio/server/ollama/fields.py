@@ -1,8 +1,7 @@
 """What clients may send to Ollama's routes: the wire types, checked strictly; a wrong value names its field.
 
 Fields nobody here knows are ignored; those that would change the answer and cannot be honoured are refused by name.
-`keep_alive` and the options of loading are accepted: how long a model stays and how it is loaded is the user's own
-setting. Any thread; no web framework.
+The options of loading are accepted: how a model is loaded is the user's own setting. Any thread; no web framework.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema
 
 from engine.api import ChatMessage, Grammar, Tool, ToolCall
+from studio.server.ollama.keep_alive import KeepAlive
 from studio.server.priority_field import AskedPriority
 from studio.server.protocol import MAX_MESSAGES, MAX_STOPS, SamplingFields, read_stops
 from studio.server.structured import object_grammar, schema_grammar
@@ -92,7 +92,7 @@ class ReplyFields(WireModel):
     think: Think = None
     logprobs: bool | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
-    keep_alive: float | str | None = None
+    keep_alive: KeepAlive = None
     template: Annotated[Any, only("")] = None
     max_wait: MaxWait = None
     priority: AskedPriority = None
@@ -235,6 +235,7 @@ class EmbedRequest(WireModel):
     input: str | Annotated[list[str], Field(max_length=MAX_TEXTS)]
     truncate: bool | None = None
     """A text that is too long is cut off at its end; true unless said otherwise."""
+    keep_alive: KeepAlive = None
     dimensions: Annotated[int, Field(ge=0, le=1 << 20)] | None = None
     max_wait: MaxWait = None
 
@@ -244,6 +245,7 @@ class EmbeddingsRequest(WireModel):
 
     model: ModelName = None
     prompt: str
+    keep_alive: KeepAlive = None
     max_wait: MaxWait = None
 
 
