@@ -147,7 +147,8 @@ def _figures(usage: Usage) -> Json:
 
 
 def _call(part: Part) -> Json:
-    return {"function": {"name": part.name, "arguments": _arguments(part.text)}}
+    function = {"index": part.call_index, "name": part.name, "arguments": _arguments(part.text)}
+    return {"id": part.call_id, "function": function}
 
 
 def _arguments(text: str) -> Json:
