@@ -89,9 +89,9 @@ def run_server(settings: SettingsService, paths: Paths) -> int:
         return replace(load_settings.options_for(model), preempt_disk=None)
 
     options = options_for(path)
-    parts = _server_parts(settings, library, KeyStore(paths.keys_file), options_for)
     engine = create_engine()
     idle = IdleUnloader(engine, lambda: settings.settings.engine.idle_unload_min)
+    parts = _server_parts(settings, library, KeyStore(paths.keys_file), options_for, idle=idle)
     server = ServerThread(engine, settings.settings.server.server_settings(), parts=parts)
     try:
         server.start()
@@ -117,6 +117,8 @@ def _server_parts(
     library: ModelLibraryService,
     keys: KeyStore,
     options_for: Callable[[Path], LoadOptions],
+    *,
+    idle: IdleUnloader,
 ) -> ServerParts:
     """What the server shares with the rest: keys, rows of requests, and how a model that is named gets loaded."""
 
@@ -126,6 +128,7 @@ def _server_parts(
             options_for,
             is_on=lambda: settings.settings.server.loads_models,
             usual_model=lambda: settings.settings.engine.model,
+            idle=idle,
         )
 
     return ServerParts(keys=keys, log=RequestLog(), make_demand=make_demand)
@@ -262,7 +265,7 @@ async def open_services(
     models = _models(client, library, settings, paths, notices=notices, idle=idle)
     downloads = DownloadService(library)
     keys = KeyStore(paths.keys_file)
-    parts = _server_parts(settings, library, keys, models.load_settings.options_for)
+    parts = _server_parts(settings, library, keys, models.load_settings.options_for, idle=idle)
     runs = RunService(client, chats, parts.log)
     history = ParkHistory(client, runs)
     reloads = ReloadService(client, chats, runs, models=models, settings=settings)
