@@ -104,7 +104,12 @@ class MainWindow(QMainWindow):
         self.server_window = DialogOpener(lambda: ServerWindow(self.context, self))
         self._status = StatusLine(self.context, self)
         self.chat_commands = ChatCommands(
-            self.context, self._sidebar, self.panes, navigation=self._navigation, window=self
+            self.context,
+            self._sidebar,
+            self.panes,
+            navigation=self._navigation,
+            pool_panel=self.pool_panel,
+            window=self,
         )
         self._lay_out()
         self._parts = WindowParts(services.settings, self._sidebar, self.pool_panel)
@@ -355,7 +360,7 @@ class MainWindow(QMainWindow):
 
     def _toggle_pool(self) -> None:
         self._pool_place.choose()
-        toggle(self.pool_panel, instead_of=(self._sidebar,))
+        toggle(self.pool_panel, instead_of=(self._sidebar, self.chat_commands.inspector))
         self._update_commands()
 
     def _announce(self, text: str) -> None:

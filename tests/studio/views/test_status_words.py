@@ -71,7 +71,7 @@ def test_reading_tells_how_far() -> None:
 def test_a_finished_reply_shows_its_figures() -> None:
     stats = ReplyStats(completion_tokens=312, tokens_per_s=11.84, first_token_s=0.93, parked_s=8.2)
     text = describe_reply(reply(MessageStatus.DONE, stats=stats)).text
-    assert text == "312 tokens · 11.8 tok/s · first token 0.9 s · parked 8.2 s"
+    assert text == "312 tokens · 11.8 tok/s · parked 8.2 s · first token 0.9 s"
     assert describe_reply(reply(MessageStatus.DONE)).text == ""
 
 
