@@ -231,9 +231,9 @@ async def _window_until_closed(settings: SettingsService, paths: Paths, errand: 
         gc.freeze()  # what is there now stays: a collection need not walk it while somebody scrolls
         others = InstanceServer(address_for(paths.data), window.app.receive, window)
         window.app.receive(errand)
+        loading = asyncio.create_task(_load_last_model(services))
         if settings.settings.server.is_enabled:
             await services.server.start()
-        loading = asyncio.create_task(_load_last_model(services))
         await window.wait_closed()
         others.close()
         loading.cancel()

@@ -137,16 +137,19 @@ class ModelActions(QObject):
         self.download_wanted.emit()
 
     async def _use_found(self, found: FoundModel) -> None:
-        entry = await self._models.add_found(found)
-        if entry is not None:
-            await self._loads.load(entry.name)
+        with self._models.expecting():
+            entry = await self._models.add_found(found)
+            if entry is not None:
+                await self._loads.load(entry.name)
 
     async def _get(self, name: str) -> None:
-        entry = await self._models.fetch(name)
-        if entry is not None:
-            await self._loads.load(entry.name)
+        with self._models.expecting():
+            entry = await self._models.fetch(name)
+            if entry is not None:
+                await self._loads.load(entry.name)
 
     async def _use(self, path: Path) -> None:
-        entry = await self._models.add(path)
-        if entry is not None:
-            await self._loads.load(entry.name)
+        with self._models.expecting():
+            entry = await self._models.add(path)
+            if entry is not None:
+                await self._loads.load(entry.name)

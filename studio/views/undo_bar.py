@@ -33,6 +33,8 @@ _WIDTH_PX = 264
 _EDGE_PX = 8
 _BOTTOM_PX = 36
 """Above the status line."""
+_MARGINS = (12, 8, 6, 4)
+_STRIP_MARGINS = (24, 4, 12, 4)
 _NAME_CHARS = 24
 
 
@@ -67,7 +69,7 @@ class UndoBar(QFrame):
         foot.addWidget(self._button)
         foot.addWidget(close)
         self._column = column = QBoxLayout(QBoxLayout.Direction.TopToBottom, self)
-        column.setContentsMargins(12, 8, 6, 4)
+        column.setContentsMargins(*_MARGINS)
         column.setSpacing(2)
         column.addWidget(self._text, 1)
         column.addLayout(foot)
@@ -138,6 +140,7 @@ class UndoBar(QFrame):
             self._strips.removeWidget(self)
             self.setParent(self._window)
         self._column.setDirection(way.LeftToRight if is_strip else way.TopToBottom)
+        self._column.setContentsMargins(*(_STRIP_MARGINS if is_strip else _MARGINS))
         self._shadow.setEnabled(not is_strip)
         self.setProperty("strip", is_strip)
         self.style().unpolish(self)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -67,6 +67,7 @@ class FakeModels:
         self.fetch_changed: Signal[[]] = Signal()
         self.asked: list[tuple[str, str]] = []
         self.is_resting = False
+        self.num_expected = 0
 
     @property
     def state(self) -> EngineState:
@@ -79,6 +80,17 @@ class FakeModels:
     @property
     def progress(self) -> float:
         return self.status.progress
+
+    @property
+    def is_coming(self) -> bool:
+        is_loading = self.state is EngineState.LOADING or self.fetching is not None
+        return is_loading or self.num_expected > 0
+
+    @contextmanager
+    def expecting(self) -> Iterator[None]:
+        self.num_expected += 1
+        yield
+        self.num_expected -= 1
 
     def say(
         self, state: EngineState, *, progress: float = 0.0, error: Exception | None = None

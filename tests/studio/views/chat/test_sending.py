@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtWidgets import QApplication, QPushButton
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton
 
-from engine.api import EngineSnapshot, EngineState, LoadOptions
+from engine.api import EngineSnapshot, EngineState, LoadOptions, ModelChanged
 from fakes.fake_engine import TINY_MODEL, FakeEngine
 from fakes.fake_window import Stage, open_stage, until
 from studio.views.chat.chat_pane import ChatPane
+from studio.views.chat.queued_bar import QueuedBar
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
 
@@ -142,6 +144,60 @@ def test_a_message_waits_behind_the_reply_and_can_be_taken_back(play: Play, tmp_
             await until(lambda: len(stage.engine.requests) == 2)
             await until(lambda: not pane.sending.queued.isVisible())
             assert [m.text for m in chat.messages][2] == "Second"
+
+    play(story())
+
+
+def shown_in(bar: QueuedBar) -> list[str]:
+    labels = [one.text() for one in bar.findChildren(QLabel) if one.isVisible()]
+    return labels + [one.text() for one in bar.findChildren(QPushButton) if one.isVisible()]
+
+
+def test_a_message_sent_between_a_models_fetch_and_its_load_waits_for_it(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, state=EngineState.NO_MODEL, titles=("A",)) as stage:
+            pane, is_fetched, go_on = stage.window.panes.active, asyncio.Event(), asyncio.Event()
+
+            async def load(name: str) -> None:
+                is_fetched.set()
+                await go_on.wait()
+
+            stage.window.reload_flow.load = load  # type: ignore[method-assign]
+            stage.window.context.model_actions.get_starter()
+            await is_fetched.wait()
+            assert stage.models.state is EngineState.NO_MODEL
+            assert stage.models.fetching is None
+            type_and_send(pane, "Early")
+            await until(pane.sending.queued.isVisible)
+            assert pane.composer.text() == ""
+            wanted = ["Will be sent when the model is there", "Early", "Take back"]
+            assert shown_in(pane.sending.queued) == wanted
+            stage.engine._snapshot = FakeEngine.ready_snapshot(TINY_MODEL)
+            stage.models.say(EngineState.READY)
+            stage.engine.emit(ModelChanged(state=EngineState.READY, model=TINY_MODEL))
+            go_on.set()
+            await until(lambda: stage.engine.requests)
+            await until(lambda: not pane.sending.queued.isVisible())
+
+    play(story())
+
+
+def test_a_message_whose_reply_before_it_was_stopped_says_that_it_is_not_sent(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            chat, pane = stage.chats.chats[0], stage.window.panes.active
+            await stage.ask(chat, "First")
+            assert await stage.chats.drafts.queue(chat, "Second")
+            bar = pane.sending.queued
+            await until(lambda: shown_in(bar) == ["Next", "Second", "Send now", "Take back"])
+            stage.chats.stop(chat)
+            await until(lambda: shown_in(bar) == ["Not sent yet", "Second", "Send", "Take back"])
+            bar.now.click()
+            await until(lambda: len(stage.engine.requests) == 2)
 
     play(story())
 
