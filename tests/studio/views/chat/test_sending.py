@@ -12,10 +12,15 @@ from PySide6.QtWidgets import QApplication, QLabel, QPushButton
 
 from engine.api import EngineSnapshot, EngineState, LoadOptions, ModelChanged
 from fakes.fake_engine import TINY_MODEL, FakeEngine
+from fakes.fake_tools import NOTES, WEATHER
 from fakes.fake_window import Stage, open_stage, until
+from studio.models.tool_use import ChatTools
 from studio.views.chat.chat_pane import ChatPane
 from studio.views.chat.queued_bar import QueuedBar
 
+WORDS_OF_TOOLS = sum(
+    len(f"{one.name} {one.description} {one.parameters}".split()) for one in (WEATHER, NOTES)
+)
 Play = Callable[[Coroutine[Any, Any, None]], None]
 
 
@@ -245,5 +250,25 @@ def test_the_meter_counts_the_chat_and_what_is_typed(play: Play, tmp_path: Path)
             await until(lambda: meter.objectName() == "failed")
             stage.models.say(EngineState.NO_MODEL)
             await until(lambda: not meter.isVisible())
+
+    play(story())
+
+
+def test_the_meter_counts_the_tools_that_the_model_is_told_of(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            pane = await fill(stage, turns=1, words=100)
+            meter, chat = pane.context_watch.meter, stage.chats.chats[0]
+            await until(lambda: meter.text() == "200 / 2,048")
+            stage.chats.set_tools(chat, ChatTools(servers=("home",)))
+            pane.composer._input.setPlainText("one two three")  # then its server is needed
+            await until(lambda: meter.text() == f"{203 + WORDS_OF_TOOLS} / 2,048")
+            type_and_send(pane, "one two three")
+            await until(lambda: len(stage.engine.requests) == 2)
+            *_, request = stage.engine.requests.values()
+            assert stage.engine.count_tokens(request.prompt) == 203 + WORDS_OF_TOOLS
+            stage.chats.stop(chat)
+            stage.chats.set_tools(chat, ChatTools())
+            await until(lambda: meter.text() == "203 / 2,048")
 
     play(story())
