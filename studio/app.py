@@ -16,6 +16,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -284,9 +285,9 @@ async def open_services(
     runs = RunService(client, chats, parts.log)
     history = ParkHistory(client, runs)
     reloads = ReloadService(client, chats, runs, models=models, settings=settings)
-    restarts = RestartService(settings)
     parking = ParkService(client, settings, notices)
     comebacks = ComebackService(client, chats, notices)
+    doctor = partial(_doctors_report, settings, paths, library)
     server = _server(engine, settings, parts, keys, notices=notices)
     try:
         await chats.start()
@@ -301,15 +302,13 @@ async def open_services(
             runs=runs,
             history=history,
             reloads=reloads,
-            restarts=restarts,
+            restarts=RestartService(settings),
             downloads=downloads,
             hub=HubSearch(),
-            support=SupportService(
-                paths, settings, doctor=lambda: _doctors_report(settings, paths, library)
-            ),
+            support=SupportService(paths, settings, doctor=doctor),
         )
     finally:
-        for listener in (idle, reloads, restarts, history):
+        for listener in (idle, reloads, history):
             listener.close()
         await downloads.close()
         await server.stop()

@@ -271,7 +271,6 @@ async def open_stage(
         await downloads.close()
         await server.stop()
         services.reloads.close()
-        services.restarts.close()
         services.history.close()
         await chats.close()
         client.close()
