@@ -69,7 +69,8 @@ class ElidedLines(QLabel):
 
     def _lines(self, width_px: int) -> list[str]:
         """The text as it is broken at this width; the last line has all that is left, elided."""
-        text, lines = self.text(), []
+        text = self.text()
+        lines: list[str] = []
         layout = QTextLayout(text, self.font())
         layout.beginLayout()
         while (made := layout.createLine()).isValid() and len(lines) < self._num_lines - 1:
