@@ -16,7 +16,6 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -267,6 +266,12 @@ async def _load_last_model(services: WindowServices) -> None:
         await services.models.load(model)
 
 
+def _support(
+    settings: SettingsService, paths: Paths, library: ModelLibraryService
+) -> SupportService:
+    return SupportService(paths, settings, doctor=lambda: _doctors_report(settings, paths, library))
+
+
 @asynccontextmanager
 async def open_services(
     settings: SettingsService, paths: Paths, *, engine: EnginePort | None = None
@@ -287,7 +292,6 @@ async def open_services(
     reloads = ReloadService(client, chats, runs, models=models, settings=settings)
     parking = ParkService(client, settings, notices)
     comebacks = ComebackService(client, chats, notices)
-    doctor = partial(_doctors_report, settings, paths, library)
     server = _server(engine, settings, parts, keys, notices=notices)
     try:
         await chats.start()
@@ -305,7 +309,7 @@ async def open_services(
             restarts=RestartService(settings),
             downloads=downloads,
             hub=HubSearch(),
-            support=SupportService(paths, settings, doctor=doctor),
+            support=_support(settings, paths, library),
         )
     finally:
         for listener in (idle, reloads, history):

@@ -247,7 +247,7 @@ def _encode(prompt: Prompt, tokenizer: Tokenizer, template: ChatTemplate) -> _Re
             return _Read(encode_rendered(tokenizer, rendered), rendered.plan)
         case Text(text=text, reads_control=reads_control):
             ids = tokenizer.encode(text, parse_special=reads_control, add_special=True)
-            return _Read(tuple(ids))
+            return _Read(tuple(ids) or (tokenizer.between_texts if prompt.begins_anew else ()))
         case Infill():
             return _Read(_encode_gap(prompt, tokenizer))
         case TokenIds(ids=ids):

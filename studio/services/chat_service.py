@@ -95,7 +95,7 @@ class ChatService:
         self.presets = PresetService(book, records, store.lists)
         self.search = SearchService(book, store.search)
         self.comparing = CompareService(
-            book, self.turns, self.versions, shelf=self.shelf, presets=self.presets
+            book, records, self.turns, self.versions, shelf=self.shelf, presets=self.presets
         )
         self.attachments = AttachmentService(client, self.drafts, notices)
         self.exchange = ExchangeService(book, records, self.folders, clock=clock)

@@ -64,7 +64,7 @@ def describe_run(run: Run) -> StatusWords:
         case RunState.BEING_RESTORED:
             return StatusWords(Mark.TURN, head, Tone.ACTIVE)
         case RunState.READING:
-            return StatusWords(Mark.PIE, joined(head, _called(run)), Tone.ACTIVE, 0.5)
+            return _reading(run)
         case RunState.WRITING:
             return StatusWords(Mark.DOT, joined(head, _called(run)), Tone.ACTIVE)
         case RunState.AWAITS_OWNER:
@@ -113,6 +113,16 @@ def reason_sentence(reply: Message | None, run: Run | None, others: Others) -> s
     if wait.kind in _WAITING_ITS_TURN and (wait.holders or wait.ahead_ids):
         return _turn_sentence(run, wait, others)
     return tr(reason_words(wait))
+
+
+def _reading(run: Run) -> StatusWords:
+    """ "Reading 1,200 of 3,400 tokens"; one that comes back reads what it has written, too."""
+    text = tr("Reading {done} of {total} tokens")
+    if run.completion_tokens:
+        text = tr("Re-reading {done} of {total} tokens")
+    words = text.format(done=count(run.computed_tokens), total=count(run.held_tokens))
+    share = run.computed_tokens / max(run.held_tokens, 1)
+    return StatusWords(Mark.PIE, joined(words, _called(run)), Tone.ACTIVE, share)
 
 
 def _standing(reply: Message, run: Run | None) -> MessageStatus:

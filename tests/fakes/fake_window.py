@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from PySide6.QtCore import QCoreApplication, QEvent
+
 from engine.api import EngineState, LoadOptions, ModelInfo
 from engine.client import EngineClient
 from fakes.fake_engine import TINY_MODEL, FakeEngine
@@ -201,6 +203,16 @@ class Stage:
         assert await self.chats.send(chat, text)
         await until(lambda: len(self.engine.requests) > len(known))
         return next(id_ for id_ in self.engine.requests if id_ not in known)
+
+    async def settle(self) -> None:
+        """Draw all that has happened."""
+        context = self.window.context
+        context.watch.look()
+        for ticker in (context.frames, context.figures) * 2:
+            ticker._flush()
+            await asyncio.sleep(0)
+        for _ in range(3):  # what has its place may give others theirs
+            QCoreApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)
 
 
 async def until(condition: Callable[[], object], *, timeout_s: float = 60) -> None:

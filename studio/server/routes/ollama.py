@@ -11,11 +11,12 @@ from fastapi import APIRouter
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from engine.api import EngineState, ModelInfo, ShowTemplate
-from engine.errors import ModelNotFound, ModelUnavailable
+from engine.api import ModelInfo, ShowTemplate
+from engine.errors import CorruptModel
 from studio.server.context import Delivery, ServerContext
 from studio.server.embeddings import check_embeds, embed_requests, encoded
 from studio.server.framing import Json
+from studio.server.model_lists import all_models, model_called
 from studio.server.ollama.errors import REFUSED, refusal
 from studio.server.ollama.fields import (
     ChatRequest,
@@ -24,14 +25,12 @@ from studio.server.ollama.fields import (
     GenerateRequest,
     ShowRequest,
 )
-from studio.server.ollama.models import listed, offer_of, running, shown
+from studio.server.ollama.models import listed, running, shown
 from studio.server.ollama.reply import OllamaReply, Telling
 from studio.server.ollama.translate import chat_request, generate_request, plain_name
 from studio.server.ollama.truncation import truncated
 from studio.server.replies import new_reply_head
 from studio.server.reply_shape import ReplyEnd
-from studio.server.translate import served_model
-from studio.services.model_demand import unknown_model
 
 API_VERSION = "0.12.6"
 """The version of Ollama whose API this is; clients ask for a least one."""
@@ -57,36 +56,25 @@ def _add_models(router: APIRouter, context: ServerContext) -> None:
 
     @router.get("/api/tags")
     async def tags() -> JSONResponse:
-        model = _loaded(context)
-        entries = [] if model is None else [listed(offer_of(model), model)]
-        facts = await context.demand.facts() if context.demand is not None else ()
-        path = None if model is None else model.path
-        entries += [listed(offer, info) for offer, info in facts if offer.path != path]
-        return JSONResponse({"models": entries})
+        models = await all_models(context, with_facts=True)
+        return JSONResponse({"models": [listed(each) for each in models]})
 
     @router.get("/api/ps")
     async def ps() -> JSONResponse:
-        model = _loaded(context)
-        snapshot = context.client.snapshot()
-        return JSONResponse({"models": [] if model is None else [running(snapshot, model)]})
+        models = await all_models(context)
+        return JSONResponse({"models": [running(each) for each in models if each.is_loaded]})
 
     @router.post("/api/show")
     async def show(http: HttpRequest) -> JSONResponse:
         wire = await context.read(http, ShowRequest)
-        name = plain_name(wire.model or wire.name)
-        try:
-            model = served_model(context.client.snapshot(), name)
-        except (ModelNotFound, ModelUnavailable):
-            facts = await context.demand.facts() if context.demand is not None else ()
-            meant = [info for offer, info in facts if name and offer.is_meant_by(name)]
-            if name and facts and not meant:
-                raise unknown_model(name, tuple(offer for offer, _ in facts)) from None
-            if not meant or meant[0] is None:
-                raise
-            return JSONResponse(shown(meant[0]))
+        model = await model_called(context, plain_name(wire.model or wire.name), with_facts=True)
+        if model.info is None:
+            raise CorruptModel(f"the files of {model.name!r} are not sound; Layby's log says why")
+        if not model.is_loaded:
+            return JSONResponse(shown(model.info))
         question = context.client.read_text(ShowTemplate())
         answer = await context.live.run(question, receive=http.receive)
-        return JSONResponse(shown(model, template=answer.text))
+        return JSONResponse(shown(model.info, template=answer.text))
 
 
 def _add_replies(router: APIRouter, context: ServerContext) -> None:
@@ -153,11 +141,6 @@ def _add_refusals(router: APIRouter) -> None:
     for path in REFUSED:
         method = "DELETE" if path == "/api/delete" else "POST"
         router.add_api_route(path, refuse, methods=[method])
-
-
-def _loaded(context: ServerContext) -> ModelInfo | None:
-    snapshot = context.client.snapshot()
-    return snapshot.model if snapshot.state is EngineState.READY else None
 
 
 def _reply_id(model: ModelInfo) -> str:

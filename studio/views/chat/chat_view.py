@@ -28,6 +28,7 @@ from studio.views.chat.row_events import RowEvents, foot_of
 from studio.views.chat.row_views import RowView
 from studio.views.chat.row_window import RowWindow
 from studio.views.chat.sections import Row, Section
+from studio.views.focus_ring import FocusRing
 from studio.views.frame_ticker import FrameTicker
 from studio.views.icon_button import IconButton
 from studio.views.words import tr
@@ -96,6 +97,8 @@ class ChatView(QScrollArea):
         self.to_end_button.setFixedSize(34, 34)
         self.to_end_button.hide()
         self.to_end_button.clicked.connect(self.scroll_to_end)
+        FocusRing(self)
+        FocusRing(self)
         self._later = _single_shot(self, _PAUSE_MS, self._lay_out_more)
         self._placing = _single_shot(self, 0, self._measure_again)
         bar = self.verticalScrollBar()
@@ -198,7 +201,7 @@ class ChatView(QScrollArea):
         if section is None or section.is_edited is is_edited:
             return
         if not is_edited:
-            self.setFocus(Qt.FocusReason.OtherFocusReason)  # or it would go anywhere
+            self.setFocus(Qt.FocusReason.ShortcutFocusReason)  # or it would go anywhere
         with self._place_kept():
             section.edit(is_edited=is_edited, width=self.rows.width)
             self.rows.drop_gone(section)

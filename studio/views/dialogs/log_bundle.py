@@ -52,6 +52,7 @@ class LogBundleDialog(QDialog):
         for file in files:
             self.names.addItem(f"{file.name}   {file_size(len(file.text.encode()))}")
         self.text = QPlainTextEdit(self)
+        self.text.setObjectName("detail")
         self.text.setReadOnly(True)
         self.text.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self.text.setAccessibleName(tr("Content of the file"))

@@ -80,7 +80,7 @@ class ReloadDialog(QDialog):
 
     def _choices(self, affected: tuple[Affected, ...]) -> dict[ReloadChoice, tuple[str, str]]:
         stop = (tr("Stop them"), tr("They end here; what they have written is kept."))
-        wait = (tr("Wait for them"), tr("It is done once all of these have ended."))
+        wait = (tr("Wait for them"), tr("It happens by itself once all of these have ended."))
         if self._reloads.is_same_model(self._target):
             park = (
                 tr("Park, and continue afterwards"),

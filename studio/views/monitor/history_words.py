@@ -51,6 +51,14 @@ def saving_words(saving: Saving) -> str:
     return text.format(saved=saved, waited=waited)
 
 
+def denser_words(saving: Saving) -> str:
+    """What storing keys and values as Q8_0 would have saved; empty where that is nothing."""
+    if saving.saved_s < _WORTH_TELLING_S:
+        return ""
+    text = tr("Keys and values as Q8_0 would have saved at least {saved} of it")
+    return text.format(saved=elapsed(saving.saved_s))
+
+
 def capacity_words(capacity: Capacity) -> str:
     """ "4 chats of 2,000 tokens fit, a fifth would park", or what else than the pool keeps it out."""
     length = tokens(capacity.chat_tokens)

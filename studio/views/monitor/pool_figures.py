@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
 from engine.api import EngineSnapshot
-from studio.models.capacity import capacity_of
+from studio.models.capacity import USUAL_CHAT_TOKENS, capacity_of
 from studio.views.context import Context
 from studio.views.labels import line
 from studio.views.monitor.history_words import capacity_words
@@ -22,8 +22,6 @@ from studio.views.monitor.status_line import pool_words
 from studio.views.words import tr
 
 _MEMORY_PX = 10
-_CHAT_TOKENS = 2000
-"""A chat of some twenty turns, for saying how many fit."""
 
 
 class PoolFigures(QWidget):
@@ -88,7 +86,7 @@ class PoolFigures(QWidget):
         if options is not None and has_pool:
             capacity = capacity_of(
                 pool.total_pages * pool.page_tokens,
-                chat_tokens=min(_CHAT_TOKENS, snapshot.window_tokens or _CHAT_TOKENS),
+                chat_tokens=min(USUAL_CHAT_TOKENS, snapshot.window_tokens or USUAL_CHAT_TOKENS),
                 parallel=options.parallel,
                 can_park=parks.budget_bytes != 0,
                 page_tokens=pool.page_tokens,

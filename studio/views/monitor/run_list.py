@@ -46,6 +46,7 @@ class RunList(QScrollArea):
         inner.addStretch(1)
         self.setObjectName("runs")
         self.setAccessibleName(tr("Requests in flight"))
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the rows' buttons take it
         self.setWidgetResizable(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setWidget(page)

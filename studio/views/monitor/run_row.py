@@ -153,8 +153,8 @@ class RunRow(QFrame):
 
     def _show_state(self, words: StatusWords, run: Run) -> None:
         pinned = tr("never parked") if run.is_pinned else ""
-        text = joined(words.text, tokens(run.held_tokens), pinned)
-        self._state.set_text(text)
+        held = tokens(run.held_tokens) if run.state is not RunState.READING else ""  # said already
+        self._state.set_text(joined(words.text, held, pinned))
         name = "waiting" if words.tone is Tone.WAITING else "secondary"
         if self._state.objectName() != name:
             self._state.setObjectName(name)

@@ -30,6 +30,7 @@ from PySide6.QtWidgets import (
 )
 
 from studio.views.palette.entries import Entry, matching
+from studio.views.shadow import cast_shadow
 from studio.views.theme import Theme
 from studio.views.words import plural, tr
 
@@ -52,6 +53,7 @@ class Palette(QFrame):
         self._window = parent
         self.setObjectName("palette")
         self.setAccessibleName(tr("All commands"))
+        cast_shadow(self)
         self.hide()
         self._entries: Sequence[Entry] = ()
         self._recent: Sequence[str] = ()

@@ -46,7 +46,7 @@ class PendingBar(QFrame):
         self.button.setAutoDefault(False)
         self.button.clicked.connect(pending.do)
         layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 8, 0, 0)
+        layout.setContentsMargins(8, 8, 0, 0)
         layout.setSpacing(12)
         layout.addWidget(self._text, 1)
         layout.addWidget(self.button)

@@ -134,6 +134,6 @@ def _for(chats: Sequence[Conversation], text: str) -> str:
     """Says how many it is for, where it is for several."""
     if len(chats) == 1:
         return text
-    return tr("{what} ({chats})").format(
-        what=text, chats=plural(len(chats), "1 chat", "{count} chats")
-    )
+    what = text.removesuffix("…")
+    chats_words = plural(len(chats), "1 chat", "{count} chats")
+    return tr("{what} ({chats})").format(what=what, chats=chats_words) + text[len(what) :]

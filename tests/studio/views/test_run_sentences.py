@@ -73,6 +73,17 @@ def test_a_chat_in_the_pool_says_what_it_does() -> None:
     assert describe_strip(again, run, now_s=0.0).text == "Re-reading 900 tokens"
 
 
+def test_a_request_that_reads_says_how_far_it_is() -> None:
+    run = make_run(
+        "chatcmpl-1", RunState.READING, held_tokens=3400, prompt_tokens=3400, computed_tokens=1200
+    )
+    words = describe_run(run)
+    assert words.text == "Reading 1,200 of 3,400 tokens"
+    assert words.progress == pytest.approx(1200 / 3400)
+    again = make_run("chatcmpl-1", RunState.READING, held_tokens=640, computed_tokens=320)
+    assert describe_run(again).text == "Re-reading 320 of 640 tokens"
+
+
 def test_a_chat_being_restored_is_coming_back() -> None:
     run = make_run("c", RunState.BEING_RESTORED)
     words = describe_strip(parked_reply(), run, now_s=108.0)

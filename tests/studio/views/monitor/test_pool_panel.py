@@ -9,7 +9,7 @@ from typing import Any
 
 from PySide6.QtCore import QEvent, QPoint, QPointF
 from PySide6.QtGui import QEnterEvent
-from PySide6.QtWidgets import QApplication, QLabel
+from PySide6.QtWidgets import QApplication, QLabel, QWidget
 
 from engine.api import PoolUsage
 from engine.runs import ParkUsage, ResumeNext, RunState
@@ -19,7 +19,8 @@ from studio.views.actions import CommandId
 from studio.views.monitor.pool_panel import PoolPanel
 from studio.views.monitor.run_row import RunRow
 from studio.views.monitor.segments import park_words
-from studio.views.theme import NUM_HUES
+from studio.views.run_sentences import Others
+from studio.views.theme import NUM_HUES, Theme
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
 POOL = PoolUsage(total_pages=64, free_pages=8, reusable_pages=8, page_tokens=32, page_bytes=1)
@@ -74,6 +75,13 @@ def test_the_panel_lists_chats_and_programs_alike(play: Play, tmp_path: Path) ->
             assert panel.rows.keys() == {lisbon}
 
     play(story())
+
+
+def test_a_row_that_reads_says_its_tokens_once(theme: Theme, page: QWidget) -> None:
+    row = RunRow("a", theme, page)
+    run = make_run("a", RunState.READING, held_tokens=300, computed_tokens=64)
+    row.show_run(run, Others(names={"a": "editor"}))
+    assert said(row) == ["editor", "Reading 64 of 300 tokens"]
 
 
 def pointed(panel: PoolPanel, *, is_over: bool) -> None:

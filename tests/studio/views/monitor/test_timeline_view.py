@@ -12,6 +12,7 @@ from studio.models.capacity import capacity_of
 from studio.models.timeline import Lane, LongestWait, Saving, Span, Stretch, Tally
 from studio.views.monitor.history_words import (
     capacity_words,
+    denser_words,
     longest_words,
     saving_words,
     tally_words,
@@ -109,6 +110,10 @@ def test_the_sentences() -> None:
     assert tally_words(Tally(1, 0)) == "The one wait so far took longer than was said"
     assert saving_words(Saving()) == ""
     assert "at least 40 s of 55 s" in saving_words(Saving(55.0, 40.0))
+    assert denser_words(Saving(55.0, 0.0)) == ""
+    assert denser_words(Saving(55.0, 20.0)) == (
+        "Keys and values as Q8_0 would have saved at least 20 s of it"
+    )
     assert "none of 55 s" in saving_words(Saving(55.0, 0.0))
 
 
