@@ -48,8 +48,12 @@ class DraftService:
     def set_draft(self, chat: Conversation, text: str) -> None:
         """Keep unsent text; it is saved with the next tick."""
         if text != chat.draft and chat in self._book.chats:
-            chat.draft = text
+            was_empty, chat.draft = not chat.draft.strip(), text
             self._records.save_chat(chat)
+            if was_empty is bool(text.strip()):
+                self._book.chat_changed.emit(
+                    chat
+                )  # that there is one is told, not each letter of it
 
     async def attach(self, chat: Conversation, attachment: Attachment) -> None:
         """Add a file to the draft. Raises StoreError if it cannot be stored."""

@@ -7,7 +7,7 @@ the menu afterwards too, until something else is done.
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, QTimer
+from PySide6.QtCore import QEvent, QObject, QTimer, Signal
 from PySide6.QtGui import QAccessible, QAccessibleEvent
 from PySide6.QtWidgets import (
     QApplication,
@@ -39,7 +39,9 @@ _NAME_CHARS = 24
 
 
 class UndoBar(QFrame):
-    """Hidden until something was done that can be taken back."""
+    """Hidden until something was done that can be taken back. `returned` carries a deleted chat that is back."""
+
+    returned = Signal(object)
 
     def __init__(self, book: ChatBook, tasks: Tasks, parent: QWidget) -> None:
         super().__init__(parent)
@@ -105,7 +107,12 @@ class UndoBar(QFrame):
         undo, self.undo = self.undo, None
         self.hide()
         if undo is not None:
-            self._tasks.start(undo.run())
+            self._tasks.start(self._take_back(undo))
+
+    async def _take_back(self, undo: Undo) -> None:
+        await undo.run()
+        if undo.chat is not None:
+            self.returned.emit(undo.chat)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() in (QEvent.Type.Resize, QEvent.Type.Show, QEvent.Type.Hide):

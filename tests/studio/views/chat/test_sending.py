@@ -15,6 +15,7 @@ from fakes.fake_engine import TINY_MODEL, FakeEngine
 from fakes.fake_tools import NOTES, WEATHER
 from fakes.fake_window import Stage, open_stage, until
 from studio.models.tool_use import ChatTools
+from studio.views.actions import CommandId
 from studio.views.chat.chat_pane import ChatPane
 from studio.views.chat.queued_bar import QueuedBar
 
@@ -185,6 +186,28 @@ def test_a_message_sent_between_a_models_fetch_and_its_load_waits_for_it(
             go_on.set()
             await until(lambda: stage.engine.requests)
             await until(lambda: not pane.sending.queued.isVisible())
+
+    play(story())
+
+
+def test_messages_of_two_new_chats_given_while_a_model_loads_are_both_sent(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path) as stage:
+            window = stage.window
+            stage.models.say(EngineState.LOADING)
+            for number, text in enumerate(("One", "Two")):
+                if number:
+                    window.commands[CommandId.NEW_CHAT].trigger()
+                    await until(lambda: len(stage.chats.chats) == 2)
+                    await until(lambda: window.panes.active.chat.queued is None)
+                type_and_send(window.panes.active, text)
+                await until(lambda: window.panes.active.chat.queued is not None)
+            stage.models.say(EngineState.READY)
+            stage.engine.emit(ModelChanged(state=EngineState.READY, model=TINY_MODEL))
+            await until(lambda: len(stage.engine.requests) == 2)
+            assert {chat.messages[0].text for chat in stage.chats.chats} == {"One", "Two"}
 
     play(story())
 
