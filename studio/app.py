@@ -15,7 +15,6 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -204,9 +203,9 @@ async def _window_until_closed(settings: SettingsService, paths: Paths, errand: 
         gc.freeze()  # what is there now stays: a collection need not walk it while somebody scrolls
         others = InstanceServer(address_for(paths.data), window.app.receive, window)
         window.app.receive(errand)
+        loading = asyncio.create_task(_load_last_model(services))
         if settings.settings.server.is_enabled:
             await services.server.start()
-        loading = asyncio.create_task(_load_last_model(services))
         await window.wait_closed()
         others.close()
         loading.cancel()
@@ -242,8 +241,7 @@ async def _load_last_model(services: WindowServices) -> None:
 def _support(
     settings: SettingsService, paths: Paths, library: ModelLibraryService
 ) -> SupportService:
-    doctor = partial(_doctors_report, settings, paths, library)
-    return SupportService(paths, settings, doctor=doctor)
+    return SupportService(paths, settings, doctor=lambda: _doctors_report(settings, paths, library))
 
 
 def _windows_client(engine: EnginePort, idle: IdleUnloader) -> EngineClient:
@@ -269,7 +267,6 @@ async def open_services(
     runs = RunService(client, chats, parts.log)
     history = ParkHistory(client, runs)
     reloads = ReloadService(client, chats, runs, models=models, settings=settings)
-    restarts = RestartService(settings)
     parking = ParkService(client, settings, notices)
     comebacks = ComebackService(client, chats, notices)
     server = _server(engine, settings, parts, keys, notices=notices)
@@ -286,13 +283,13 @@ async def open_services(
             runs=runs,
             history=history,
             reloads=reloads,
-            restarts=restarts,
+            restarts=RestartService(settings),
             downloads=downloads,
             hub=HubSearch(),
             support=_support(settings, paths, library),
         )
     finally:
-        for listener in (idle, reloads, restarts, history):
+        for listener in (idle, reloads, history):
             listener.close()
         await downloads.close()
         await server.stop()
