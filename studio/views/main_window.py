@@ -94,14 +94,7 @@ class MainWindow(QMainWindow):
         self.panes = PaneArea(self.context, self)
         self._navigation = ChatNavigation(self.context, self.panes)
         self.pool_panel = PoolPanel(self.context, self)
-        self.settings_window = SettingsWindow(
-            services.settings,
-            services.notices,
-            self,
-            footer=lambda at: PendingBars(services, self.reload_flow, self.quit_flow, at),
-        )
-        self.models_window = DialogOpener(lambda: ModelsWindow(self.context, self))
-        self.server_window = DialogOpener(lambda: ServerWindow(self.context, self))
+        self._make_windows()
         self._status = StatusLine(self.context, self)
         self.chat_commands = ChatCommands(
             self.context,
@@ -121,6 +114,17 @@ class MainWindow(QMainWindow):
         self._connect()
         self._update_commands()
         self._navigation.show_first()
+
+    def _make_windows(self) -> None:
+        services = self._services
+        self.settings_window = SettingsWindow(
+            services.settings,
+            services.notices,
+            self,
+            footer=lambda at: PendingBars(services, self.reload_flow, self.quit_flow, at),
+        )
+        self.models_window = DialogOpener(lambda: ModelsWindow(self.context, self))
+        self.server_window = DialogOpener(lambda: ServerWindow(self.context, self))
 
     def _make_commands(self) -> None:
         self.app = AppCommands(
