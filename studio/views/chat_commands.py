@@ -48,6 +48,7 @@ class ChatCommands:
         sidebar.new_wanted.connect(navigation.show_new)
         sidebar.temporary_wanted.connect(navigation.show_temporary)
         sidebar.undo_wanted.connect(self.undo_bar.take_back)
+        self.undo_bar.returned.connect(navigation.show)
         do.split_wanted.connect(navigation.show_beside)
         do.window_wanted.connect(navigation.show_in_window)
 

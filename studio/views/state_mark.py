@@ -7,6 +7,7 @@ breathes, and the ring of one that comes back turns once.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from PySide6.QtCore import QElapsedTimer, QPointF, QRectF, QSize, Qt, QTimer
 from PySide6.QtGui import QColor, QHideEvent, QPainter, QPaintEvent, QPen, QShowEvent
@@ -72,10 +73,7 @@ def paint_mark(
         case Mark.CHECK:
             _draw_check(painter, box)
         case Mark.TURN:
-            painter.drawArc(ring, 16 * 60, _TURN * 3 // 4)
-            tip = ring.center() + QPointF(ring.width() / 2, 0)
-            painter.drawLine(tip, tip + QPointF(-2.6, -1.2))
-            painter.drawLine(tip, tip + QPointF(1.0, -2.8))
+            _draw_turn(painter, ring)
         case Mark.RING_DOT:
             painter.drawEllipse(ring)
             _fill(painter, color)
@@ -91,6 +89,13 @@ def paint_mark(
             painter.drawLine(cross.topLeft(), cross.bottomRight())
             painter.drawLine(cross.topRight(), cross.bottomLeft())
     painter.restore()
+
+
+def _draw_turn(painter: QPainter, ring: QRectF) -> None:
+    painter.drawArc(ring, 16 * 60, _TURN * 3 // 4)
+    tip = ring.center() + QPointF(ring.width() / 2, 0)
+    painter.drawLine(tip, tip + QPointF(-2.6, -1.2))
+    painter.drawLine(tip, tip + QPointF(1.0, -2.8))
 
 
 def _move(painter: QPainter, box: QRectF, mark: Mark, moment_ms: int) -> None:
@@ -149,14 +154,15 @@ class StateMark(QWidget):
         return self._moving.isActive()
 
     def show_state(self, words: StatusWords) -> None:
-        if words != self._words:
-            is_same = words.mark is self._words.mark
-            self._words = words
-            self.setToolTip(words.text)
-            self.setAccessibleName(words.text)
-            self.setVisible(words.mark is not Mark.NONE)
-            if not is_same:
-                self._begin()
+        if words == self._words:
+            return
+        before, self._words = self._words, words
+        self.setToolTip(words.text)
+        self.setAccessibleName(words.text)
+        self.setVisible(words.mark is not Mark.NONE)
+        if before.mark is not words.mark:
+            self._begin()
+        if replace(before, text=words.text) != words:
             self.update()
 
     def sizeHint(self) -> QSize:

@@ -107,6 +107,13 @@ def describe_reply(message: Message) -> StatusWords:
     assert_never(status)
 
 
+def describe_state(message: Message) -> StatusWords:
+    """The same without the speed while it is being written, which each token changes."""
+    if message.status is MessageStatus.WRITING:
+        return StatusWords(Mark.DOT, tr("Writing"), Tone.ACTIVE)
+    return describe_reply(message)
+
+
 def describe_chat(chat: Conversation, now_s: float) -> StatusWords:
     """What stands under a chat's title in the list: what its last reply does, or when it was last used."""
     last = chat.messages[-1] if chat.messages else None
@@ -128,6 +135,8 @@ def describe_chat(chat: Conversation, now_s: float) -> StatusWords:
         return StatusWords(Mark.RING_DOT, tr("Done"), Tone.ACTIVE)
     if chat.is_temporary:
         return StatusWords(Mark.NONE, tr("Temporary, not saved"))
+    if chat.last_status is None and chat.draft.strip():
+        return StatusWords(Mark.NONE, tr("Draft"))
     return StatusWords(Mark.NONE, when(chat.updated_s, now_s))
 
 

@@ -125,10 +125,11 @@ def _start_of(handler: http.server.BaseHTTPRequestHandler, file: ServedFile) -> 
 
 
 def _send(handler: http.server.BaseHTTPRequestHandler, file: ServedFile, start: int | None) -> None:
-    data, first = bytearray(file.data), start or 0
+    data: bytes | bytearray = file.data
     if file.corrupt_at is not None:
+        data = bytearray(data)
         data[file.corrupt_at] ^= 1
-    body = bytes(data[first:])
+    body = memoryview(data)[start or 0 :]
     handler.send_response(200 if start is None else 206)
     if file.etag:
         handler.send_header("ETag", file.etag)

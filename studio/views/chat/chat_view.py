@@ -350,15 +350,14 @@ class ChatView(QScrollArea):
         """Make a slice of the rows that the reader may come to next."""
         top, height = self.verticalScrollBar().value(), self.viewport().height()
         end_s = perf_counter() + _SLICE_S
-        num_made = 0
-        with self._place_kept():
-            while perf_counter() < end_s:
-                done = self.rows.lay_out(top - height, top + 2 * height, most=1)
-                num_made += done
-                if not done:
-                    break
-        if not num_made:
-            self._later.stop()
+        read, num_made = self._read(), 0
+        while perf_counter() < end_s:
+            done = self.rows.lay_out(top - height, top + 2 * height, most=1)
+            num_made += done
+            if not done:
+                break
+        if num_made:
+            self._keep_place(read)
 
     def _on_scrolled(self, value: int) -> None:
         if self._is_placing:

@@ -25,7 +25,7 @@ from studio.views.chat.kit import Kit
 from studio.views.elided_label import ElidedFigures
 from studio.views.icon_button import IconButton
 from studio.views.state_mark import StateMark
-from studio.views.status_words import Mark, Tone, describe_reply, details
+from studio.views.status_words import Mark, Tone, describe_state, details
 from studio.views.words import tr
 
 _COPIED_MS = 1500
@@ -120,7 +120,7 @@ class FootView(QWidget):
         if not self._is_reply:
             self._mark.hide()
             return
-        words = describe_reply(self.message)
+        words = describe_state(self.message)
         text = "" if self.message.status.is_alive else words.text  # the strip has the words
         self._mark.show_state(words)
         self._state.setContentsMargins(0 if words.mark is Mark.NONE else 4, 0, 0, 0)

@@ -1,18 +1,30 @@
-"""The shapes of states: which of them move, when, and that none does where the desktop wants no motion."""
+"""The shapes of states: which of them move, when, and that none is drawn again for nothing."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from PySide6.QtCore import QRectF, Qt
-from PySide6.QtGui import QImage, QPainter
-from PySide6.QtWidgets import QWidget
+from PySide6.QtGui import QImage, QPainter, QPaintEvent
+from PySide6.QtWidgets import QApplication, QWidget
 
 from studio.views import state_mark
 from studio.views.state_mark import MARK_PX, StateMark, paint_mark
-from studio.views.status_words import Mark, StatusWords
+from studio.views.status_words import Mark, StatusWords, Tone
 from studio.views.theme import Theme
 
 MOVING = (Mark.DOT, Mark.TURN)
+
+
+class CountedMark(StateMark):
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.num_paints = 0
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        self.num_paints += 1
+        super().paintEvent(event)
 
 
 def drawn(theme: Theme, mark: Mark, moment_ms: int) -> QImage:
@@ -67,3 +79,18 @@ def test_nothing_moves_where_the_desktop_wants_no_motion(
     mark.show_state(StatusWords(Mark.DOT, "Writing"))
     assert mark.isVisible()
     assert not mark.is_moving
+
+
+def test_other_words_alone_have_it_drawn_no_more(
+    theme: Theme, page: QWidget, qtbot: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state_mark, "may_move", lambda _widget: False)
+    mark = CountedMark(theme, page)
+    page.show()
+    mark.show_state(StatusWords(Mark.DOT, "Writing · 11 tok/s", Tone.ACTIVE))
+    qtbot.waitUntil(lambda: mark.num_paints == 1)
+    mark.show_state(StatusWords(Mark.DOT, "Writing · 12 tok/s", Tone.ACTIVE))
+    QApplication.processEvents()
+    assert (mark.toolTip(), mark.num_paints) == ("Writing · 12 tok/s", 1)
+    mark.show_state(StatusWords(Mark.BARS, "Parked", Tone.WAITING))
+    qtbot.waitUntil(lambda: mark.num_paints == 2)

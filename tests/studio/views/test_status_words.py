@@ -92,3 +92,13 @@ def test_a_chat_says_what_its_reply_does_or_that_it_is_done_or_when_it_was_used(
     assert (cut.mark, cut.text) == (Mark.RING_DOT, "Ended at the length limit")
     assert describe_chat(chat_with(done), now_s).mark is Mark.NONE
     assert describe_chat(chat_with(None), now_s).text
+
+
+def test_a_chat_in_which_only_something_is_typed_says_so() -> None:
+    chat = chat_with(None)
+    chat.draft = " \n"
+    assert describe_chat(chat, 60.0).text != "Draft"
+    chat.draft = "Dear"
+    assert describe_chat(chat, 60.0).text == "Draft"
+    chat.messages = [reply(MessageStatus.DONE)]
+    assert describe_chat(chat, 60.0).text != "Draft"

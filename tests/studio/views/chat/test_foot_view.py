@@ -47,6 +47,9 @@ def test_a_reply_says_how_it_stands_without_changing_its_height(kit: Kit, page: 
         said.append(mark.toolTip())
         assert label.text() == ""
         heights.add(foot.heightForWidth(700))
+        message.stats = ReplyStats(completion_tokens=3, tokens_per_s=11.8)  # no token changes it
+        foot.refresh()
+        assert mark.toolTip() == said[-1]
     assert said == ["Queued", "Reading the prompt", "Writing", "Parked"]
     assert all(one != other for one, other in itertools.combinations(marks, 2))
     message.status = MessageStatus.DONE
