@@ -16,7 +16,7 @@ from studio.views.key_hints import hint
 from studio.views.status_words import SEPARATOR
 from studio.views.words import percent, size, tr
 
-_LEAST_PX = 112
+_LEAST_PX = 92
 
 
 class ModelSelector(QToolButton):

@@ -36,7 +36,6 @@ from PySide6.QtWidgets import (
 
 from fakes.spoken import nameless
 from studio.views.actions import plain
-from studio.views.chat.composer import _Hint as Hint
 
 _SLACK_PX = 1
 _HIDDEN_MARGIN_PX = 4
@@ -74,7 +73,7 @@ def cut(window: QWidget) -> list[str]:
         f"cut: {_name(widget)} {text!r}"
         for widget in seen(window)
         if not widget.toolTip() and (text := _words(widget)) and not _has_room(widget, text)
-        if not isinstance(widget, Hint)
+        if not isinstance(widget, WholeLabel)
     ]
 
 
@@ -142,7 +141,7 @@ def _has_room(widget: QWidget, text: str) -> bool:
         case QLabel():
             return _label_has_room(widget, text, metrics)
         case QPushButton() | QCheckBox():
-            return widget.width() + _SLACK_PX >= widget.sizeHint().width()
+            return widget.width() + _SLACK_PX >= widget.sizeWholeLabel().width()
         case QAbstractSpinBox():
             inner = widget.findChild(QLineEdit)
             margins = inner.textMargins()

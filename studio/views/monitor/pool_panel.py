@@ -29,7 +29,7 @@ BELOW_PX = 264
 _SIDE_PX = 16
 _HEAD_PX = 60
 """The panel's own title and margins."""
-_LEAST_LIST_PX = 120
+_LEAST_LIST_PX = 200
 _LANES_BESIDE = 6
 _LANES_BELOW = 5
 _MOST_PX = (1 << 24) - 1
@@ -88,7 +88,7 @@ class PoolPanel(QWidget):
 
     def _give_room(self) -> None:
         """The history gets what the figures and some rows of requests leave."""
-        width_px = self.figures.width() if self._is_below else WIDTH_PX - 2 * _SIDE_PX
+        width_px = self.figures.width() if self._is_below else self.maximumWidth() - 2 * _SIDE_PX
         figures_px = self.figures.fit_height(width_px)
         room_px = self.height() - _HEAD_PX
         if not self._is_below:

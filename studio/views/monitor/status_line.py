@@ -75,7 +75,8 @@ class StatusLine(QWidget):
         if (words := pool_words(snapshot.pool)) != self._pool.text():
             self._pool.setText(words)
         self._work.set_text(work_words(snapshot))
-        self._model.set_text(model_words(snapshot))
+        is_loading = self._context.services.models.state is EngineState.LOADING
+        self._model.set_text(tr("Loading a model") if is_loading else model_words(snapshot))
 
     def _draw(self) -> None:
         watch = self._context.watch
