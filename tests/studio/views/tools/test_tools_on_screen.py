@@ -159,6 +159,7 @@ def test_a_room_that_is_lent_out_is_said_with_the_hand(play: Play, tmp_path: Pat
             words = " · ".join((tr("Waiting for your answer"), tr("its room is lent out")))
             await until(lambda: chat_row(stage, chat).text == words)
             await until(lambda: words in spoken(pane.strip))
+            stage.window.resize(window_size())
             stage.window.commands[CommandId.POOL].trigger()
             await until(lambda: chat.request_id in stage.window.pool_panel.rows)
             await picture(stage, "tools-lent-out")
@@ -186,6 +187,7 @@ def test_always_in_this_chat_is_told_and_can_be_taken_back(play: Play, tmp_path:
             stage.window.panes.active.approval.always.click()
             await until(lambda: len(stage.engine.requests) == 2)
             assert chat.tools.always == (("home", "weather"),)
+            stage.window.resize(window_size())
             stage.window.commands[CommandId.INSPECTOR].trigger()
             tools = stage.window.findChild(Inspector).tools
             assert tools is not None
