@@ -1,5 +1,5 @@
-"""The engine as an asyncio loop sees it: one EngineClient per loop, one wake-up of the loop per engine step that
-holds something for it.
+"""The engine as an asyncio loop sees it: one EngineClient per loop, one wake-up of the loop at most per engine step
+that holds something for it.
 
 Runs on the loop's thread, except `_on_events`, which the engine thread calls. Standard library only.
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TypeVar
@@ -30,6 +31,7 @@ from engine.api import (
     Started,
     TextAnswer,
     TextQuestion,
+    TokenDelta,
 )
 from engine.errors import InvalidRequest
 
@@ -46,14 +48,24 @@ class EngineClient:
     """Hands each request its own events; a slow consumer never stalls the engine.
 
     `is_quick` promises that whoever is handed an event is soon done with it: the engine may wait a little for that.
+    With `rest_s` the loop is left alone for so long after a wake-up while nothing but tokens comes, which nobody reads
+    that fast; then it hears of all of them at once.
     """
 
     def __init__(
-        self, port: EnginePort, loop: asyncio.AbstractEventLoop, *, is_quick: bool = False
+        self,
+        port: EnginePort,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        is_quick: bool = False,
+        rest_s: float = 0.0,
     ) -> None:
         self._port = port
         self._loop = loop
         self._is_quick = is_quick
+        self._rest_s = rest_s
+        self._is_resting = False
+        self._unheard: deque[tuple[EngineEvent, ...]] = deque()
         self._hearers: dict[str, Hear] = {}
         self._model_listeners: list[Callable[[ModelChanged], object]] = []
         self._trouble_listeners: list[Callable[[DiskTrouble], object]] = []
@@ -126,9 +138,12 @@ class EngineClient:
     def _on_events(self, events: tuple[EngineEvent, ...]) -> threading.Event | None:
         if not any(map(self._is_wanted, events)):
             return None
+        self._unheard.append(events)  # before the look: whoever ends the rest looks after it
+        if self._is_resting and all(type(event) is TokenDelta for event in events):
+            return None
         heard = threading.Event() if self._is_quick else None
         try:
-            self._loop.call_soon_threadsafe(self._fan_out, events, heard)
+            self._loop.call_soon_threadsafe(self._wake, heard)
         except RuntimeError:  # the loop has closed: nobody is left to hear
             return None
         return heard
@@ -140,7 +155,23 @@ class EngineClient:
         is_told = bool(self._move_listeners) and isinstance(event, Move)
         return is_told or event.request_id in self._hearers
 
-    def _fan_out(self, events: tuple[EngineEvent, ...], heard: threading.Event | None) -> None:
+    def _wake(self, heard: threading.Event | None) -> None:
+        events: list[EngineEvent] = []
+        while self._unheard:
+            events += self._unheard.popleft()
+        self._fan_out(_joined(events) if self._rest_s else events)
+        if self._rest_s and not self._is_resting:
+            self._is_resting = True
+            self._loop.call_later(self._rest_s, self._end_rest)
+        if heard is not None:  # after those who wait for what was handed out just now
+            self._loop.call_soon(heard.set)
+
+    def _end_rest(self) -> None:
+        self._is_resting = False
+        if self._unheard:
+            self._wake(None)
+
+    def _fan_out(self, events: Iterable[EngineEvent]) -> None:
         for event in events:
             if isinstance(event, ModelChanged):
                 for listener in tuple(self._model_listeners):
@@ -154,8 +185,30 @@ class EngineClient:
                 if self._move_listeners and isinstance(event, Move):
                     for tell in tuple(self._move_listeners):
                         tell(event)
-        if heard is not None:  # after those who wait for what was handed out just now
-            self._loop.call_soon(heard.set)
+
+
+def _joined(events: Iterable[EngineEvent]) -> Iterator[EngineEvent]:
+    """The same with one delta for what a request has written in several steps, as long as nothing else came between."""
+    written: dict[str, list[TokenDelta]] = {}
+    for event in events:
+        if type(event) is TokenDelta and not (event.reasoning or event.tool_calls):
+            written.setdefault(event.request_id, []).append(event)
+            continue
+        yield from map(_one_delta, written.values())
+        written.clear()
+        yield event
+    yield from map(_one_delta, written.values())
+
+
+def _one_delta(deltas: list[TokenDelta]) -> TokenDelta:
+    if len(deltas) == 1:
+        return deltas[0]
+    return TokenDelta(
+        request_id=deltas[0].request_id,
+        text="".join(one.text for one in deltas),
+        token_ids=tuple(token_id for one in deltas for token_id in one.token_ids),
+        logprobs=tuple(logprob for one in deltas for logprob in one.logprobs),
+    )
 
 
 def _connect(

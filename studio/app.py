@@ -9,29 +9,25 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import queue
 import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from types import FrameType
 
 from engine.api import (
-    EngineEvent,
     EnginePort,
-    EngineState,
     LoadModel,
     LoadOptions,
-    ModelChanged,
     ModelInfo,
 )
 from engine.client import EngineClient
 from engine.factory import create_engine, inspect_model
 from studio.crash_watch import CrashWatch
+from studio.model_news import ModelNews
 from studio.models.errand import Errand
 from studio.models.errors import StoreBusy, StoreError
 from studio.models.request_log import RequestLog
@@ -71,6 +67,8 @@ from studio.views.ports import WindowServices
 _log = logging.getLogger(__name__)
 
 _DESKTOP_NAME = "layby"
+_TOKENS_REST_S = 0.03
+"""Between two wake-ups of the window for new text: it is drawn no more often."""
 _PATIENCE_S = 2.0
 """How long a second start waits for a first one that has only just begun."""
 
@@ -90,22 +88,22 @@ def run_server(settings: SettingsService, paths: Paths) -> int:
         return replace(load_settings.options_for(model), preempt_disk=None)
 
     options = options_for(path)
-    parts = _server_parts(settings, library, KeyStore(paths.keys_file), options_for)
     engine = create_engine()
     idle = IdleUnloader(engine, lambda: settings.settings.engine.idle_unload_min)
+    parts = _server_parts(settings, library, KeyStore(paths.keys_file), options_for, idle=idle)
     server = ServerThread(engine, settings.settings.server.server_settings(), parts=parts)
     try:
         server.start()
-        news: queue.SimpleQueue[ModelChanged | None] = queue.SimpleQueue()
-        _on_signals(lambda: news.put(None))
-        engine.subscribe(lambda events: _pass_on_model_events(events, news))
+        news = ModelNews()
+        _on_signals(news.stop)
+        engine.subscribe(news.hear)
         started_s = time.monotonic()
         engine.control(LoadModel(path=path, name=library.name_of(path), options=options))
-        if _wait_until_ready(news):
+        if news.wait_until_ready():
             _log.info("loaded %s in %.1f s", path, time.monotonic() - started_s)
             sys.stdout.write(f"listening on {server.url}\n")
             sys.stdout.flush()
-            _wait_for_signal(news)
+            news.wait_for_stop()
         return 0
     finally:
         server.stop()
@@ -118,6 +116,8 @@ def _server_parts(
     library: ModelLibraryService,
     keys: KeyStore,
     options_for: Callable[[Path], LoadOptions],
+    *,
+    idle: IdleUnloader,
 ) -> ServerParts:
     """What the server shares with the rest: keys, rows of requests, and how a model that is named gets loaded."""
 
@@ -127,6 +127,7 @@ def _server_parts(
             options_for,
             is_on=lambda: settings.settings.server.loads_models,
             usual_model=lambda: settings.settings.engine.model,
+            idle=idle,
         )
 
     return ServerParts(keys=keys, log=RequestLog(), make_demand=make_demand)
@@ -143,38 +144,6 @@ def _warn_of_park_folder(settings: SettingsService) -> None:
         "window's chats are kept",
         settings.settings.load_options().preempt_disk,
     )
-
-
-def _pass_on_model_events(
-    events: tuple[EngineEvent, ...], news: queue.SimpleQueue[ModelChanged | None]
-) -> None:
-    for event in events:
-        if isinstance(event, ModelChanged):
-            news.put(event)
-
-
-def _wait_until_ready(news: queue.SimpleQueue[ModelChanged | None]) -> bool:
-    """False when a signal came first; raises the engine's own error when the model cannot be loaded."""
-    while (event := _next(news)) is not None:
-        if event.error is not None:
-            raise event.error
-        if event.state is EngineState.READY:
-            return True
-    return False
-
-
-def _wait_for_signal(news: queue.SimpleQueue[ModelChanged | None]) -> None:
-    while _next(news) is not None:
-        pass
-
-
-def _next(news: queue.SimpleQueue[ModelChanged | None]) -> ModelChanged | None:
-    """The next event, or None for a signal. Wakes up now and then, or Windows would not deliver Ctrl+C."""
-    while True:
-        try:
-            return news.get(timeout=1.0)
-        except queue.Empty:
-            continue
 
 
 def _on_signals(stop: Callable[[], object]) -> None:
@@ -222,19 +191,21 @@ async def _window_until_closed(settings: SettingsService, paths: Paths, errand: 
     """Whether it is to start again."""
     from studio.views.main_window import MainWindow
     from studio.views.single_instance import InstanceServer, address_for
+    from studio.views.window_memory import WindowMemory
 
     async with open_services(settings, paths) as services:
         watch = _watch_for_crashes(paths, services.notices)
         window = MainWindow(services)
         _on_signals(window.quit)
         window.show()
+        WindowMemory(window).recall()
         gc.collect()
         gc.freeze()  # what is there now stays: a collection need not walk it while somebody scrolls
         others = InstanceServer(address_for(paths.data), window.app.receive, window)
         window.app.receive(errand)
+        loading = asyncio.create_task(_load_last_model(services))
         if settings.settings.server.is_enabled:
             await services.server.start()
-        loading = asyncio.create_task(_load_last_model(services))
         await window.wait_closed()
         others.close()
         loading.cancel()
@@ -270,8 +241,12 @@ async def _load_last_model(services: WindowServices) -> None:
 def _support(
     settings: SettingsService, paths: Paths, library: ModelLibraryService
 ) -> SupportService:
-    doctor = partial(_doctors_report, settings, paths, library)
-    return SupportService(paths, settings, doctor=doctor)
+    return SupportService(paths, settings, doctor=lambda: _doctors_report(settings, paths, library))
+
+
+def _windows_client(engine: EnginePort, idle: IdleUnloader) -> EngineClient:
+    port = WakingEngine(engine, idle)
+    return EngineClient(port, asyncio.get_running_loop(), rest_s=_TOKENS_REST_S)
 
 
 @asynccontextmanager
@@ -281,18 +256,17 @@ async def open_services(
     """Everything below the window, running. Raises StoreBusy when another Layby has the chats open."""
     engine = engine or create_engine()
     idle = IdleUnloader(engine, lambda: settings.settings.engine.idle_unload_min)
-    client = EngineClient(WakingEngine(engine, idle), asyncio.get_running_loop())
+    client = _windows_client(engine, idle)
     notices = NoticeService()
     chats = _chats(client, settings, paths, notices)
     library = _library(paths)
     models = _models(client, library, settings, paths, notices=notices, idle=idle)
     downloads = DownloadService(library)
     keys = KeyStore(paths.keys_file)
-    parts = _server_parts(settings, library, keys, models.load_settings.options_for)
+    parts = _server_parts(settings, library, keys, models.load_settings.options_for, idle=idle)
     runs = RunService(client, chats, parts.log)
     history = ParkHistory(client, runs)
     reloads = ReloadService(client, chats, runs, models=models, settings=settings)
-    restarts = RestartService(settings)
     parking = ParkService(client, settings, notices)
     comebacks = ComebackService(client, chats, notices)
     server = _server(engine, settings, parts, keys, notices=notices)
@@ -309,13 +283,13 @@ async def open_services(
             runs=runs,
             history=history,
             reloads=reloads,
-            restarts=restarts,
+            restarts=RestartService(settings),
             downloads=downloads,
             hub=HubSearch(),
             support=_support(settings, paths, library),
         )
     finally:
-        for listener in (idle, reloads, restarts, history):
+        for listener in (idle, reloads, history):
             listener.close()
         await downloads.close()
         await server.stop()

@@ -168,6 +168,8 @@ class Engine(TokenCounter):
         return [*events, ModelChanged(state=self._state, model=None, error=failure)]
 
     def _finish_thread(self) -> None:
+        if self._model is not None:
+            self._model.grammars.close()  # the intake ends what it has at hand
         self._intake.close()
         self._inbox.close()
         self._state = EngineState.STOPPED

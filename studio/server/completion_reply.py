@@ -101,14 +101,8 @@ class CompletionReply:
         return best
 
     def _of(self, choices: list[Json]) -> Json:
-        head = self._head
-        return {
-            "id": head.reply_id,
-            "object": "text_completion",
-            "created": head.created_s,
-            "model": head.model,
-            "choices": choices,
-        }
+        base = {**self._head.fields("text_completion"), "choices": choices}
+        return {**base, "usage": None} if self._telling.includes_usage else base
 
     def _choice(
         self, index: int, text: str, tokens: Sequence[TokenLogprob], reason: str | None

@@ -122,6 +122,12 @@ class ServerContext:
         asking = self._ask(http, requests, Delivery(streams=False))
         return await self._while_there(http, gather(self.client, asking, self.gate))
 
+    async def keep_model(self, seconds: float | None, *, request_id: str = "") -> bool:
+        """Have the model leave so long after a request, or now; whether that is done. See `ModelDemand.stay`."""
+        if self.demand is None:
+            return False
+        return await self.demand.stay(self.client, seconds, request_id=request_id)
+
     async def count_tokens(self, http: HttpRequest, prompt: Prompt) -> int:
         """What the loaded model makes of a prompt. Raises RequestError, ModelUnavailable and ClientLeft."""
         count = await self.live.run(self.client.count_tokens(prompt), receive=http.receive)

@@ -20,11 +20,7 @@ class RestartService:
         """The user wants the program to end and to start again."""
         self._settings = settings
         self._at_start = settings.settings
-        self._disconnect = settings.changed.connect(self._on_changed)
-
-    def close(self) -> None:
-        """Listen no more."""
-        self._disconnect()
+        settings.changed.connect(self._on_changed)
 
     def pending(self) -> tuple[str, ...]:
         """Keys of the settings that are not what the program was started with, and count from its next start."""

@@ -9,6 +9,8 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QTextLayout
 from PySide6.QtWidgets import QLabel, QWidget
 
+from studio.views.status_words import SEPARATOR, joined
+
 _LEAST_PX = 40
 
 
@@ -30,13 +32,27 @@ class ElidedLabel(QLabel):
     def minimumSizeHint(self) -> QSize:
         return QSize(_LEAST_PX, super().minimumSizeHint().height())
 
+    def shown(self, width: int) -> str:
+        """As much of the text as that width has room for."""
+        return self.fontMetrics().elidedText(self.text(), self._elide, width)
+
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         room = self.contentsRect()
-        text = self.fontMetrics().elidedText(self.text(), self._elide, room.width())
+        text = self.shown(room.width())
         painter.setPen(self.palette().windowText().color())
         painter.drawText(room, self.alignment() | Qt.AlignmentFlag.AlignVCenter, text)
         painter.end()
+
+
+class ElidedFigures(ElidedLabel):
+    """Of several figures each is seen whole, or not at all."""
+
+    def shown(self, width: int) -> str:
+        parts = self.text().split(SEPARATOR)
+        while len(parts) > 1 and self.fontMetrics().horizontalAdvance(joined(*parts)) > width:
+            parts.pop()
+        return self.fontMetrics().elidedText(joined(*parts), self._elide, width)
 
 
 class ElidedLines(QLabel):

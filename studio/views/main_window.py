@@ -94,17 +94,15 @@ class MainWindow(QMainWindow):
         self.panes = PaneArea(self.context, self)
         self._navigation = ChatNavigation(self.context, self.panes)
         self.pool_panel = PoolPanel(self.context, self)
-        self.settings_window = SettingsWindow(
-            services.settings,
-            services.notices,
-            self,
-            footer=lambda at: PendingBars(services, self.reload_flow, self.quit_flow, at),
-        )
-        self.models_window = DialogOpener(lambda: ModelsWindow(self.context, self))
-        self.server_window = DialogOpener(lambda: ServerWindow(self.context, self))
+        self._make_windows()
         self._status = StatusLine(self.context, self)
         self.chat_commands = ChatCommands(
-            self.context, self._sidebar, self.panes, navigation=self._navigation, window=self
+            self.context,
+            self._sidebar,
+            self.panes,
+            navigation=self._navigation,
+            pool_panel=self.pool_panel,
+            window=self,
         )
         self._lay_out()
         self._parts = WindowParts(services.settings, self._sidebar, self.pool_panel)
@@ -116,6 +114,17 @@ class MainWindow(QMainWindow):
         self._connect()
         self._update_commands()
         self._navigation.show_first()
+
+    def _make_windows(self) -> None:
+        services = self._services
+        self.settings_window = SettingsWindow(
+            services.settings,
+            services.notices,
+            self,
+            footer=lambda at: PendingBars(services, self.reload_flow, self.quit_flow, at),
+        )
+        self.models_window = DialogOpener(lambda: ModelsWindow(self.context, self))
+        self.server_window = DialogOpener(lambda: ServerWindow(self.context, self))
 
     def _make_commands(self) -> None:
         self.app = AppCommands(
@@ -355,7 +364,7 @@ class MainWindow(QMainWindow):
 
     def _toggle_pool(self) -> None:
         self._pool_place.choose()
-        toggle(self.pool_panel, instead_of=(self._sidebar,))
+        toggle(self.pool_panel, instead_of=(self._sidebar, self.chat_commands.inspector))
         self._update_commands()
 
     def _announce(self, text: str) -> None:

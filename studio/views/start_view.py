@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QVBoxLayout, QWidget
 
 from engine.api import EngineSnapshot, EngineState, ModelInfo
 from studio.models.engine_state import FetchProgress
@@ -24,6 +24,7 @@ from studio.views.model_actions import ModelActions
 from studio.views.models.model_words import machine_words, room_words
 from studio.views.paged_dialog import scrolled
 from studio.views.words import elapsed, size, tr
+from studio.views.wrapped_button import WrappedButton
 
 _COLUMN_PX = 520
 _MAX_OFFERED = 3
@@ -51,7 +52,9 @@ class StartView(QWidget):
         self._heading.setObjectName("heading")
         self._body = QLabel(self)
         self._body.setObjectName("body")
-        for label in (self._heading, self._body):
+        self._facts = QLabel(self)
+        self._facts.setObjectName("secondary")
+        for label in (self._heading, self._body, self._facts):
             label.setWordWrap(True)
             label.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         self._progress = QProgressBar(self)
@@ -68,6 +71,7 @@ class StartView(QWidget):
         column.addSpacing(4)
         column.addWidget(self._progress)
         column.addLayout(self._buttons)
+        column.addWidget(self._facts)
         column.addStretch(3)
         holder = QWidget()
         holder.setMaximumWidth(_COLUMN_PX)
@@ -81,7 +85,7 @@ class StartView(QWidget):
         layout.addWidget(scrolled(tr("New chat"), page, self))
         self.is_temporary = False
         """Whether it stands where the messages of a temporary chat will be."""
-        self._offered: list[QPushButton] = []
+        self._offered: list[WrappedButton] = []
         self._notes: list[QLabel] = []
         self._has_looked = False
         self._looks_around = False
@@ -137,8 +141,8 @@ class StartView(QWidget):
         elif entries:
             self._say(tr("Which model?"), privacy)
         else:
-            machine = machine_words(look_at_machine(EngineSnapshot()))
-            self._say(tr("First, a model"), f"{privacy}\n\n{machine}")
+            facts = machine_words(look_at_machine(EngineSnapshot()))
+            self._say(tr("First, a model"), privacy, facts)
         choices = self._first_choices() if not entries else self._library_choices()
         self._offer(choices, has_primary=True)
 
@@ -227,10 +231,13 @@ class StartView(QWidget):
         self._looks_around = False
         self.refresh()
 
-    def _say(self, heading: str, body: str) -> None:
+    def _say(self, heading: str, body: str, facts: str = "") -> None:
+        """`facts` stand below the buttons, which come first in a low window."""
         self._progress.hide()
         self._heading.setText(heading)
         self._body.setText(body)
+        self._facts.setText(facts)
+        self._facts.setVisible(bool(facts))
 
     def _show_progress(self, share: float) -> None:
         self._progress.show()
@@ -239,14 +246,14 @@ class StartView(QWidget):
     def _offer(self, choices: tuple[_Choice, ...], *, has_primary: bool) -> None:
         """Have one button for each choice; those that are there already stay, and keep the focus."""
         texts = [choice.text for choice in choices]
-        if texts == [button.text() for button in self._offered]:
+        if texts == [button.words for button in self._offered]:
             return
         for widget in (*self._offered, *self._notes):
             widget.hide()
             widget.deleteLater()
         self._offered, self._notes = [], []
         for choice in choices:
-            button = QPushButton(choice.text, self)
+            button = WrappedButton(self, choice.text)
             is_primary = has_primary and not self._offered
             button.setObjectName("primary" if is_primary else "secondary")
             button.clicked.connect(lambda _checked=False, ask=choice.ask: ask())
@@ -254,8 +261,11 @@ class StartView(QWidget):
             self._offered.append(button)
             if choice.note:
                 self._add_note(button, choice.note)
+        liked_px = max((button.sizeHint().width() for button in self._offered), default=0)
+        for button in self._offered:
+            button.set_liked_px(liked_px)
 
-    def _add_note(self, button: QPushButton, text: str) -> None:
+    def _add_note(self, button: WrappedButton, text: str) -> None:
         note = QLabel(text, self)
         note.setObjectName("secondary")
         note.setWordWrap(True)

@@ -7,7 +7,7 @@ the menu afterwards too, until something else is done.
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, QTimer
+from PySide6.QtCore import QEvent, QObject, QTimer, Signal
 from PySide6.QtGui import QAccessible, QAccessibleEvent
 from PySide6.QtWidgets import (
     QApplication,
@@ -33,11 +33,15 @@ _WIDTH_PX = 264
 _EDGE_PX = 8
 _BOTTOM_PX = 36
 """Above the status line."""
+_MARGINS = (12, 8, 6, 4)
+_STRIP_MARGINS = (24, 4, 12, 4)
 _NAME_CHARS = 24
 
 
 class UndoBar(QFrame):
-    """Hidden until something was done that can be taken back."""
+    """Hidden until something was done that can be taken back. `returned` carries a deleted chat that is back."""
+
+    returned = Signal(object)
 
     def __init__(self, book: ChatBook, tasks: Tasks, parent: QWidget) -> None:
         super().__init__(parent)
@@ -63,7 +67,7 @@ class UndoBar(QFrame):
         foot.addWidget(self._button)
         foot.addWidget(close)
         self._column = column = QBoxLayout(QBoxLayout.Direction.TopToBottom, self)
-        column.setContentsMargins(12, 8, 6, 4)
+        column.setContentsMargins(*_MARGINS)
         column.setSpacing(2)
         column.addWidget(self._text, 1)
         column.addLayout(foot)
@@ -103,7 +107,12 @@ class UndoBar(QFrame):
         undo, self.undo = self.undo, None
         self.hide()
         if undo is not None:
-            self._tasks.start(undo.run())
+            self._tasks.start(self._take_back(undo))
+
+    async def _take_back(self, undo: Undo) -> None:
+        await undo.run()
+        if undo.chat is not None:
+            self.returned.emit(undo.chat)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() in (QEvent.Type.Resize, QEvent.Type.Show, QEvent.Type.Hide):
@@ -134,6 +143,7 @@ class UndoBar(QFrame):
             self._strips.removeWidget(self)
             self.setParent(self._window)
         self._column.setDirection(way.LeftToRight if is_strip else way.TopToBottom)
+        self._column.setContentsMargins(*(_STRIP_MARGINS if is_strip else _MARGINS))
         self._shadow.setEnabled(not is_strip)
         self.setProperty("strip", is_strip)
         self.style().unpolish(self)

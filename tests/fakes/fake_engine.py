@@ -133,8 +133,10 @@ class FakeEngine:
         match prompt:
             case _ if self._snapshot.state is not EngineState.READY:
                 return None
-            case Chat(messages=messages):
-                return sum(len(message.content.split()) for message in messages)
+            case Chat(messages=messages, tools=tools):
+                declared = (f"{one.name} {one.description} {one.parameters}" for one in tools)
+                texts = (*(message.content for message in messages), *declared)
+                return sum(len(text.split()) for text in texts)
             case Text(text=text):
                 return len(text.split())
             case Infill(before=before, after=after):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -69,6 +69,7 @@ class FakeModels:
         self.fetch_changed: Signal[[]] = Signal()
         self.asked: list[tuple[str, str]] = []
         self.is_resting = False
+        self.num_expected = 0
 
     @property
     def state(self) -> EngineState:
@@ -81,6 +82,17 @@ class FakeModels:
     @property
     def progress(self) -> float:
         return self.status.progress
+
+    @property
+    def is_coming(self) -> bool:
+        is_loading = self.state is EngineState.LOADING or self.fetching is not None
+        return is_loading or self.num_expected > 0
+
+    @contextmanager
+    def expecting(self) -> Iterator[None]:
+        self.num_expected += 1
+        yield
+        self.num_expected -= 1
 
     def say(
         self, state: EngineState, *, progress: float = 0.0, error: Exception | None = None
@@ -271,7 +283,6 @@ async def open_stage(
         await downloads.close()
         await server.stop()
         services.reloads.close()
-        services.restarts.close()
         services.history.close()
         await chats.close()
         client.close()

@@ -11,7 +11,6 @@ from studio.server.model_lists import ListedModel
 
 _UNITS = ((1_000_000_000, "B"), (1_000_000, "M"), (1_000, "K"))
 _FOREVER = "9999-12-31T23:59:59Z"
-"""When a model is unloaded is the user's setting, which no program needs to know."""
 
 
 def listed(model: ListedModel) -> Json:
@@ -27,13 +26,13 @@ def listed(model: ListedModel) -> Json:
     }
 
 
-def running(model: ListedModel) -> Json:
-    """An entry of /api/ps."""
+def running(model: ListedModel, *, expires_s: float | None) -> Json:
+    """An entry of /api/ps. `expires_s`: Unix time when the model will leave; None: it stays."""
     entry = listed(model)
     del entry["modified_at"]
     return {
         **entry,
-        "expires_at": _FOREVER,
+        "expires_at": _FOREVER if expires_s is None else _time(int(expires_s)),
         "size_vram": 0,
         "context_length": model.window_tokens,
     }

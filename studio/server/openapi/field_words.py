@@ -59,7 +59,7 @@ FIELD_WORDS = {
     "sse_ping_interval": "Seconds of silence in a stream until a sign of life; -1: none while text comes.",
     "encoding_format": "Numbers, or float32 in base64.",
     "options": "How to sample and how much to write.",
-    "keep_alive": "Accepted and passed over: how long a model stays is the user's own setting.",
+    "keep_alive": "How long the model is to stay after this, in seconds or like 5m; at most what the user has set.",
     "images": "None: models here read text.",
     "content": "The text, or what the prompt is made of.",
     "tokens": "Token ids of the loaded model.",

@@ -6,6 +6,7 @@ Server thread. The model that is loaded serves, and those of the library on dema
 from __future__ import annotations
 
 import json
+import time
 
 from fastapi import APIRouter
 from starlette.requests import Request as HttpRequest
@@ -23,6 +24,7 @@ from studio.server.ollama.fields import (
     EmbeddingsRequest,
     EmbedRequest,
     GenerateRequest,
+    ReplyFields,
     ShowRequest,
 )
 from studio.server.ollama.models import listed, running, shown
@@ -62,7 +64,10 @@ def _add_models(router: APIRouter, context: ServerContext) -> None:
     @router.get("/api/ps")
     async def ps() -> JSONResponse:
         models = await all_models(context)
-        return JSONResponse({"models": [running(each) for each in models if each.is_loaded]})
+        left_s = context.demand.left_s() if context.demand is not None else None
+        expires_s = None if left_s is None else time.time() + left_s
+        loaded = [running(each, expires_s=expires_s) for each in models if each.is_loaded]
+        return JSONResponse({"models": loaded})
 
     @router.post("/api/show")
     async def show(http: HttpRequest) -> JSONResponse:
@@ -78,14 +83,26 @@ def _add_models(router: APIRouter, context: ServerContext) -> None:
 
 
 def _add_replies(router: APIRouter, context: ServerContext) -> None:
+    async def prepare(http: HttpRequest, wire: ReplyFields, telling: Telling) -> JSONResponse:
+        """With nothing to answer a model is loaded, or let go where it is not to stay."""
+        name = plain_name(wire.model)
+        if wire.keep_alive == 0:
+            meant = await model_called(context, name)
+            if not meant.is_loaded or await context.keep_model(0):
+                return JSONResponse(OllamaReply(meant.name, telling).unloaded())
+        model = await context.model_for(http, name)
+        await context.keep_model(wire.keep_alive)
+        return JSONResponse(OllamaReply(model.name, telling).loaded())
+
     @router.post("/api/chat")
     async def chat(http: HttpRequest) -> Response:
         wire = await context.read(http, ChatRequest)
+        if not wire.messages:
+            return await prepare(http, wire, Telling.CHAT)
         model = await context.model_for(http, plain_name(wire.model))
         shape = OllamaReply(model.name, Telling.CHAT)
-        if not wire.messages:
-            return JSONResponse(shape.loaded())
         request = chat_request(wire, _reply_id(model))
+        await context.keep_model(wire.keep_alive, request_id=request.request_id)
         return await context.answer(
             http, (request,), shape, Delivery(streams=wire.streams, priority=wire.priority)
         )
@@ -93,11 +110,12 @@ def _add_replies(router: APIRouter, context: ServerContext) -> None:
     @router.post("/api/generate")
     async def generate(http: HttpRequest) -> Response:
         wire = await context.read(http, GenerateRequest)
+        if not wire.prompt and not wire.suffix:
+            return await prepare(http, wire, Telling.GENERATE)
         model = await context.model_for(http, plain_name(wire.model))
         shape = OllamaReply(model.name, Telling.GENERATE)
-        if not wire.prompt and not wire.suffix:
-            return JSONResponse(shape.loaded())
         request = generate_request(wire, _reply_id(model))
+        await context.keep_model(wire.keep_alive, request_id=request.request_id)
         return await context.answer(
             http, (request,), shape, Delivery(streams=wire.streams, priority=wire.priority)
         )
@@ -116,6 +134,7 @@ def _add_embeddings(router: APIRouter, context: ServerContext) -> None:
         prompts = await truncated(context, http, texts) if wire.truncate is not False else texts
         requests = embed_requests(prompts, _reply_id(model), max_wait_s=wire.max_wait)
         choices, end = await context.gather(http, requests)
+        await context.keep_model(wire.keep_alive)
         coded = await encoded((each.embedding for each in choices), size)
         rest = json.dumps({"model": model.name, **_figures(end)}).encode()[1:]
         body = b'{"embeddings":[%b],%b' % (b",".join(coded), rest)
@@ -131,6 +150,7 @@ def _add_embeddings(router: APIRouter, context: ServerContext) -> None:
         prompts = await truncated(context, http, (wire.prompt,))
         requests = embed_requests(prompts, _reply_id(model), max_wait_s=wire.max_wait)
         choices, _ = await context.gather(http, requests)
+        await context.keep_model(wire.keep_alive)
         return JSONResponse({"embedding": list(choices[0].embedding)})
 
 

@@ -22,6 +22,7 @@ from engine.api import EngineState
 from studio.models.model_library import FoundModel, ModelEntry, ModelSource
 from studio.views.context import Context
 from studio.views.dialogs.confirm import Question, confirm
+from studio.views.dialogs.file_dialog import file_dialog
 from studio.views.flow_layout import FlowLayout
 from studio.views.labels import line
 from studio.views.models.load_dialog import LoadDialog
@@ -177,12 +178,11 @@ class LibraryPage(QWidget):
         dialog.open()
 
     def _locate(self, name: str) -> None:
-        dialog = QFileDialog(self, tr("Where is {model} now?").format(model=name))
+        dialog = file_dialog(self, tr("Where is {model} now?").format(model=name))
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
         dialog.fileSelected.connect(
             lambda path: self._context.tasks.start(self._models.relocate(name, Path(path)))
         )
-        dialog.finished.connect(dialog.deleteLater)
         dialog.open()
 
     def _remove(self, name: str) -> None:

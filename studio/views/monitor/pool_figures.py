@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
-from engine.api import EngineSnapshot
+from engine.api import EngineSnapshot, PoolUsage
 from studio.models.capacity import USUAL_CHAT_TOKENS, capacity_of
 from studio.views.context import Context
 from studio.views.labels import line
@@ -19,7 +19,8 @@ from studio.views.monitor.segments import (
     pool_segments,
 )
 from studio.views.monitor.status_line import pool_words
-from studio.views.words import tr
+from studio.views.status_words import joined
+from studio.views.words import count, tr
 
 _MEMORY_PX = 10
 
@@ -74,8 +75,7 @@ class PoolFigures(QWidget):
     def show_words(self, snapshot: EngineSnapshot) -> None:
         """What is read."""
         pool, parks, options = snapshot.pool, snapshot.parks, snapshot.options
-        words = pool_words(pool)
-        set_text(self._pool, words[:1].upper() + words[1:])
+        set_text(self._pool, _pool_words(pool))
         set_text(self._parks, park_words(parks))
         has_pool = bool(pool.total_pages) and options is not None
         self.map.setVisible(has_pool)
@@ -92,6 +92,12 @@ class PoolFigures(QWidget):
                 page_tokens=pool.page_tokens,
             )
             set_text(self._capacity, capacity_words(capacity))
+
+
+def _pool_words(pool: PoolUsage) -> str:
+    """As in the status line, and what the dim cells are."""
+    kept = tr("{count} kept for reuse").format(count=count(pool.reusable_pages * pool.page_tokens))
+    return joined(pool_words(pool), kept if pool.reusable_pages else "")
 
 
 def set_text(label: QLabel, text: str) -> None:

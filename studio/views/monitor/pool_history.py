@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from engine.api import EngineSnapshot, KvType
@@ -31,7 +32,7 @@ class PoolHistory(QWidget):
         super().__init__(parent)
         self._context = context
         self._room_px, self._most_lanes = _NO_LIMIT_PX, _USUAL_LANES
-        self._title = title = QLabel(tr("Last ten minutes"), self)
+        self._title = title = QLabel(tr("Timeline"), self)
         title.setObjectName("title")
         self.timeline = TimelineView(context.theme, self)
         self._words = tuple(line("", "secondary", self) for _ in range(4))
@@ -42,6 +43,10 @@ class PoolHistory(QWidget):
         layout.addWidget(self.timeline)
         for label in self._words:
             layout.addWidget(label)
+
+    def minimumSizeHint(self) -> QSize:
+        """It takes what there is, and never makes the window grow."""
+        return QSize(super().minimumSizeHint().width(), 0)
 
     def set_room(self, height_px: int, *, most_lanes: int) -> None:
         """How high it may be: the words go first, then lanes; with room for neither it is not there at all."""

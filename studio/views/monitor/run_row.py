@@ -12,12 +12,12 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWi
 
 from engine.runs import Run, RunState
 from studio.services.run_service import Steer
-from studio.views.elided_label import ElidedLabel, ElidedLines
+from studio.views.elided_label import ElidedFigures, ElidedLabel, ElidedLines
 from studio.views.icon_button import IconButton
-from studio.views.run_sentences import Others, describe_run, reason_sentence
+from studio.views.run_sentences import Others, describe_run, is_held, reason_sentence
 from studio.views.state_mark import StateMark
 from studio.views.status_words import Mark, StatusWords, Tone, joined
-from studio.views.steer_menu import SteerButton, first_words, is_held, is_outside
+from studio.views.steer_menu import SteerButton, first_words, is_outside
 from studio.views.theme import Theme
 from studio.views.words import tokens, tr
 
@@ -39,7 +39,7 @@ class RunRow(QFrame):
         self._title = ElidedLabel(self)
         self._title.setObjectName("title")
         self._mark = StateMark(theme, self)
-        self._state = ElidedLabel(self)
+        self._state = ElidedFigures(self)
         self._state.setObjectName("secondary")
         self._reason = ElidedLines(_REASON_LINES, self)
         self._reason.setObjectName("secondary")
@@ -153,8 +153,9 @@ class RunRow(QFrame):
 
     def _show_state(self, words: StatusWords, run: Run) -> None:
         pinned = tr("never parked") if run.is_pinned else ""
-        held = tokens(run.held_tokens) if run.state is not RunState.READING else ""  # said already
-        self._state.set_text(joined(words.text, held, pinned))
+        has_figure = run.held_tokens and run.state is not RunState.READING  # said already
+        held = tokens(run.held_tokens) if has_figure else ""
+        self._state.set_text(joined(words.text, pinned, held))
         name = "waiting" if words.tone is Tone.WAITING else "secondary"
         if self._state.objectName() != name:
             self._state.setObjectName(name)

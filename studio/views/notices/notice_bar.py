@@ -36,7 +36,7 @@ class NoticeBar(QFrame):
         self._notice: Notice | None = None
         self._icon = QLabel(self)
         self._text = NoticeText(self)
-        self._text.resized.connect(self._fit)
+        self._text.reflowed.connect(self._fit)
         parent.window().installEventFilter(self)
         self._action = QPushButton(self)
         self._action.clicked.connect(self._on_action)
@@ -99,12 +99,10 @@ class NoticeBar(QFrame):
     def _fit(self) -> None:
         """The button beside the words or below them, and the words as high as they are, up to a part of the window."""
         self._place_button()
-        line_px = self._text.fontMetrics().lineSpacing()
         room_px = _SHARE * self.window().height()
-        if not self._is_beside:
+        if not (self._is_beside or self._action.isHidden()):
             room_px -= self._action.sizeHint().height() + self._grid.verticalSpacing()
-        num_lines = max(_LEAST_LINES, int(room_px / line_px))
-        self._text.fit_height(num_lines * line_px)
+        self._text.fit_height(room_px, least_lines=_LEAST_LINES)
 
     def _place_button(self) -> None:
         margins = self._grid.contentsMargins()

@@ -5,8 +5,10 @@ They can be selected with the mouse, and scrolled with the keyboard where they s
 
 from __future__ import annotations
 
+import math
+
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QFontMetricsF
 from PySide6.QtWidgets import QFrame, QTextEdit, QWidget
 
 from studio.views.words import tr
@@ -16,9 +18,9 @@ _EDGE_PX = 1
 
 
 class NoticeText(QTextEdit):
-    """`resized` once it has another width, and so may need another height."""
+    """`reflowed` once its words have another width or height."""
 
-    resized = Signal()
+    reflowed = Signal()
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -30,15 +32,13 @@ class NoticeText(QTextEdit):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.viewport().setAutoFillBackground(False)
         self.document().setDocumentMargin(0)
+        self.document().documentLayout().documentSizeChanged.connect(self.reflowed)
 
-    def fit_height(self, most_px: int) -> None:
-        """As high as the words at this width, but no higher than that."""
-        words_px = round(self.document().size().height())
+    def fit_height(self, room_px: float, *, least_lines: int) -> None:
+        """As high as the words at this width, but no higher than the whole lines there is room for."""
+        line_px = math.ceil(QFontMetricsF(self.font()).lineSpacing())
+        most_px = line_px * max(least_lines, int(room_px / line_px))
+        words_px = math.ceil(self.document().size().height())
         does_scroll = words_px > most_px
         self.setFixedHeight(min(words_px, most_px) + 2 * _EDGE_PX)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus if does_scroll else Qt.FocusPolicy.NoFocus)
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        if event.size().width() != event.oldSize().width():
-            self.resized.emit()

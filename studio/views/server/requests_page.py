@@ -41,7 +41,7 @@ class RequestsPage(QWidget):
         self._empty = line(
             tr(
                 "No program has asked for anything yet. Under “Connect” stands what to paste into yours. "
-                "Prompts are not kept unless you switch that on."
+                "Their prompts are kept only if “Show prompts of requests” is on, under “Server”."
             ),
             "secondary",
             self,

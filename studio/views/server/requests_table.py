@@ -87,10 +87,10 @@ class RequestsTable(QTableView):
         state = parked if is_roomy else tr("Failed · {status}").format(status=400)
         return {
             Column.TIME: self._width_of("00:00:00"),
-            Column.CLIENT: self._width_of("a program's key" if is_roomy else "127.0.0.1"),
+            Column.CLIENT: self._width_of("127.0.0.1"),
             Column.STATE: self._width_of(state) + MARK_PX + _CELL_PX,
-            Column.TOKENS: self._width_of(f"{count(9999)} + {count(999)}"),
-            Column.DURATION: max(map(self._width_of, (seconds(599), tr("Duration")))),
+            Column.TOKENS: self._width_of(f"{count(9999)} + {count(9999)}"),
+            Column.DURATION: max(map(self._width_of, (seconds(599), seconds(0), tr("Duration")))),
         }
 
     def _width_of(self, text: str) -> int:

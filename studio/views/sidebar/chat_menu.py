@@ -16,8 +16,9 @@ from engine.runs import Run
 from studio.models.chat import Conversation
 from studio.models.folder import Folder
 from studio.services.run_service import Steer
+from studio.views.run_sentences import is_held
 from studio.views.sidebar.row_actions import RowActions
-from studio.views.steer_menu import first_words, is_held, is_outside
+from studio.views.steer_menu import first_words, is_outside
 from studio.views.words import plural, tr
 
 

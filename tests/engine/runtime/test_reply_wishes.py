@@ -37,6 +37,7 @@ from engine.text.replies.reply_format import ReplyFormat, ReplyParser, ReplyPlan
 from engine.text.replies.thinking import THINKING, Thinking
 from engine.text.text_stream import TextStream, Told
 from engine.text.tokenizer import Tokenizer
+from fakes.no_trials import NoTrials
 from fakes.tiny_text import CHATML_CONTROLS, byte_level
 
 SCHEMA = {
@@ -174,7 +175,7 @@ def wishes_of(
     tags = (*family.marks, *((think.open, think.close) if thinks else ()))
     words = tokenizer(*(tags if tags_are_tokens else ()))
     reply = format_of(family, words, thinks=thinks)
-    return ReplyWishes(reply, words, GrammarCompiler(words)), words
+    return ReplyWishes(reply, words, GrammarCompiler(words, NoTrials())), words
 
 
 def assert_sound(name: str, arguments: str) -> None:

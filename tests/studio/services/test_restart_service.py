@@ -25,6 +25,3 @@ def test_what_counts_from_the_next_start_is_pending_until_it_is_as_it_was(tmp_pa
     assert seen == [(), ("appearance.language",), ()]
     again = RestartService(SettingsService(path, environment={}, flags={}))
     assert again.pending() == ()
-    restarts.close()
-    settings.change("appearance.language", Language.GERMAN)
-    assert len(seen) == 3

@@ -96,7 +96,8 @@ def test_without_the_side_bar_it_covers_nothing_of_the_chat(play: Play, tmp_path
                 ]
 
             window.commands[CommandId.SIDEBAR].trigger()
-            await stage.chats.shelf.delete([stage.chats.chats[0]])
+            gone = stage.chats.chats[0]
+            await stage.chats.shelf.delete([gone])
             bar = window.chat_commands.undo_bar
             await until(lambda: bar.isVisible() and bar.height() > 20)
             await until(lambda: not covered())
@@ -110,6 +111,7 @@ def test_without_the_side_bar_it_covers_nothing_of_the_chat(play: Play, tmp_path
             bar.findChild(QPushButton).click()
             await until(lambda: len(stage.chats.chats) == 2)
             assert not bar.isVisible()
+            await until(lambda: window.panes.active.chat is gone)
 
     play(story())
 

@@ -54,7 +54,7 @@ def test_the_panel_lists_chats_and_programs_alike(play: Play, tmp_path: Path) ->
             stage.window.context.watch.look()
             assert panel.rows == {}
             stage.window.commands[CommandId.POOL].trigger()
-            assert said(panel.rows[lisbon]) == ["Lisbon", "Writing · 1,420 tokens · never parked"]
+            assert said(panel.rows[lisbon]) == ["Lisbon", "Writing · never parked · 1,420 tokens"]
             assert said(panel.rows["chatcmpl-3f2a1b9c"]) == [
                 "API request 3f2a1b",
                 "Queued · 1st in line · starts in about 20 s · 640 tokens",

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QPushButton, QWidget
 
 from engine.errors import ContextLengthExceeded, ModelNotFound, ModelUnavailable, PoolFull
 from studio.models.notices import Notice, NoticeAction, NoticeLevel
+from studio.models.settings import Theme as ThemeChoice
 from studio.services.notice_service import NoticeService
 from studio.views.icon_button import IconButton
 from studio.views.notices.notice_bar import NoticeBar, action_words
@@ -127,3 +128,12 @@ def test_in_a_narrow_bar_the_button_stands_below_words_that_are_broken_and_not_c
         assert text.horizontalScrollBar().maximum() == 0
         assert text.verticalScrollBar().maximum() == 0
         assert button.geometry().right() < bar.width()
+
+
+def test_words_keep_their_height_with_another_text_size(
+    bar: NoticeBar, service: NoticeService, page: QWidget, theme: Theme
+) -> None:
+    service.show(Notice(code="x", level=NoticeLevel.INFO, text="Words. " * 30))
+    for text_px in (14, 24, 12):
+        theme.apply(ThemeChoice.LIGHT, text_px)
+        assert laid_out(bar, page, 900, 900).verticalScrollBar().maximum() == 0
