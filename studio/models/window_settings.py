@@ -124,6 +124,17 @@ class WindowSettings:
             )
         ),
     )
+    place: str = field(
+        default="",
+        metadata=about(
+            SettingInfo(
+                title="Place of the window",
+                help="a JSON object: where it stood, and the chats in it",
+                env="LAYBY_WINDOW_PLACE",
+                is_hidden=True,
+            )
+        ),
+    )
     keys: str = field(
         default="",
         metadata=about(

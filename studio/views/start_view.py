@@ -79,6 +79,8 @@ class StartView(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(scrolled(tr("New chat"), page, self))
+        self.is_temporary = False
+        """Whether it stands where the messages of a temporary chat will be."""
         self._offered: list[QPushButton] = []
         self._notes: list[QLabel] = []
         self._has_looked = False
@@ -111,13 +113,12 @@ class StartView(QWidget):
         self._offer((_Choice(tr("Cancel"), self._actions.cancel),), has_primary=False)
 
     def _show_ready(self) -> None:
-        self._say(
-            tr("What is on your mind?"),
-            tr(
-                "Several chats can run at the same time: each goes on while you read another. "
-                "Split shows two side by side."
-            ),
+        several = tr(
+            "Several chats can run at the same time: each goes on while you read another. "
+            "Split shows two side by side."
         )
+        unsaved = tr("Nothing of this chat is saved: it is gone when Layby closes.")
+        self._say(tr("What is on your mind?"), unsaved if self.is_temporary else several)
         self._offer((), has_primary=False)
 
     def _show_choice(self) -> None:

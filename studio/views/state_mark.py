@@ -1,15 +1,26 @@
-"""Draws the shape of a state: in the list of chats and under a reply, the same. GUI thread."""
+"""Draws the shape of a state: in the list of chats and under a reply, the same. GUI thread.
+
+Two shapes move where they stand alone, if the desktop wants motion at all: the dot of a reply that is being written
+breathes, and the ring of one that comes back turns once.
+"""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QWidget
+import math
+
+from PySide6.QtCore import QElapsedTimer, QPointF, QRectF, QSize, Qt, QTimer
+from PySide6.QtGui import QColor, QHideEvent, QPainter, QPaintEvent, QPen, QShowEvent
+from PySide6.QtWidgets import QStyle, QWidget
 
 from studio.views.status_words import Mark, StatusWords, Tone
 from studio.views.theme import Colors, Theme
 
 MARK_PX = 12
+_FRAME_MS = 100
+_BREATH_MS = 1600
+_TURN_MS = 600
+_SHALLOWEST = 0.5
+"""How much of a dot's colour is left when it is at its palest."""
 _TURN = 16 * 360
 _TOP = 16 * 90
 
@@ -27,9 +38,12 @@ def tone_color(tone: Tone, colors: Colors) -> QColor:
             return colors.failed
 
 
-def paint_mark(painter: QPainter, box: QRectF, words: StatusWords, colors: Colors) -> None:
-    """Draw the mark of a state into `box`, a square of MARK_PX."""
+def paint_mark(
+    painter: QPainter, box: QRectF, words: StatusWords, colors: Colors, *, moment_ms: int = 0
+) -> None:
+    """Draw the mark of a state into `box`, a square of MARK_PX, as it is so long after it began to move."""
     painter.save()
+    _move(painter, box, words.mark, moment_ms)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     color = tone_color(words.tone, colors)
     ring = box.adjusted(1.5, 1.5, -1.5, -1.5)
@@ -79,6 +93,22 @@ def paint_mark(painter: QPainter, box: QRectF, words: StatusWords, colors: Color
     painter.restore()
 
 
+def _move(painter: QPainter, box: QRectF, mark: Mark, moment_ms: int) -> None:
+    if mark is Mark.DOT:
+        depth = (1 - math.cos(math.tau * moment_ms / _BREATH_MS)) / 2
+        painter.setOpacity(1 - (1 - _SHALLOWEST) * depth)
+    elif mark is Mark.TURN:
+        painter.translate(box.center())
+        painter.rotate(360 * min(moment_ms / _TURN_MS, 1.0))
+        painter.translate(-box.center())
+
+
+def may_move(widget: QWidget) -> bool:
+    """Whether the desktop wants things to move."""
+    duration = QStyle.StyleHint.SH_Widget_Animation_Duration
+    return widget.style().styleHint(duration, None, widget) > 0
+
+
 def _draw_hand(painter: QPainter, box: QRectF) -> None:
     """A raised hand: four fingers, the thumb, and the palm that joins them."""
     painter.setPen(QPen(painter.pen().color(), 1.5, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
@@ -108,14 +138,25 @@ class StateMark(QWidget):
         super().__init__(parent)
         self._theme = theme
         self._words = StatusWords(Mark.NONE, "")
+        self._moving = QTimer(self)
+        self._moving.setInterval(_FRAME_MS)
+        self._moving.timeout.connect(self._on_frame)
+        self._since = QElapsedTimer()
         self.setFixedSize(MARK_PX, MARK_PX)
+
+    @property
+    def is_moving(self) -> bool:
+        return self._moving.isActive()
 
     def show_state(self, words: StatusWords) -> None:
         if words != self._words:
+            is_same = words.mark is self._words.mark
             self._words = words
             self.setToolTip(words.text)
             self.setAccessibleName(words.text)
             self.setVisible(words.mark is not Mark.NONE)
+            if not is_same:
+                self._begin()
             self.update()
 
     def sizeHint(self) -> QSize:
@@ -123,5 +164,27 @@ class StateMark(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
-        paint_mark(painter, QRectF(self.rect()), self._words, self._theme.colors)
+        moment_ms = self._since.elapsed() if self.is_moving else 0
+        colors = self._theme.colors
+        paint_mark(painter, QRectF(self.rect()), self._words, colors, moment_ms=moment_ms)
         painter.end()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._begin()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._moving.stop()
+
+    def _begin(self) -> None:
+        """Move from the beginning, or not at all."""
+        self._moving.stop()
+        if self._words.mark in (Mark.DOT, Mark.TURN) and self.isVisible() and may_move(self):
+            self._since.start()
+            self._moving.start()
+
+    def _on_frame(self) -> None:
+        if self._words.mark is Mark.TURN and self._since.elapsed() >= _TURN_MS:
+            self._moving.stop()  # once
+        self.update()

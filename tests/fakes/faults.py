@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QCheckBox,
     QComboBox,
+    QDoubleSpinBox,
     QLabel,
     QLayout,
     QLineEdit,
@@ -26,6 +27,7 @@ from PySide6.QtWidgets import (
     QPlainTextEdit,
     QPushButton,
     QScrollArea,
+    QSpinBox,
     QStyle,
     QStyleOptionComboBox,
     QStyleOptionFrame,
@@ -43,7 +45,13 @@ _HIDDEN_MARGIN_PX = 4
 
 def faults_of(window: QWidget) -> list[str]:
     """Everything below that can be told of a window in any language."""
-    return [*nameless(window), *cut(window), *outside(window), *on_each_other(window)]
+    return [
+        *nameless(window),
+        *bare(window),
+        *cut(window),
+        *outside(window),
+        *on_each_other(window),
+    ]
 
 
 def seen(window: QWidget) -> Iterator[QWidget]:
@@ -52,6 +60,12 @@ def seen(window: QWidget) -> Iterator[QWidget]:
         is_own = not widget.objectName().startswith("qt_") and widget.window() is window.window()
         if is_own and widget.isVisibleTo(window):
             yield widget
+
+
+def bare(window: QWidget) -> list[str]:
+    """Qt's own inputs, which lack the tick, the arrow and the margins that ours have (`studio.views.inputs`)."""
+    kinds = (QCheckBox, QComboBox, QSpinBox, QDoubleSpinBox)
+    return [f"not ours: {_name(widget)}" for widget in seen(window) if type(widget) in kinds]
 
 
 def cut(window: QWidget) -> list[str]:

@@ -30,7 +30,7 @@ class ServedFile:
     corrupt_at: int | None = None
     """The byte at this offset of the file is sent wrong."""
     holds_after: int | None = None
-    """After so many bytes of an answer nothing comes until `go_on` is set."""
+    """After so many bytes of an answer that is not cut nothing comes until `go_on` is set."""
     go_on: threading.Event = field(default_factory=threading.Event)
     is_held: threading.Event = field(default_factory=threading.Event)
     status: int = 200
@@ -144,7 +144,7 @@ def _send(handler: http.server.BaseHTTPRequestHandler, file: ServedFile, start: 
     handler.end_headers()
     cut = file.cuts.pop(0) if file.cuts else None
     try:
-        if file.holds_after is not None:
+        if file.holds_after is not None and cut is None:
             handler.wfile.write(body[: file.holds_after])
             handler.wfile.flush()
             file.is_held.set()

@@ -220,6 +220,7 @@ class ChatPane(QWidget):
     def _show_messages(self) -> None:
         chat = self.chat
         if chat is None or not chat.messages:
+            self.start_view.is_temporary = chat is not None and chat.is_temporary
             self.start_view.refresh()
             self._stack.setCurrentWidget(self.start_view)
             return

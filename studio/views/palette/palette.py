@@ -35,7 +35,8 @@ from studio.views.theme import Theme
 from studio.views.words import plural, tr
 
 _WIDTH_PX = 600
-_TOP_PX = 56
+_TOP_PX = 84
+"""Below the bar with the chat's name."""
 _MOST_ROWS = 10
 _PAD_PX = 12
 _MOST_SHOWN = 200

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QWidget
 
 from fakes.fake_window import Stage
 from fakes.scenes.dialogs import (
+    about,
     comparing,
     file_dialog,
     load_dialog,
@@ -116,5 +117,6 @@ SCENES: dict[str, Scene] = {
     "temporary": temporary,
     "notice": notice,
     "log-bundle": log_bundle,
+    "about": about,
     "odd-titles": odd_titles,
 }

@@ -23,6 +23,7 @@ from studio.models.tool_servers import LinkState, LinkStatus
 from studio.services.hub_search import HubModel
 from studio.views.actions import CommandId
 from studio.views.compare.compare_dialog import CompareDialog
+from studio.views.dialogs.about import AboutDialog
 from studio.views.settings.dialog import SettingsDialog
 from studio.views.tools.server_form import ServerForm
 from studio.views.tools.servers_page import ServersPage
@@ -168,3 +169,9 @@ async def log_bundle(stage: Stage) -> QWidget:
     await until(lambda: stage.window.app.support.dialog)
     assert stage.window.app.support.dialog is not None
     return stage.window.app.support.dialog
+
+
+async def about(stage: Stage) -> QWidget:
+    do(stage, CommandId.ABOUT)
+    (dialog,) = stage.window.findChildren(AboutDialog)
+    return dialog

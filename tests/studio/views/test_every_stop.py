@@ -106,6 +106,7 @@ def test_the_first_launch(play: Play, tmp_path: Path) -> None:
         CommandId.SHORTCUTS,
         CommandId.COMPARE,
         CommandId.LOG_BUNDLE,
+        CommandId.ABOUT,
         CommandId.OWN_WINDOW,
     ],
 )

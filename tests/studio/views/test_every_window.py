@@ -24,6 +24,7 @@ from fakes.scenes.talk import TITLES, talk
 from fakes.shots import shoot
 from studio.models.snippets import SNIPPETS
 from studio.models.window_settings import Language
+from studio.views.dialogs.about import facts
 from studio.views.translation import Catalogue, read_catalogue
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
@@ -39,10 +40,10 @@ NAMES = (
     "Layby", "SmolLM2 135M Instruct, Q4_1", "Ollama", "tiny", "F32", "own", "gone", "broken", "llama3-8b", "model",
     "org/Model", "tensor count is 0", "home-server is not there", "home-server", "home", "phone", "editor", "py",
     "notes.txt", "trip.py", "A report with a rather long name of last summer.md", "uvx mcp-server-time",
-    "KEY=value", "Authorization: Bearer", '{"mcpServers": {"files": {"command": "npx", "args"',
+    *facts().splitlines(), "KEY=value", "Authorization: Bearer", '{"mcpServers": {"files": {"command": "npx", "args"',
 )  # fmt: skip
 """What the scenes' things are called, and examples of what is to be typed."""
-DATA = re.compile("|".join((*map(re.escape, NAMES), KEYS, r"/\S.*", r"https?:\S*")))
+DATA = re.compile("|".join((*map(re.escape, NAMES), KEYS, r"/\S.*", r"https?:\S*")), re.IGNORECASE)
 """What stands on windows that is no sentence of ours."""
 
 
