@@ -6,6 +6,7 @@ types are immutable messages and may cross threads; `EnginePort` methods may be 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -317,7 +318,8 @@ EngineEvent = RequestEvent | ModelChanged | DiskTrouble
 Command = LoadModel | UnloadModel | Suspend | ForgetSaved | SteeringCommand
 
 
-Listener = Callable[[tuple[EngineEvent, ...]], None]
+Listener = Callable[[tuple[EngineEvent, ...]], threading.Event | None]
+"""May return what it sets once it has passed the events on: a step that takes every core waits a little for that."""
 Unsubscribe = Callable[[], None]
 
 

@@ -165,12 +165,15 @@ class Run:
     num_recomputes: int
     waited_s: float
     """Seconds it has spent outside the pool, in line and parked."""
+    computed_tokens: int = 0
+    """Of the tokens it has, those that have been read; all but the last one while it writes."""
     kept_pages: int = 0
     """While it is parked: pages of its own kept outside the pool; 0 if its state was dropped, to be computed again."""
     wait: WaitReason | None = None
     """Set while it is outside the pool."""
     expected_wait_s: tuple[float, float] | None = None
-    """Soonest and latest entry in seconds from now, from measured speed; None in no line, or before any is measured."""
+    """Soonest and latest entry in seconds from now, which most waits keep to; None in no line, before any speed is
+    measured, and where the range would be too wide to say anything."""
     is_called: bool = False
     """Let go first by hand with `ResumeNext`, and not parked since."""
 

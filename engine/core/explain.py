@@ -6,12 +6,14 @@ tensor library, clock or thread.
 
 from __future__ import annotations
 
+from collections.abc import Sequence as Seq
+from dataclasses import dataclass
 from functools import cached_property
 
 from engine.core.admission import Admission
 from engine.core.config import ROTATE_BY_RECOMPUTE_AFTER_S, ResumeOrder
-from engine.core.cost_model import Outlook, Resident
 from engine.core.entrance import Entrance
+from engine.core.forecast import Outlook, Resident
 from engine.core.holdings import holdings, num_kept
 from engine.core.planner import kept_for_s, owed_after_s
 from engine.core.room import tokens_left
@@ -39,6 +41,17 @@ _TURNS_TOLD = 32
 """Turns of the first in line that an outlook holds one by one; further back, guards add up to more than any of them."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Turns:
+    """When those in line get the room from others, as far as that is told one by one."""
+
+    least_s: float
+    """What anybody waits for a turn at the least."""
+    first_s: tuple[float, ...]
+    is_cut: bool
+    """Whether the next one, and so all behind it, wait for somebody's end instead."""
+
+
 class Explainer:
     """Answers for one moment, that after the last step planned.
 
@@ -56,7 +69,8 @@ class Explainer:
         """Pages lacking for the first of the line, by how many of them; grows as it is asked."""
         self._tokens = [0]
         """Tokens that they may still generate, likewise."""
-        self._first_turns: dict[int, tuple[float, tuple[float, ...]] | None] = {}
+        self._turns: dict[int, _Turns | None] = {}
+        """By the priority of those in line."""
 
     def state(self, seq: Sequence) -> RunState | None:
         """Where it is, in a client's terms; None if it has ended."""
@@ -133,40 +147,42 @@ class Explainer:
         return self._answers[first]
 
     def _turns_s(self, seq: Sequence, place: int) -> tuple[float, ...]:
-        """Seconds until each of the first in line is owed the room; empty where nobody in the pool would give way.
+        """Seconds until each of the first in line gets the room; empty where nobody in the pool would give way to it.
 
         For somebody further back those of the first ones and its own.
         """
-        if seq.priority not in self._first_turns:
-            self._first_turns[seq.priority] = self._turns_of_first(seq.priority)
-        found = self._first_turns[seq.priority]
-        if found is None:
-            return ()
-        least_s, turns_s = found
-        if place <= len(turns_s):
-            return turns_s[:place]
-        return (*turns_s, self._turn_s(seq, least_s))
+        if seq.priority not in self._turns:
+            self._turns[seq.priority] = self._turns_of_first(seq.priority)
+        turns = self._turns[seq.priority]
+        if turns is None or place <= len(turns.first_s):
+            return turns.first_s[:place] if turns is not None else ()
+        return () if turns.is_cut else (*turns.first_s, self._turn_s(seq, turns.least_s))
 
-    def _turns_of_first(self, priority: int) -> tuple[float, tuple[float, ...]] | None:
-        """What is the least that somebody of that priority waits for a turn, and the turns of the first in line."""
+    def _turns_of_first(self, priority: int) -> _Turns | None:
+        """The turns of the first in line, up to one to whom those who may give way would not leave room enough."""
         yard = self._yard
-        parties = [
-            one
-            for one in yard.running_parties()
-            if not one[0].is_pinned and one[0].priority >= priority
-        ]
+        residents = yard.running_parties()
+        parties = [one for one in residents if not one[0].is_pinned and one[0].priority >= priority]
         is_by_turns = yard.config.park.resume_order is ResumeOrder.HEAD
         if not (parties and yard.can_park and is_by_turns):
             return None
         keeps_state = any(map(yard.keeper.can_keep, parties))
         least_s = 0.0 if keeps_state else ROTATE_BY_RECOMPUTE_AFTER_S
-        first = self._outside[:_TURNS_TOLD]
-        kept_s = min(kept_for_s(one, yard.now_s) for one in parties)
-        turns_s = (
-            self._turn_s(one, least_s) if one.call else max(self._turn_s(one, least_s), kept_s)
-            for one in first
+        kept = sorted(
+            (kept_for_s(one, yard.now_s), sum(len(seq.page_table) for seq in one))
+            for one in parties
         )
-        return least_s, tuple(turns_s)
+        turns_s: list[float] = []
+        for one in self._outside[:_TURNS_TOLD]:
+            answer = self._judge(one.party if one.parked is not None else (one,))
+            room_s = _until_room(kept, answer.pages_needed - answer.pages_spare)
+            if room_s is None and len(parties) == len(residents):
+                room_s = kept[-1][0]  # alone it needs no margin
+            if room_s is None:
+                return _Turns(least_s, tuple(turns_s), is_cut=True)
+            turn_s = self._turn_s(one, least_s)
+            turns_s.append(turn_s if one.call else max(turn_s, room_s))
+        return _Turns(least_s, tuple(turns_s), is_cut=False)
 
     def _turn_s(self, seq: Sequence, least_s: float) -> float:
         first_s = self._yard.config.park.rotate_after_s
@@ -208,3 +224,15 @@ class Explainer:
             for seq in self._yard.running
         )
         return tuple(sorted(holders, key=lambda one: (-one.pages, one.request_id)))
+
+
+def _until_room(kept: Seq[tuple[float, int]], lacking: int) -> float | None:
+    """Seconds until those have left who make up for the pages that are lacking; None if all of them are not enough.
+
+    Of each of them: for how long it keeps its room, the shortest first, and its pages.
+    """
+    for kept_s, pages in kept:
+        lacking -= pages
+        if lacking <= 0:
+            return kept_s
+    return None

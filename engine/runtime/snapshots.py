@@ -20,8 +20,8 @@ from engine.api import (
     PromptProgress,
     TokenDelta,
 )
-from engine.core.cost_model import expected_wait_s
 from engine.core.explain import Explainer
+from engine.core.forecast import Forecaster, entry_of
 from engine.core.types import Sequence
 from engine.runs import Run, RunState
 from engine.runtime.live_request import LiveRequest
@@ -68,6 +68,7 @@ class SnapshotMaker:
         self._clock = clock
         self._last = EngineSnapshot()
         self._pace = ListPace()
+        self._forecaster = Forecaster()
 
     def make(
         self,
@@ -125,14 +126,27 @@ class SnapshotMaker:
         explainer: Explainer | None,
         now_s: float,
     ) -> tuple[Run, ...]:
+        generations = [one.generation for one in live if one.generation is not None]
+        self._forecaster.learn([one.seq for one in generations], now_s)
         if explainer is None:
             return ()
-        speed = self._rate.rate(now_s) / max(num_running, 1)
-        return tuple(_run(one, explainer, speed, now_s) for one in live)
+        tokens_s = self._rate.rate(now_s) / max(num_running, 1)
+
+        def expected_wait(seq: Sequence) -> tuple[float, float] | None:
+            outlook = explainer.outlook(seq)
+            if outlook is None or not tokens_s:  # in no line, or no speed was measured
+                return None
+            return self._forecaster.tell(seq, entry_of(outlook, tokens_s=tokens_s), now_s)
+
+        return tuple(_run(one, explainer, expected_wait, now_s) for one in live)
 
 
-def _run(live: LiveRequest, explainer: Explainer, tokens_s: float, now_s: float) -> Run:
-    """`tokens_s` is the measured speed of one reply, 0 where none was measured."""
+def _run(
+    live: LiveRequest,
+    explainer: Explainer,
+    expected_wait: Callable[[Sequence], tuple[float, float] | None],
+    now_s: float,
+) -> Run:
     request = live.request
     if live.generation is None:
         return Run(
@@ -163,18 +177,12 @@ def _run(live: LiveRequest, explainer: Explainer, tokens_s: float, now_s: float)
         num_parks=seq.num_parks,
         num_recomputes=seq.num_recomputes,
         waited_s=seq.waited_s(now_s),
+        computed_tokens=seq.num_computed,
         kept_pages=explainer.num_kept(seq),
         wait=explainer.wait_reason(seq),
-        expected_wait_s=_expected_wait(seq, explainer, tokens_s),
+        expected_wait_s=expected_wait(seq),
         is_called=seq.is_called,
     )
-
-
-def _expected_wait(
-    seq: Sequence, explainer: Explainer, tokens_s: float
-) -> tuple[float, float] | None:
-    outlook = explainer.outlook(seq)
-    return expected_wait_s(outlook, tokens_s=tokens_s) if outlook is not None and tokens_s else None
 
 
 def _pool_usage(model: LoadedModel) -> PoolUsage:

@@ -6,6 +6,7 @@ no sentence here speaks of stalls or failures.
 
 from __future__ import annotations
 
+import math
 from typing import assert_never
 
 from engine.runs import ParkCause, ParkReason, RunState, WaitKind, WaitReason
@@ -19,6 +20,9 @@ _STATES = {
     RunState.BEING_RESTORED: "Coming back",
     RunState.AWAITS_OWNER: "Waiting for your answer",
 }
+
+_SOON_S = 1
+"""What is said to be at any moment."""
 
 
 def state_words(state: RunState) -> str:
@@ -38,18 +42,27 @@ def expected_wait_words(expected_wait_s: tuple[float, float], *, what: str = "ba
 
     `what` is what happens then: "back" for a parked request, "starts" for one that was never in.
     """
-    soonest, latest = expected_wait_s
-    if latest < 1:
+    soonest, latest = math.floor(expected_wait_s[0]), said_latest_s(expected_wait_s[1])
+    if latest <= _SOON_S:
         return f"{what} at any moment"
-    if soonest < 0.5:
+    if soonest < 1:
         return f"{what} within {_seconds(latest)}"
     if _seconds(soonest) == _seconds(latest):
         return f"{what} in about {_seconds(latest)}"
     if latest < 60:
-        return f"{what} in {soonest:.0f} to {_seconds(latest)}"
+        return f"{what} in {soonest} to {_seconds(latest)}"
     if soonest >= 60:
-        return f"{what} in {soonest / 60:.0f} to {_seconds(latest)}"
+        return f"{what} in {soonest // 60} to {_seconds(latest)}"
     return f"{what} in {_seconds(soonest)} to {_seconds(latest)}"
+
+
+def said_latest_s(latest_s: float) -> int:
+    """The last moment that the words for an expected wait allow for, in seconds from then: whole ones, later minutes.
+
+    Rounded up, so that whoever comes back at the latest foretold does not come later than was said.
+    """
+    seconds = max(math.ceil(latest_s), _SOON_S)
+    return seconds if seconds < 60 else 60 * math.ceil(seconds / 60)
 
 
 def _park_words(reason: ParkReason) -> str:
@@ -106,6 +119,6 @@ def _count(number: int, thing: str) -> str:
     return f"{number} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
-def _seconds(seconds: float) -> str:
+def _seconds(seconds: int) -> str:
     """12 s, 3 min."""
-    return f"{seconds:.0f} s" if seconds < 60 else f"{seconds / 60:.0f} min"
+    return f"{seconds} s" if seconds < 60 else f"{seconds // 60} min"

@@ -56,6 +56,10 @@ def delivery_of(wire: GenerationFields) -> Delivery:
     )
 
 
+NO_NAMES = frozenset({"default", "local-model"})
+"""What programs send that must name a model and do not know which one is loaded; in any case of letters."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerContext:
     """Built once per server, on its loop."""
@@ -76,9 +80,13 @@ class ServerContext:
     async def model_for(self, http: HttpRequest, name: str | None) -> ModelInfo:
         """The model that `name` means, loaded on demand where that is allowed and disturbs nobody.
 
+        One of NO_NAMES means the model that is loaded, as none at all does.
+
         Raises ModelNotFound for a name that nobody knows, ModelUnavailable while another model is in use or loading,
         ClientLeft, and what keeps a model from being loaded.
         """
+        if name is not None and name.casefold() in NO_NAMES:
+            name = None
         try:
             return served_model(self.client.snapshot(), name)
         except (ModelUnavailable, ModelNotFound) as error:

@@ -16,6 +16,7 @@ from engine.api import EngineSnapshot, Failed, Finished, Parked, Restored, Start
 from engine.client import EngineClient, Move
 from engine.runs import ParkCause, Run, RunState, WaitKind
 from studio.models.chat import ids_of_request
+from studio.models.run_words import said_latest_s
 from studio.models.signal import Signal
 from studio.models.timeline import (
     Lane,
@@ -39,8 +40,6 @@ _TIDY_MOVES = 200
 _MOST_NAMED = 3
 _PROGRAM = "program "
 """Before the name of a program in the key of its lane."""
-_SOON_S = 1.0
-"""What is told as "at any moment"."""
 _SHORT_QUEUE_S = 0.2
 """Standing in line for less is no wait worth drawing."""
 _FOR_ROOM = frozenset({WaitKind.NO_ROOM, WaitKind.WOULD_NOT_LAST, WaitKind.BEHIND_OTHERS})
@@ -183,7 +182,7 @@ class ParkHistory:
     def _end_wait(self, request_id: str, now_s: float) -> None:
         told = self._now.told.pop(request_id, None)
         if told is not None:
-            is_held = now_s - told.at_s <= max(_SOON_S, round(told.latest_s))
+            is_held = now_s - told.at_s <= said_latest_s(told.latest_s)
             self.tally = self.tally.plus(is_held=is_held)
 
     # --- what is seen

@@ -9,9 +9,10 @@ from PySide6.QtCore import QPoint, Signal
 from PySide6.QtGui import QAction, QActionGroup
 from PySide6.QtWidgets import QMenu, QWidget
 
-from engine.runs import Priority, Run, RunState, WaitKind
+from engine.runs import Priority, Run, RunState
 from studio.services.run_service import Steer
 from studio.views.icon_button import IconButton
+from studio.views.run_sentences import is_held
 from studio.views.words import tr
 
 _OUTSIDE = frozenset({RunState.QUEUED, RunState.PARKED})
@@ -72,11 +73,6 @@ class SteerButton(IconButton):
 def is_outside(run: Run) -> bool:
     """Whether it waits outside the pool, and so could be let in first."""
     return run.state in _OUTSIDE
-
-
-def is_held(run: Run) -> bool:
-    """Whether it was parked by hand."""
-    return run.wait is not None and run.wait.kind is WaitKind.HELD_BY_USER
 
 
 def first_words(run: Run) -> str:

@@ -86,6 +86,8 @@ class Theme:
         self._app = app
         self._choice = ThemeChoice.SYSTEM
         self._family = app.font().family()
+        self._fonts: dict[tuple[int, bool], QFont] = {}
+        """By size and whether it is bold; delegates ask for one with every row."""
         self._code_family = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont).family()
         self.colors = load_colors(ThemeChoice.LIGHT)
         self.hues = load_hues(ThemeChoice.LIGHT)
@@ -109,9 +111,13 @@ class Theme:
             self.colors = with_high_contrast(self.colors)
         self.hues = load_hues(choice)
         self.code_colors = load_code_colors(choice)
+        focused = {window: window.focusWidget() for window in self._app.topLevelWidgets()}
         self._app.setFont(self.font(self.ui_px))
         self._app.setPalette(_palette(self.colors))
         self._app.setStyleSheet(self._style_sheet())
+        for window, widget in focused.items():  # buttons of dialogs are laid out anew, and lose it
+            if widget is not None and window.focusWidget() is not widget:
+                widget.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def close(self) -> None:
         """Follow the desktop no longer."""
@@ -129,12 +135,14 @@ class Theme:
         return max(_SMALLEST_PX, self.text_px - 2)
 
     def font(self, size_px: int, *, is_bold: bool = False) -> QFont:
-        """The system's interface font with figures of equal width."""
-        font = QFont(self._family)
-        font.setPixelSize(size_px)
-        font.setFeature(QFont.Tag("tnum"), 1)
-        if is_bold:
-            font.setWeight(QFont.Weight.DemiBold)
+        """The system's interface font with figures of equal width. It is shared: change only a copy of it."""
+        font = self._fonts.get((size_px, is_bold))
+        if font is None:
+            font = self._fonts[size_px, is_bold] = QFont(self._family)
+            font.setPixelSize(size_px)
+            font.setFeature(QFont.Tag("tnum"), 1)
+            if is_bold:
+                font.setWeight(QFont.Weight.DemiBold)
         return font
 
     def code_font(self) -> QFont:

@@ -1,4 +1,8 @@
-"""One request in flight in the pool panel: its name, how it stands, why it waits, what can be done. GUI thread."""
+"""One request in flight in the pool panel: its name, how it stands, why it waits, what can be done. GUI thread.
+
+Every row is as high as every other, and its buttons have their places, whatever happens to the request: whoever aims at
+one meets it.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +12,18 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWi
 
 from engine.runs import Run, RunState
 from studio.services.run_service import Steer
-from studio.views.elided_label import ElidedLabel
+from studio.views.elided_label import ElidedFigures, ElidedLabel, ElidedLines
 from studio.views.icon_button import IconButton
-from studio.views.labels import line
-from studio.views.run_sentences import Others, describe_run, reason_sentence
+from studio.views.run_sentences import Others, describe_run, is_held, reason_sentence
 from studio.views.state_mark import StateMark
-from studio.views.status_words import StatusWords, Tone, joined
-from studio.views.steer_menu import SteerButton, first_words, is_held, is_outside
+from studio.views.status_words import Mark, StatusWords, Tone, joined
+from studio.views.steer_menu import SteerButton, first_words, is_outside
 from studio.views.theme import Theme
 from studio.views.words import tokens, tr
 
 _EDGE_PX = 3
 _BUTTON_PX = 24
+_REASON_LINES = 2
 
 
 class RunRow(QFrame):
@@ -35,8 +39,10 @@ class RunRow(QFrame):
         self._title = ElidedLabel(self)
         self._title.setObjectName("title")
         self._mark = StateMark(theme, self)
-        self._state = line("", "secondary", self)
-        self._reason = line("", "secondary", self)
+        self._state = ElidedFigures(self)
+        self._state.setObjectName("secondary")
+        self._reason = ElidedLines(_REASON_LINES, self)
+        self._reason.setObjectName("secondary")
         self.first_button = QPushButton(self)
         self.first_button.setObjectName("steer")
         self.first_button.clicked.connect(lambda: self._steer(Steer.GO_FIRST))
@@ -50,6 +56,7 @@ class RunRow(QFrame):
         self.more_button = SteerButton("", self)
         self.more_button.setFixedSize(_BUTTON_PX, _BUTTON_PX)
         self.more_button.wanted.connect(self._steer)
+        self._icons = (self.park_button, self.pin_button, self.stop_button, self.more_button)
         self._lay_out()
 
     def show_run(self, run: Run, others: Others) -> None:
@@ -59,9 +66,7 @@ class RunRow(QFrame):
         self._mark.show_state(words)
         self._show_state(words, run)
         reason = reason_sentence(None, run, others)
-        if reason != self._reason.text():
-            self._reason.setText(reason)
-            self._reason.setVisible(bool(reason))
+        self._reason.set_text(reason)
         self.first_button.setVisible(is_outside(run))
         if first_words(run) != self.first_button.text():
             self.first_button.setText(first_words(run))
@@ -70,6 +75,8 @@ class RunRow(QFrame):
         self.pin_button.setEnabled(can_park)
         self.pin_button.setChecked(run.is_pinned)
         self.more_button.show_run(run, can_park=others.can_park)
+        self.stop_button.setEnabled(True)
+        self.more_button.setEnabled(True)
         self._name_buttons(name, run)
         spoken = f"{name}: {joined(words.text, reason)}"
         if spoken != self.accessibleName():
@@ -78,8 +85,19 @@ class RunRow(QFrame):
             self._hue = hue
             self.update()
 
+    def show_ended(self) -> None:
+        """The request is not in flight any more; the row stays where it is for the moment."""
+        self._state.set_text(tr("Ended"))
+        self._reason.set_text("")
+        self._mark.show_state(StatusWords(Mark.NONE, tr("Ended"), Tone.QUIET))
+        self.setAccessibleName(f"{self._title.text()}: {tr('Ended')}")
+        self.first_button.hide()
+        for button in self._icons:
+            button.setEnabled(False)
+
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        self.more_button.menu_of_run.popup(event.globalPos())
+        if self.more_button.isEnabled():
+            self.more_button.menu_of_run.popup(event.globalPos())
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
@@ -99,24 +117,24 @@ class RunRow(QFrame):
         return button
 
     def _lay_out(self) -> None:
-        head = QHBoxLayout()
-        head.setSpacing(2)
-        head.addWidget(self._title, 1)
-        head.addSpacing(6)
-        for button in (self.park_button, self.pin_button, self.stop_button, self.more_button):
-            head.addWidget(button)
         state = QHBoxLayout()
         state.setSpacing(6)
-        state.addWidget(self._mark, 0, Qt.AlignmentFlag.AlignTop)
+        state.addWidget(self._mark)
         state.addWidget(self._state, 1)
+        below = QHBoxLayout()
+        below.setSpacing(2)
+        below.addWidget(self.first_button)
+        below.addStretch(1)
+        for button in self._icons:
+            below.addWidget(button)
+        below.addStrut(_BUTTON_PX)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(12, 4, 0, 8)
+        layout.setContentsMargins(12, 4, 0, 4)
         layout.setSpacing(2)
-        layout.addLayout(head)
+        layout.addWidget(self._title)
         layout.addLayout(state)
+        layout.addLayout(below)
         layout.addWidget(self._reason)
-        self._reason.hide()
-        layout.addWidget(self.first_button, 0, Qt.AlignmentFlag.AlignLeft)
 
     def _name_buttons(self, name: str, run: Run) -> None:
         """What each does is its tool tip; a screen reader hears to whom, too."""
@@ -135,9 +153,9 @@ class RunRow(QFrame):
 
     def _show_state(self, words: StatusWords, run: Run) -> None:
         pinned = tr("never parked") if run.is_pinned else ""
-        text = joined(words.text, tokens(run.held_tokens), pinned)
-        if text != self._state.text():
-            self._state.setText(text)
+        has_figure = run.held_tokens and run.state is not RunState.READING  # said already
+        held = tokens(run.held_tokens) if has_figure else ""
+        self._state.set_text(joined(words.text, pinned, held))
         name = "waiting" if words.tone is Tone.WAITING else "secondary"
         if self._state.objectName() != name:
             self._state.setObjectName(name)

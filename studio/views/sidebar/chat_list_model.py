@@ -1,7 +1,7 @@
 """The rows of the list of chats for Qt: what they are, how each chat stands, where one may be dropped. GUI thread.
 
-It follows the services' signals and changes only the rows that have changed. A token of a running reply only marks
-its row; rows are told to be redrawn by the figures' ticker, a few times a second.
+It follows the services' signals and changes only the rows that have changed. Rows of running replies are redrawn a
+few times a second, when the window looks at the engine.
 """
 
 from __future__ import annotations
@@ -275,8 +275,9 @@ class ChatListModel(QAbstractListModel):
         self.dataChanged.emit(self.index(0), self.index(len(self.rows) - 1))
 
     def _on_message_changed(self, message: Message) -> None:
-        self._stale.add(message.chat_id)
-        self._ticker.mark(self._redraw_stale)
+        if not message.status.is_alive:  # else its row is redrawn with every look
+            self._stale.add(message.chat_id)
+            self._ticker.mark(self._redraw_stale)
 
     def _on_looked(self) -> None:
         """The snapshot has changed what is said about what is in flight; after midnight the headings too."""

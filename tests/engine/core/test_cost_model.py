@@ -1,12 +1,10 @@
-"""Prices follow from the figures given, and a wait is told as a range that holds."""
+"""Prices follow from the figures given."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from engine.core.cost_model import Calibration, CostModel, Outlook, Resident, expected_wait_s
+from engine.core.cost_model import Calibration, CostModel
 
 ROUND = Calibration(
     step_s=0.01,
@@ -46,42 +44,3 @@ def test_figures_that_cannot_be_are_refused() -> None:
         Calibration(park_s=0)
     with pytest.raises(ValueError, match="step_s is nan"):
         Calibration(step_s=float("nan"))
-    with pytest.raises(ValueError, match="tokens_s is 0, it must be above 0"):
-        expected_wait_s(Outlook(pages_lacking=1), tokens_s=0)
-
-
-def test_one_that_lacks_nothing_enters_at_once() -> None:
-    outlook = Outlook(pages_lacking=0, residents=(Resident(4, 10),), turns_s=(2.0,))
-    assert expected_wait_s(outlook, tokens_s=10) == (0, 0)
-
-
-def test_the_ends_of_enough_residents_are_waited_for_give_or_take_half() -> None:
-    residents = (Resident(4, 100), Resident(4, 50), Resident(90, 1000))
-    outlook = Outlook(pages_lacking=8, residents=residents)
-    assert expected_wait_s(outlook, tokens_s=10) == (0.0, 15.0)
-    assert expected_wait_s(replace(outlook, pages_lacking=4), tokens_s=10) == (0.0, 7.5)
-    near = expected_wait_s(replace(outlook, turns_s=(30.0,)), tokens_s=10)
-    assert near == (pytest.approx(10 / 1.5), 15.0)
-
-
-def test_where_residents_give_way_the_turn_comes_first() -> None:
-    outlook = Outlook(pages_lacking=8, residents=(Resident(9, 5000),), turns_s=(2.0,))
-    assert expected_wait_s(outlook, tokens_s=10) == (2.0, 4.0)
-    assert expected_wait_s(outlook, tokens_s=64) == (2.0, 2.5), "32 tokens are enough of a turn"
-
-
-def test_further_back_in_line_the_turn_comes_later_and_an_end_may_be_of_no_use() -> None:
-    outlook = Outlook(pages_lacking=8, residents=(Resident(10, 5000),), turns_s=(1.0, 2.0, 0.0))
-    assert expected_wait_s(outlook, tokens_s=10) == (2.0, 7.0)
-    assert expected_wait_s(replace(outlook, residents=(Resident(10, 15),)), tokens_s=10) == (
-        1.0,
-        7.0,
-    )
-
-
-def test_seats_are_waited_for_like_pages() -> None:
-    residents = (Resident(4, 100), Resident(4, 50))
-    outlook = Outlook(pages_lacking=0, seats_lacking=2, residents=residents)
-    assert expected_wait_s(outlook, tokens_s=10) == (0.0, 15.0)
-    behind = replace(outlook, seats_lacking=3, ahead_tokens=80)
-    assert expected_wait_s(behind, tokens_s=10) == (0.0, 27.0)

@@ -9,8 +9,8 @@ from itertools import pairwise
 import pytest
 
 from engine.core.config import ResumeOrder
-from engine.core.cost_model import expected_wait_s
 from engine.core.entrance import Entrance
+from engine.core.forecast import entry_of
 from engine.core.lines import Rank
 from engine.core.patience import Patience
 from engine.core.types import Party, Sequence
@@ -93,7 +93,7 @@ def test_far_back_the_expected_wait_grows_with_every_place_though_few_turns_are_
     bench.step()
     explain = bench.scheduler.explain()
     outlooks = [one for one in map(explain.outlook, parked) if one is not None]
-    latest = [expected_wait_s(one, tokens_s=10)[1] for one in outlooks]
+    latest = [entry_of(one, tokens_s=10).seconds for one in outlooks]
     assert len(latest) >= MANY - 2
     assert all(before < after for before, after in pairwise(latest))
     assert max(len(one.turns_s) for one in outlooks) < 100

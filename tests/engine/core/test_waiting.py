@@ -297,6 +297,24 @@ def test_the_outlook_knows_when_the_room_is_owed_and_when_nobody_gives_way() -> 
     assert outlook.turns_s == ()
 
 
+def test_where_those_who_may_give_way_would_not_leave_room_enough_the_outlook_is_an_end() -> None:
+    bench = bench_of(14, park=in_place())
+    large, small, back = (
+        make_sequence(n, arrival=i, max_new=100) for i, n in ((0, 32), (1, 8), (2, 24))
+    )
+    bench.add(large, small)
+    bench.steps(2)
+    bench.scheduler.adopt(back, bench.now_s)
+    bench.step()
+    outlook = bench.scheduler.explain().outlook(back)
+    assert outlook is not None
+    assert outlook.turns_s
+    bench.scheduler.steer(Pin(request_id=large.request_id), bench.now_s)
+    outlook = bench.scheduler.explain().outlook(back)
+    assert outlook is not None
+    assert outlook.turns_s == ()
+
+
 # --- the order of the line
 
 

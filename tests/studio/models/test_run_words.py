@@ -7,7 +7,12 @@ import re
 import pytest
 
 from engine.runs import ParkCause, ParkReason, RunState, WaitKind, WaitReason
-from studio.models.run_words import expected_wait_words, reason_words, state_words
+from studio.models.run_words import (
+    expected_wait_words,
+    reason_words,
+    said_latest_s,
+    state_words,
+)
 
 REASONS = [WaitReason(kind=kind, place=1) for kind in WaitKind] + [
     ParkReason(cause=cause) for cause in ParkCause
@@ -46,13 +51,27 @@ def test_every_state_has_words() -> None:
     ("expected", "words"),
     [
         ((0.0, 0.0), "back at any moment"),
-        ((0.2, 20.4), "back within 20 s"),
-        ((0.0, 185.0), "back within 3 min"),
-        ((4.2, 20.4), "back in 4 to 20 s"),
-        ((4.2, 4.4), "back in about 4 s"),
-        ((4.2, 185.0), "back in 4 s to 3 min"),
-        ((120.0, 240.0), "back in 2 to 4 min"),
+        ((0.2, 1.0), "back at any moment"),
+        ((0.2, 20.4), "back within 21 s"),
+        ((0.0, 59.5), "back within 1 min"),
+        ((0.0, 180.0), "back within 3 min"),
+        ((4.8, 20.4), "back in 4 to 21 s"),
+        ((4.2, 4.4), "back in 4 to 5 s"),
+        ((4.0, 4.0), "back in about 4 s"),
+        ((4.2, 185.0), "back in 4 s to 4 min"),
+        ((100.0, 240.0), "back in 1 to 4 min"),
     ],
 )
 def test_an_expected_wait_is_a_range(expected: tuple[float, float], words: str) -> None:
     assert expected_wait_words(expected) == words
+
+
+@pytest.mark.parametrize(
+    "latest_s", [0.0, 0.3, 1.0, 1.01, 4.0, 20.4, 59.2, 60.0, 61.0, 119.9, 3601.0]
+)
+def test_the_words_never_say_less_than_the_latest_that_is_foretold(latest_s: float) -> None:
+    said_s = said_latest_s(latest_s)
+    assert latest_s <= said_s
+    if said_s > 1:
+        number, unit = expected_wait_words((0.0, latest_s)).split()[-2:]
+        assert int(number) * {"s": 1, "min": 60}[unit] == said_s

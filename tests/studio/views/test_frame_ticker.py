@@ -38,6 +38,17 @@ def test_flushes_keep_their_distance(page: QWidget, qtbot: Any) -> None:
     assert clock.elapsed() >= 140  # three pauses of 50 ms, coarse timers may be 5% early
 
 
+def test_a_flush_of_many_is_followed_by_a_longer_rest(page: QWidget, qtbot: Any) -> None:
+    ticker, drawings = FrameTicker(page, 40), [Drawing() for _ in range(5)]
+    clock = QElapsedTimer()
+    clock.start()
+    while ticker.num_flushes < 3:
+        for drawing in drawings:
+            ticker.mark(drawing.redraw)
+        qtbot.wait(1)
+    assert clock.elapsed() >= 150  # two pauses of 80 ms, coarse timers may be 5% early
+
+
 def test_a_mark_made_while_flushing_comes_with_the_next_frame(page: QWidget, qtbot: Any) -> None:
     ticker, calls = FrameTicker(page, 1), []
 

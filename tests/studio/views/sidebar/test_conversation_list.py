@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -247,9 +248,10 @@ def test_a_running_reply_does_not_disturb_renaming_or_the_keyboard(
             stage.window.commands[CommandId.RENAME_CHAT].trigger()
             editor = rows.viewport().findChild(QLineEdit)
             editor.setText("half")
-            before = stage.window.context.figures.num_flushes
+            redrawn = asyncio.Event()
+            rows.model().dataChanged.connect(redrawn.set)
             stage.engine.say(request_id, "y")
-            await until(lambda: stage.window.context.figures.num_flushes > before)
+            await until(redrawn.is_set)
             assert editor.text() == "half"
 
     play(story())
