@@ -43,7 +43,7 @@ class PriorityMenu(QMenu):
 
 
 class SteerButton(IconButton):
-    """Three dots with a menu: park now, never park, priority, stop. `wanted` carries the Steer."""
+    """Three dots with a menu: go first, park now, never park, priority, stop. `wanted` carries the Steer."""
 
     wanted = Signal(object)
 
@@ -51,6 +51,8 @@ class SteerButton(IconButton):
         super().__init__("more", label, parent)
         self.setObjectName("small")
         self.menu_of_run = menu = QMenu(self)
+        self._first = menu.addAction(tr("Let it go first"))
+        self._first.triggered.connect(lambda: self.wanted.emit(Steer.GO_FIRST))
         self._park = menu.addAction(tr("Park now"))
         self._park.triggered.connect(lambda: self.wanted.emit(Steer.PARK))
         self._pin = menu.addAction(tr("Never park"))
@@ -67,6 +69,8 @@ class SteerButton(IconButton):
     def show_run(self, run: Run, *, can_park: bool) -> None:
         """Offer what the request's state allows; `can_park` tells whether anybody is ever parked."""
         is_over = run.state is RunState.AWAITS_OWNER
+        self._first.setText(first_words(run))
+        self._first.setEnabled(is_outside(run))
         self._park.setEnabled(can_park and not is_held(run) and not is_over)
         self._pin.setEnabled(can_park and not is_over)
         self._pin.setChecked(run.is_pinned)
