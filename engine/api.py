@@ -6,6 +6,7 @@ types are immutable messages and may cross threads; `EnginePort` methods may be 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -76,7 +77,7 @@ class Request:
     min_tokens: int = 0
     """Least tokens of the reply before a token may end it; a stop string, or a grammar at its end, still does."""
     stop: tuple[str, ...] = ()
-    """Generation ends where one of these appears; the text ends before it."""
+    """Generation ends where one of these appears, in the text or in a call's arguments; that ends before it."""
     stop_ids: tuple[int, ...] = ()
     """Tokens that end the reply as the model's own do, also where those are ignored."""
     tells_prompt: bool = False
@@ -317,7 +318,8 @@ EngineEvent = RequestEvent | ModelChanged | DiskTrouble
 Command = LoadModel | UnloadModel | Suspend | ForgetSaved | SteeringCommand
 
 
-Listener = Callable[[tuple[EngineEvent, ...]], None]
+Listener = Callable[[tuple[EngineEvent, ...]], threading.Event | None]
+"""May return what it sets once it has passed the events on: a step that takes every core waits a little for that."""
 Unsubscribe = Callable[[], None]
 
 

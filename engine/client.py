@@ -1,4 +1,5 @@
-"""The engine as an asyncio loop sees it: one EngineClient per loop, one wake-up of the loop per engine step at most.
+"""The engine as an asyncio loop sees it: one EngineClient per loop, one wake-up of the loop at most per engine step
+that holds something for it.
 
 Runs on the loop's thread, except `_on_events`, which the engine thread calls. Standard library only.
 """
@@ -6,9 +7,10 @@ Runs on the loop's thread, except `_on_events`, which the engine thread calls. S
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TypeVar
 
@@ -35,25 +37,36 @@ from engine.errors import InvalidRequest
 
 _T = TypeVar("_T")
 
+Hear = Callable[[RequestEvent], object]
+"""Takes one event of a request; must not raise."""
+
 Move = Started | Parked | Restored | Finished | Failed
 """A request has come into the pool, left it, or ended."""
 
 
 class EngineClient:
-    """Hands each request its own events. Queues are unbounded: a slow consumer never stalls the engine."""
+    """Hands each request its own events; a slow consumer never stalls the engine.
+
+    `is_quick` promises that whoever is handed an event is soon done with it: the engine may wait a little for that.
+    With `rest_s` the loop is left alone for so long after a wake-up while nothing but tokens comes, which nobody reads
+    that fast; then it hears of all of them at once.
+    """
 
     def __init__(
-        self, port: EnginePort, loop: asyncio.AbstractEventLoop, *, rest_s: float = 0.0
+        self,
+        port: EnginePort,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        is_quick: bool = False,
+        rest_s: float = 0.0,
     ) -> None:
-        """`rest_s`: the loop is left alone for so long after a wake-up while nothing but tokens comes, which nobody
-        reads that fast; then it hears of all of them at once.
-        """
         self._port = port
         self._loop = loop
+        self._is_quick = is_quick
         self._rest_s = rest_s
         self._is_resting = False
         self._unheard: deque[tuple[EngineEvent, ...]] = deque()
-        self._queues: dict[str, asyncio.Queue[RequestEvent]] = {}
+        self._hearers: dict[str, Hear] = {}
         self._model_listeners: list[Callable[[ModelChanged], object]] = []
         self._trouble_listeners: list[Callable[[DiskTrouble], object]] = []
         self._move_listeners: list[Callable[[Move], object]] = []
@@ -62,6 +75,30 @@ class EngineClient:
     def stream(self, request: Request) -> RequestStream:
         """`async with client.stream(request) as events: async for event in events: ...`; leaving the block aborts."""
         return RequestStream(self, request)
+
+    @contextmanager
+    def hearing(self, request: Request, hear: Hear) -> Iterator[None]:
+        """Submit, and call `hear` on this loop for each event up to and including the terminal one.
+
+        Leaving the block aborts a request that has not ended. Raises InvalidRequest for an id that is in use.
+        """
+        request_id, has_ended = request.request_id, False
+        if request_id in self._hearers:
+            raise InvalidRequest(f"request id {request_id!r} is already alive; use a new one")
+
+        def pass_on(event: RequestEvent) -> None:
+            nonlocal has_ended
+            has_ended = isinstance(event, Finished | Failed)
+            hear(event)
+
+        self._hearers[request_id] = pass_on
+        try:
+            self._port.submit(request)
+            yield
+        finally:
+            del self._hearers[request_id]
+            if not has_ended:
+                self._port.abort(request_id)
 
     def abort(self, request_id: str) -> None:
         """End a request, also one that is not of this client; one that has ended is left alone."""
@@ -98,26 +135,41 @@ class EngineClient:
         """Hear no more events. Streams still open get none either."""
         self._unsubscribe()
 
-    def _on_events(self, events: tuple[EngineEvent, ...]) -> None:
+    def _on_events(self, events: tuple[EngineEvent, ...]) -> threading.Event | None:
+        if not any(map(self._is_wanted, events)):
+            return None
         self._unheard.append(events)  # before the look: whoever ends the rest looks after it
         if self._is_resting and all(type(event) is TokenDelta for event in events):
-            return
-        with suppress(RuntimeError):  # the loop has closed: nobody is left to hear
-            self._loop.call_soon_threadsafe(self._wake)
+            return None
+        heard = threading.Event() if self._is_quick else None
+        try:
+            self._loop.call_soon_threadsafe(self._wake, heard)
+        except RuntimeError:  # the loop has closed: nobody is left to hear
+            return None
+        return heard
 
-    def _wake(self) -> None:
-        heard: list[EngineEvent] = []
+    def _is_wanted(self, event: EngineEvent) -> bool:
+        """Whether somebody may listen. Read from the engine's thread, which learns of a request after this does."""
+        if isinstance(event, ModelChanged | DiskTrouble):
+            return True
+        is_told = bool(self._move_listeners) and isinstance(event, Move)
+        return is_told or event.request_id in self._hearers
+
+    def _wake(self, heard: threading.Event | None) -> None:
+        events: list[EngineEvent] = []
         while self._unheard:
-            heard += self._unheard.popleft()
-        self._fan_out(_joined(heard) if self._rest_s else heard)
+            events += self._unheard.popleft()
+        self._fan_out(_joined(events) if self._rest_s else events)
         if self._rest_s and not self._is_resting:
             self._is_resting = True
             self._loop.call_later(self._rest_s, self._end_rest)
+        if heard is not None:  # after those who wait for what was handed out just now
+            self._loop.call_soon(heard.set)
 
     def _end_rest(self) -> None:
         self._is_resting = False
         if self._unheard:
-            self._wake()
+            self._wake(None)
 
     def _fan_out(self, events: Iterable[EngineEvent]) -> None:
         for event in events:
@@ -125,29 +177,14 @@ class EngineClient:
                 for listener in tuple(self._model_listeners):
                     listener(event)
             elif isinstance(event, DiskTrouble):
-                for hear in tuple(self._trouble_listeners):
-                    hear(event)
+                for listen in tuple(self._trouble_listeners):
+                    listen(event)
             else:
-                if (queue := self._queues.get(event.request_id)) is not None:
-                    queue.put_nowait(event)
+                if (hear := self._hearers.get(event.request_id)) is not None:
+                    hear(event)
                 if self._move_listeners and isinstance(event, Move):
                     for tell in tuple(self._move_listeners):
                         tell(event)
-
-    def _open(self, request: Request) -> asyncio.Queue[RequestEvent]:
-        if request.request_id in self._queues:
-            raise InvalidRequest(
-                f"request id {request.request_id!r} is already alive; use a new one"
-            )
-        queue: asyncio.Queue[RequestEvent] = asyncio.Queue()
-        self._queues[request.request_id] = queue
-        self._port.submit(request)
-        return queue
-
-    def _close(self, request_id: str, *, abort: bool) -> None:
-        del self._queues[request_id]
-        if abort:
-            self._port.abort(request_id)
 
 
 def _joined(events: Iterable[EngineEvent]) -> Iterator[EngineEvent]:
@@ -190,13 +227,12 @@ class RequestStream:
     """The events of one request, in order, up to and including the terminal one."""
 
     def __init__(self, client: EngineClient, request: Request) -> None:
-        self._client = client
-        self._request = request
-        self._queue: asyncio.Queue[RequestEvent] | None = None
-        self._ended = False
+        self._events: asyncio.Queue[RequestEvent] = asyncio.Queue()
+        self._hearing = client.hearing(request, self._events.put_nowait)
+        self._has_ended = False
 
     async def __aenter__(self) -> RequestStream:
-        self._queue = self._client._open(self._request)
+        self._hearing.__enter__()
         return self
 
     async def __aexit__(
@@ -205,14 +241,14 @@ class RequestStream:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._client._close(self._request.request_id, abort=not self._ended)
+        self._hearing.__exit__(kind, error, traceback)
 
     def __aiter__(self) -> RequestStream:
         return self
 
     async def __anext__(self) -> RequestEvent:
-        if self._ended or self._queue is None:
+        if self._has_ended:
             raise StopAsyncIteration
-        event = await self._queue.get()
-        self._ended = isinstance(event, Finished | Failed)
+        event = await self._events.get()
+        self._has_ended = isinstance(event, Finished | Failed)
         return event

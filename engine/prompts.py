@@ -80,6 +80,8 @@ class Text:
     text: str
     reads_control: bool = False
     """Control tokens spelled out in it are tokens: it has been through a template already."""
+    begins_anew: bool = False
+    """Where there is nothing in it the reply begins a text of its own; without this there would be no reply."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

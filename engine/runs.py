@@ -165,6 +165,8 @@ class Run:
     num_recomputes: int
     waited_s: float
     """Seconds it has spent outside the pool, in line and parked."""
+    computed_tokens: int = 0
+    """Of the tokens it has, those that have been read; all but the last one while it writes."""
     kept_pages: int = 0
     """While it is parked: pages of its own kept outside the pool; 0 if its state was dropped, to be computed again."""
     wait: WaitReason | None = None
@@ -237,6 +239,8 @@ class ResumeNext:
     """Put a request at the head of the line, whoever parked it; room is made for it at once."""
 
     request_id: str
+    goes_first: bool = True
+    """False: only a park by hand is taken back, and it keeps its place in line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import queue
 import signal
 import sys
 import time
@@ -20,17 +19,15 @@ from pathlib import Path
 from types import FrameType
 
 from engine.api import (
-    EngineEvent,
     EnginePort,
-    EngineState,
     LoadModel,
     LoadOptions,
-    ModelChanged,
     ModelInfo,
 )
 from engine.client import EngineClient
 from engine.factory import create_engine, inspect_model
 from studio.crash_watch import CrashWatch
+from studio.model_news import ModelNews
 from studio.models.errand import Errand
 from studio.models.errors import StoreBusy, StoreError
 from studio.models.request_log import RequestLog
@@ -59,6 +56,7 @@ from studio.services.notice_service import (
 from studio.services.park_history import ParkHistory
 from studio.services.park_service import ParkService
 from studio.services.reload_service import ReloadService
+from studio.services.restart_service import RestartService
 from studio.services.run_service import RunService
 from studio.services.server_service import ServerService
 from studio.services.settings_service import SettingSource, SettingsService
@@ -90,22 +88,22 @@ def run_server(settings: SettingsService, paths: Paths) -> int:
         return replace(load_settings.options_for(model), preempt_disk=None)
 
     options = options_for(path)
-    parts = _server_parts(settings, library, KeyStore(paths.keys_file), options_for)
     engine = create_engine()
     idle = IdleUnloader(engine, lambda: settings.settings.engine.idle_unload_min)
+    parts = _server_parts(settings, library, KeyStore(paths.keys_file), options_for, idle=idle)
     server = ServerThread(engine, settings.settings.server.server_settings(), parts=parts)
     try:
         server.start()
-        news: queue.SimpleQueue[ModelChanged | None] = queue.SimpleQueue()
-        _on_signals(lambda: news.put(None))
-        engine.subscribe(lambda events: _pass_on_model_events(events, news))
+        news = ModelNews()
+        _on_signals(news.stop)
+        engine.subscribe(news.hear)
         started_s = time.monotonic()
         engine.control(LoadModel(path=path, name=library.name_of(path), options=options))
-        if _wait_until_ready(news):
+        if news.wait_until_ready():
             _log.info("loaded %s in %.1f s", path, time.monotonic() - started_s)
             sys.stdout.write(f"listening on {server.url}\n")
             sys.stdout.flush()
-            _wait_for_signal(news)
+            news.wait_for_stop()
         return 0
     finally:
         server.stop()
@@ -118,6 +116,8 @@ def _server_parts(
     library: ModelLibraryService,
     keys: KeyStore,
     options_for: Callable[[Path], LoadOptions],
+    *,
+    idle: IdleUnloader,
 ) -> ServerParts:
     """What the server shares with the rest: keys, rows of requests, and how a model that is named gets loaded."""
 
@@ -127,6 +127,7 @@ def _server_parts(
             options_for,
             is_on=lambda: settings.settings.server.loads_models,
             usual_model=lambda: settings.settings.engine.model,
+            idle=idle,
         )
 
     return ServerParts(keys=keys, log=RequestLog(), make_demand=make_demand)
@@ -145,38 +146,6 @@ def _warn_of_park_folder(settings: SettingsService) -> None:
     )
 
 
-def _pass_on_model_events(
-    events: tuple[EngineEvent, ...], news: queue.SimpleQueue[ModelChanged | None]
-) -> None:
-    for event in events:
-        if isinstance(event, ModelChanged):
-            news.put(event)
-
-
-def _wait_until_ready(news: queue.SimpleQueue[ModelChanged | None]) -> bool:
-    """False when a signal came first; raises the engine's own error when the model cannot be loaded."""
-    while (event := _next(news)) is not None:
-        if event.error is not None:
-            raise event.error
-        if event.state is EngineState.READY:
-            return True
-    return False
-
-
-def _wait_for_signal(news: queue.SimpleQueue[ModelChanged | None]) -> None:
-    while _next(news) is not None:
-        pass
-
-
-def _next(news: queue.SimpleQueue[ModelChanged | None]) -> ModelChanged | None:
-    """The next event, or None for a signal. Wakes up now and then, or Windows would not deliver Ctrl+C."""
-    while True:
-        try:
-            return news.get(timeout=1.0)
-        except queue.Empty:
-            continue
-
-
 def _on_signals(stop: Callable[[], object]) -> None:
     def handle(_number: int, _frame: FrameType | None) -> None:
         stop()
@@ -185,10 +154,11 @@ def _on_signals(stop: Callable[[], object]) -> None:
     signal.signal(signal.SIGTERM, handle)
 
 
-def run_window(settings: SettingsService, paths: Paths, errand: Errand | None = None) -> int:
+def run_window(settings: SettingsService, paths: Paths, errand: Errand | None = None) -> bool:
     """`layby`: the window, until it is closed; or the window that is open already, brought to the front.
 
-    Raises StoreError, after saying so in a window, when the chats cannot be opened: StoreBusy in a second Layby.
+    True if the user wants the program to start again. Raises StoreError, after saying so in a window, when the chats
+    cannot be opened: StoreBusy in a second Layby.
     """
     import qasync
     from PySide6.QtWidgets import QApplication
@@ -204,7 +174,7 @@ def run_window(settings: SettingsService, paths: Paths, errand: Errand | None = 
     speak(application, settings.settings.appearance.language)
     errand = errand or Errand()
     if hand_over(address_for(paths.data), errand):
-        return 0
+        return False
     try:
         # Not qasync.run: on Python 3.11 it would make every other thread's loop a Qt loop too.
         with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(application)) as runner:
@@ -212,27 +182,30 @@ def run_window(settings: SettingsService, paths: Paths, errand: Errand | None = 
     except StoreError as error:
         is_starting = isinstance(error, StoreBusy)  # the first may not listen yet
         if is_starting and hand_over(address_for(paths.data), errand, patience_s=_PATIENCE_S):
-            return 0
+            return False
         show_refusal(notice_for(error))
         raise
 
 
-async def _window_until_closed(settings: SettingsService, paths: Paths, errand: Errand) -> int:
+async def _window_until_closed(settings: SettingsService, paths: Paths, errand: Errand) -> bool:
+    """Whether it is to start again."""
     from studio.views.main_window import MainWindow
     from studio.views.single_instance import InstanceServer, address_for
+    from studio.views.window_memory import WindowMemory
 
     async with open_services(settings, paths) as services:
         watch = _watch_for_crashes(paths, services.notices)
         window = MainWindow(services)
         _on_signals(window.quit)
         window.show()
+        WindowMemory(window).recall()
         gc.collect()
         gc.freeze()  # what is there now stays: a collection need not walk it while somebody scrolls
         others = InstanceServer(address_for(paths.data), window.app.receive, window)
         window.app.receive(errand)
+        loading = asyncio.create_task(_load_last_model(services))
         if settings.settings.server.is_enabled:
             await services.server.start()
-        loading = asyncio.create_task(_load_last_model(services))
         await window.wait_closed()
         others.close()
         loading.cancel()
@@ -241,7 +214,7 @@ async def _window_until_closed(settings: SettingsService, paths: Paths, errand: 
     if services.support.wants_all_deleted:
         for path in services.support.delete_everything():
             sys.stderr.write(f"layby: {path} could not be deleted\n")
-    return 0
+    return services.restarts.is_wanted
 
 
 def _watch_for_crashes(paths: Paths, notices: NoticeService) -> CrashWatch:
@@ -265,6 +238,17 @@ async def _load_last_model(services: WindowServices) -> None:
         await services.models.load(model)
 
 
+def _support(
+    settings: SettingsService, paths: Paths, library: ModelLibraryService
+) -> SupportService:
+    return SupportService(paths, settings, doctor=lambda: _doctors_report(settings, paths, library))
+
+
+def _windows_client(engine: EnginePort, idle: IdleUnloader) -> EngineClient:
+    port = WakingEngine(engine, idle)
+    return EngineClient(port, asyncio.get_running_loop(), rest_s=_TOKENS_REST_S)
+
+
 @asynccontextmanager
 async def open_services(
     settings: SettingsService, paths: Paths, *, engine: EnginePort | None = None
@@ -272,15 +256,14 @@ async def open_services(
     """Everything below the window, running. Raises StoreBusy when another Layby has the chats open."""
     engine = engine or create_engine()
     idle = IdleUnloader(engine, lambda: settings.settings.engine.idle_unload_min)
-    loop = asyncio.get_running_loop()
-    client = EngineClient(WakingEngine(engine, idle), loop, rest_s=_TOKENS_REST_S)
+    client = _windows_client(engine, idle)
     notices = NoticeService()
     chats = _chats(client, settings, paths, notices)
     library = _library(paths)
     models = _models(client, library, settings, paths, notices=notices, idle=idle)
     downloads = DownloadService(library)
     keys = KeyStore(paths.keys_file)
-    parts = _server_parts(settings, library, keys, models.load_settings.options_for)
+    parts = _server_parts(settings, library, keys, models.load_settings.options_for, idle=idle)
     runs = RunService(client, chats, parts.log)
     history = ParkHistory(client, runs)
     reloads = ReloadService(client, chats, runs, models=models, settings=settings)
@@ -300,11 +283,10 @@ async def open_services(
             runs=runs,
             history=history,
             reloads=reloads,
+            restarts=RestartService(settings),
             downloads=downloads,
             hub=HubSearch(),
-            support=SupportService(
-                paths, settings, doctor=lambda: _doctors_report(settings, paths, library)
-            ),
+            support=_support(settings, paths, library),
         )
     finally:
         for listener in (idle, reloads, history):

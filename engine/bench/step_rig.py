@@ -77,6 +77,10 @@ class _WatchedCompute:
     def found(self) -> Seq[Found]:
         return self._inner.found()
 
+    @property
+    def threads(self) -> int:
+        return self._inner.threads
+
     def set_threads(self, threads: int) -> None:
         self._inner.set_threads(threads)
 

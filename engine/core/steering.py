@@ -33,8 +33,8 @@ class Steering:
         match command:
             case ParkNow(request_id=request_id):
                 return self._park_now(self._party(request_id))
-            case ResumeNext(request_id=request_id):
-                return self._resume_next(self._party(request_id))
+            case ResumeNext(request_id=request_id, goes_first=goes_first):
+                return self._resume(self._party(request_id), goes_first=goes_first)
             case Pin(request_id=request_id, is_pinned=is_pinned):
                 party = self._party(request_id)
                 for seq in party:
@@ -71,14 +71,14 @@ class Steering:
         self._yard.has_wishes = True
         return True
 
-    def _resume_next(self, party: Party) -> bool:
-        """It goes to the head of the line, and then keeps its room for a while.
+    def _resume(self, party: Party, *, goes_first: bool) -> bool:
+        """It is held no longer; and, if it goes first, heads the line and then keeps its room for a while.
 
         One that is in the pool only loses a park not carried out yet.
         """
         for seq in reversed(party):
             seq.is_held = seq.wants_park = False
-            if seq.status not in (SeqStatus.RUNNING, SeqStatus.RESTORING):
+            if goes_first and seq.status not in (SeqStatus.RUNNING, SeqStatus.RESTORING):
                 self._yard.lines.call(seq)
                 seq.is_called = True
         return bool(party)

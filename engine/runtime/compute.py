@@ -76,6 +76,10 @@ class Compute(Protocol):
     def run(self, inputs: StepInputs) -> np.ndarray:
         """Logits [outputs, vocabulary], float32 on the host, valid until the next call. RuntimeError on failure."""
 
+    @property
+    def threads(self) -> int:
+        """How many of the CPU's threads compute a step; 0 where another processor does."""
+
     def found(self) -> Sequence[Found]:
         """What `StepInputs.wishes` wanted of each row of the latest logits; empty where the back end finds nothing."""
 

@@ -55,12 +55,16 @@ def choose_device(wish: Device) -> Device:
     return wish
 
 
+def usable_cores() -> int:
+    """Logical cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def default_threads() -> int:
     """Physical cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        usable = len(os.sched_getaffinity(0))
-    else:
-        usable = os.cpu_count() or 1
+    usable = usable_cores()
     return max(1, min(usable, psutil.cpu_count(logical=False) or usable))
 
 

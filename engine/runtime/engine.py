@@ -78,6 +78,9 @@ if TYPE_CHECKING:
 _REFRESH_S = 1.0
 """While somebody waits and nothing is computed, figures of the waits are renewed so often."""
 
+_SHARE_GIVEN, _MOST_GIVEN_S = 1 / 8, 0.002
+"""Of a step's time, and at most: how long the next one may be put off for those who pass its events on."""
+
 _LOG = logging.getLogger(__name__)
 
 
@@ -132,6 +135,7 @@ class Engine(TokenCounter):
 
     def _run(self) -> None:
         while not self._stopping:
+            began_s = self._clock()
             try:
                 events = self._handle_messages()
                 if self._stepper is not None and self._stepper.wait_s() <= 0:
@@ -141,7 +145,17 @@ class Engine(TokenCounter):
             except Exception as error:  # noqa: BLE001 - whatever breaks, everybody is told and the thread lives
                 events = self._break_down(error)
             self._publish(events)
+            self._give_way(self._clock() - began_s)
         self._finish_thread()
+
+    def _give_way(self, step_s: float) -> None:
+        """Where steps take every core, let listeners pass the events on before the next one.
+
+        They are quick where nothing is in their way, but in the midst of a step they would wait for a core, some
+        milliseconds and at any point of their work, while threads of the step wait for the one that lost its core.
+        """
+        if self._model is not None and self._model.runner.takes_every_core:
+            self._bus.wait_until_heard(min(step_s * _SHARE_GIVEN, _MOST_GIVEN_S))
 
     def _break_down(self, error: Exception) -> list[EngineEvent]:
         """What nobody foresaw: the model's state cannot be trusted any more, so all it served end and it is freed."""
@@ -154,6 +168,8 @@ class Engine(TokenCounter):
         return [*events, ModelChanged(state=self._state, model=None, error=failure)]
 
     def _finish_thread(self) -> None:
+        if self._model is not None:
+            self._model.grammars.close()  # the intake ends what it has at hand
         self._intake.close()
         self._inbox.close()
         self._state = EngineState.STOPPED

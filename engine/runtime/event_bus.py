@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 from engine.api import EngineEvent, Listener, Unsubscribe
 
@@ -13,6 +14,8 @@ class EventBus:
     def __init__(self) -> None:
         self._listeners: tuple[Listener, ...] = ()
         self._lock = threading.Lock()
+        self._unheard: list[threading.Event] = []
+        """Of the latest events: what listeners set once they have passed them on."""
 
     def subscribe(self, listener: Listener) -> Unsubscribe:
         """Add a listener; the returned function removes it and may be called twice."""
@@ -28,5 +31,11 @@ class EventBus:
     def publish(self, events: tuple[EngineEvent, ...]) -> None:
         """Hand out `events` in order; an empty tuple wakes nobody."""
         if events:
-            for listener in self._listeners:
-                listener(events)
+            heard = (listener(events) for listener in self._listeners)
+            self._unheard = [one for one in heard if one is not None]
+
+    def wait_until_heard(self, most_s: float) -> None:
+        """Let listeners pass the latest events on, for `most_s` seconds at most."""
+        until_s = time.monotonic() + most_s
+        for one in self._unheard:
+            one.wait(max(until_s - time.monotonic(), 0.0))

@@ -1,12 +1,15 @@
-"""From a request's grammar to a matcher, or to what is wrong with it. Thread of grammars; imports no torch.
+"""From a request's grammar to a matcher, or to what is wrong with it. Threads of grammars; imports no torch.
 
-The library llguidance does the work. It is bounded in what it may take here and at every token, and a grammar that
-would take more is refused: nobody's grammar holds up the replies of others.
+The library llguidance does the work. It is bounded in what it may take at every token, and what it may take here is
+found out in another process, unless the grammar is of a kind that takes little. One that would take more is refused:
+nobody's grammar holds up the replies of others.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -14,6 +17,7 @@ from typing import TYPE_CHECKING
 from engine.api import Grammar, GrammarKind, Request
 from engine.errors import InvalidRequest
 from engine.runtime.grammar_matcher import GrammarMatcher, readable
+from engine.runtime.grammar_trial import GrammarTrials, TooCostly, Trials, parser_limits
 from engine.runtime.grammar_vocabulary import GrammarVocabulary
 from engine.text.gbnf.lark import gbnf_to_lark
 from engine.text.gbnf.reader import GbnfError
@@ -21,22 +25,31 @@ from engine.text.json_schemas import SchemaRefused, prepared_schema
 from engine.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
-    from llguidance import LLMatcher, LLParserLimits
+    from llguidance import LLMatcher
 
 MAX_CHARS = 1 << 17
-"""So long a chain of rules, each naming the next, still fits the stack of the thread of grammars."""
+"""So long a chain of rules, each naming the next, still fits the stack of a thread of grammars."""
 MAX_REGEX_CHARS = 1 << 13
 """The time for one may grow with the square of its length: half a second here."""
+_MOST_KNOWN = 256
+"""Grammars that are remembered not to be too costly."""
 
 
 class GrammarCompiler:
     """Of one model."""
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
+    def __init__(self, tokenizer: Tokenizer, trials: Trials | None = None) -> None:
         self._vocabulary = GrammarVocabulary(tokenizer)
+        self._trials = trials or GrammarTrials(self._vocabulary.spelled)
+        self._known: dict[bytes, None] = {}
+        self._lock = threading.Lock()
 
-    def matcher_for(self, request: Request) -> GrammarMatcher | None:
-        """The matcher of a request, None if it has no grammar.
+    def close(self) -> None:
+        """Let go of what is being tried."""
+        self._trials.close()
+
+    def matcher_for(self, request: Request, *, is_plain: bool = False) -> GrammarMatcher | None:
+        """The matcher of a request, None if it has no grammar. One that is plain takes little, and is not tried first.
 
         Raises InvalidRequest for a grammar that is wrong or too costly, or that does not go with the rest of the
         request or with the model.
@@ -55,32 +68,50 @@ class GrammarCompiler:
                 param=grammar.param,
             )
         _check_size(grammar)
-        return self._compiled(grammar)
+        return self._compiled(grammar, is_plain=is_plain)
 
-    def can_follow(self, grammar: Grammar) -> bool:
+    def can_follow(self, grammar: Grammar, *, is_plain: bool = False) -> bool:
         """Whether a reply could be made to match it."""
         try:
             _check_size(grammar)
-            self._compiled(grammar)
+            self._compiled(grammar, is_plain=is_plain)
         except InvalidRequest:
             return False
         return True
 
-    def _compiled(self, grammar: Grammar) -> GrammarMatcher:
+    def _compiled(self, grammar: Grammar, *, is_plain: bool) -> GrammarMatcher:
         # Here and not above: it takes 50 ms, and most never need it.
         from llguidance import LLMatcher
 
         source, named = _library_source(grammar), frozenset[int]()
         if grammar.kind in (GrammarKind.LARK, GrammarKind.GBNF):
             named = self._vocabulary.named_in(source)
-        tokenizer = self._vocabulary.library_tokenizer(named)
-        library = LLMatcher(tokenizer, source, log_level=0, limits=_limits())
+        special = self._vocabulary.special(named)
+        if not is_plain:
+            self._try(grammar, source, special)
+        tokenizer = self._vocabulary.library_tokenizer(special)
+        library = LLMatcher(tokenizer, source, log_level=0, limits=parser_limits())
         _raise_error(library, grammar)
         matcher = GrammarMatcher(library, self._vocabulary.vocab_size, grammar.param)
         matcher.follow(())  # the first mask takes the longest
         if matcher.error is not None:
             raise matcher.error
         return matcher
+
+    def _try(self, grammar: Grammar, source: str, special: frozenset[int]) -> None:
+        """Raises InvalidRequest for one that is too costly. Those that are not are remembered."""
+        name = hashlib.sha256(source.encode("utf-8", "surrogatepass")).digest()
+        with self._lock:
+            if name in self._known:
+                return
+        try:
+            self._trials.check(source, special)
+        except TooCostly as error:
+            raise _wrong(grammar.param, f"cannot be followed: {error}") from error
+        with self._lock:
+            self._known[name] = None
+            while len(self._known) > _MOST_KNOWN:
+                del self._known[next(iter(self._known))]
 
 
 def _library_source(grammar: Grammar) -> str:
@@ -120,20 +151,6 @@ def _lark_of(grammar: Grammar) -> str:
         raise _wrong(
             grammar.param, "has rules that name one another in too long a chain"
         ) from error
-
-
-def _limits() -> LLParserLimits:
-    """Some tenth of the library's own: the worst token then holds up the others for some 10 ms."""
-    from llguidance import LLParserLimits
-
-    return LLParserLimits(
-        max_items_in_row=1000,
-        step_max_items=10_000,
-        step_lexer_fuel=50_000,
-        max_lexer_states=50_000,
-        max_grammar_size=100_000,
-        verbose_errors=False,
-    )
 
 
 def _check_size(grammar: Grammar) -> None:

@@ -1,4 +1,4 @@
-"""A model's tokens as llguidance wants them. Made and used on the thread of grammars; imports no torch.
+"""A model's tokens as llguidance wants them. Made and used on the threads of grammars; imports no torch.
 
 The library holds a token for special where its bytes begin with a byte that no text has. Special are the control
 tokens, the tokens that end a reply and those that a grammar names: text of a grammar, like that of a JSON string,
@@ -8,13 +8,14 @@ never lets one of them through, and a grammar gets exactly those that it asks fo
 from __future__ import annotations
 
 import re
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from llguidance import LLTokenizer
 
 _KEPT = 4
@@ -34,6 +35,7 @@ class GrammarVocabulary:
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
+        self._lock = threading.Lock()
         self._made: dict[frozenset[int], LLTokenizer] = {}
         self._steering = frozenset(token.token_id for token in tokenizer.control_tokens)
 
@@ -55,15 +57,27 @@ class GrammarVocabulary:
         ]
         return frozenset(ids | {i for i in plain.values() if any(i in span for span in ranges)})
 
-    def library_tokenizer(self, named: frozenset[int] = frozenset()) -> LLTokenizer:
-        """The vocabulary with these tokens special beside those that always are."""
-        made = self._made.pop(named, None)
-        if made is None:
-            made = _make(self._tokenizer, self._steering | self._tokenizer.eos_ids | named)
-        self._made[named] = made
-        while len(self._made) > _KEPT:
-            del self._made[next(iter(self._made))]
-        return made
+    def special(self, named: frozenset[int] = frozenset()) -> frozenset[int]:
+        """These tokens, and those that are always special."""
+        return self._steering | self._tokenizer.eos_ids | named
+
+    def spelled(self) -> SpelledTokens:
+        """Each token as bytes."""
+        words = self._tokenizer
+        tokens = tuple(words.token_bytes(i, show_control=True) for i in range(words.vocab_size))
+        return SpelledTokens(tokens, words.eos_ids, words.bos_id)
+
+    def library_tokenizer(self, special: frozenset[int]) -> LLTokenizer:
+        """The vocabulary with these tokens special."""
+        with self._lock:
+            made = self._made.pop(special, None)
+            if made is None:
+                exact = _ExactWords(self._tokenizer, special)
+                made = library_tokenizer(self.spelled(), special, exact)
+            self._made[special] = made
+            while len(self._made) > _KEPT:
+                del self._made[next(iter(self._made))]
+            return made
 
 
 def _spans(ids: str) -> list[range]:
@@ -78,12 +92,43 @@ def _spans(ids: str) -> list[range]:
     ]
 
 
-def _make(tokenizer: Tokenizer, special: frozenset[int]) -> LLTokenizer:
+@dataclass(frozen=True, slots=True)
+class SpelledTokens:
+    """A vocabulary; other processes can be given it."""
+
+    tokens: tuple[bytes, ...]
+    eos_ids: frozenset[int]
+    bos_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _ExactWords:
+    """The model's own tokens of a text, where they are that text and none is special."""
+
+    tokenizer: Tokenizer
+    special: frozenset[int]
+
+    def __call__(self, text: str) -> list[int] | None:
+        ids = self.tokenizer.encode(text)
+        spelled = b"".join(map(self.tokenizer.token_bytes, ids))
+        return ids if spelled == text.encode() and self.special.isdisjoint(ids) else None
+
+
+def _no_words(text: str) -> None:
+    """Nothing is known of how the model would spell it."""
+
+
+def library_tokenizer(
+    spelled: SpelledTokens,
+    special: frozenset[int],
+    words_of: Callable[[str], list[int] | None] = _no_words,
+) -> LLTokenizer:
+    """The library's own. `words_of` gives the model's tokens of a text; None: take the longest, one after another."""
     # Here and not above: it takes 50 ms, and most never need it.
     from llguidance import LLTokenizer
 
-    speller = _Speller(tokenizer, special)
-    speller.library = LLTokenizer(speller, eos_token=sorted(tokenizer.eos_ids))  # type: ignore[arg-type]
+    speller = _Speller(spelled, special, words_of)
+    speller.library = LLTokenizer(speller, eos_token=sorted(spelled.eos_ids))  # type: ignore[arg-type]
     speller.tokens = ()  # which it has copied
     return speller.library
 
@@ -93,23 +138,23 @@ class _Speller:
 
     is_tokenizer_wrapper = True
 
-    def __init__(self, tokenizer: Tokenizer, special: frozenset[int]) -> None:
-        self.tokens: Sequence[bytes] = [
-            tokenizer.token_bytes(token_id, show_control=True)
-            for token_id in range(tokenizer.vocab_size)
-        ]
-        self.eos_token_id = min(tokenizer.eos_ids)
-        self.bos_token_id = tokenizer.bos_id
+    def __init__(
+        self,
+        spelled: SpelledTokens,
+        special: frozenset[int],
+        words_of: Callable[[str], list[int] | None],
+    ) -> None:
+        self.tokens = spelled.tokens
+        self.eos_token_id = min(spelled.eos_ids)
+        self.bos_token_id = spelled.bos_id
         self.special_token_ids = sorted(special)
         self.library: LLTokenizer | None = None
-        self._tokenizer = tokenizer
-        self._special = special
+        self._words_of = words_of
 
     def __call__(self, text: str) -> list[int]:
-        """The tokens of a text that a grammar leaves no choice about: the model's own, where they are that text."""
-        ids = self._tokenizer.encode(text)
-        spelled = b"".join(map(self._tokenizer.token_bytes, ids))
-        if spelled == text.encode() and self._special.isdisjoint(ids):
+        """The tokens of a text that a grammar leaves no choice about."""
+        ids = self._words_of(text)
+        if ids is not None:
             return ids
         assert self.library is not None
         return self.library.greedy_tokenize(text)

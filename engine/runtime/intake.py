@@ -1,8 +1,9 @@
 """Turns prompts into tokens and compiles grammars, off the engine thread, in order of arrival.
 
 One worker applies templates and tokenises. It also answers questions about text, in turn (`engine.texts`). Requests
-with a grammar have another worker, which is there once the first of them comes: a large grammar holds up no prompt.
-The tokenizer and the compiler release the interpreter lock, so neither holds up the running chats.
+with a grammar have workers of their own, of which there are as many as are needed, up to a few: a costly grammar holds
+up no prompt, and no other grammar. The tokenizer and the compiler release the interpreter lock, so neither holds up the
+running chats.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from engine.errors import (
 )
 from engine.runtime.grammar_compiler import GrammarCompiler
 from engine.runtime.grammar_matcher import GrammarMatcher
+from engine.runtime.grammar_trial import STACK_BYTES
 from engine.runtime.reply_wishes import ReplyWishes
 from engine.runtime.text_questions import answer_question, check_ids
 from engine.text.chat_prompt import encode_rendered, render_chat
@@ -81,10 +83,8 @@ class Prepared:
     error: EngineError | None = None
 
 
-_GRAMMAR_STACK_BYTES = 192 << 20
-"""The compiler calls itself for each rule that names another. The largest grammar that is allowed (see
-`grammar_compiler`) may take some 100 MiB so, and a stack that is too small ends the whole program. Memory that is not
-used is not taken."""
+_MOST_COMPILING = 4
+"""Grammars that are compiled at once."""
 
 
 class Intake:
@@ -93,20 +93,11 @@ class Intake:
     def __init__(self, deliver: Callable[[Prepared], object]) -> None:
         self._deliver = deliver
         self._prompts = _Worker("layby-intake", deliver)
-        self._grammars: _Worker | None = None
+        self._grammars = _Compilers(deliver)
 
     def prepare(self, task: PrepareTask) -> None:
         """Queue a request; the answer comes to `deliver`. Engine thread."""
-        if not _has_grammar(task.request):
-            self._prompts.put(task)
-            return
-        if self._grammars is None:
-            before = threading.stack_size(_GRAMMAR_STACK_BYTES)
-            try:
-                self._grammars = _Worker("layby-grammars", self._deliver)
-            finally:
-                threading.stack_size(before)
-        self._grammars.put(task)
+        (self._grammars if _has_grammar(task.request) else self._prompts).put(task)
 
     def ask(self, task: TextTask) -> None:
         """Queue a question; the answer, or an EngineError, comes to its future. Any thread."""
@@ -115,8 +106,7 @@ class Intake:
     def close(self) -> None:
         """Stop after what is at hand; queued prompts get no answer, and questions are told that the engine stopped."""
         self._prompts.close()
-        if self._grammars is not None:
-            self._grammars.close()
+        self._grammars.close()
 
 
 def _has_grammar(request: Request) -> bool:
@@ -160,6 +150,47 @@ class _Worker:
                 task = self._tasks.get_nowait()
                 if isinstance(task, TextTask) and task.answer.set_running_or_notify_cancel():
                     task.answer.set_exception(EngineStopped("the engine has shut down"))
+
+
+class _Compilers:
+    """Threads for requests with a grammar: another one whenever all are busy, up to a few."""
+
+    def __init__(self, deliver: Callable[[Prepared], object]) -> None:
+        self._deliver = deliver
+        self._tasks: queue.SimpleQueue[PrepareTask | None] = queue.SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._lock = threading.Lock()
+        self._num_open = 0
+        """Tasks that have not been answered yet."""
+
+    def put(self, task: PrepareTask) -> None:
+        """Engine thread."""
+        with self._lock:
+            self._num_open += 1
+            is_short = len(self._threads) < min(self._num_open, _MOST_COMPILING)
+        if is_short:
+            before = threading.stack_size(STACK_BYTES)
+            try:
+                thread = threading.Thread(target=self._run, name="layby-grammars", daemon=True)
+                thread.start()
+            finally:
+                threading.stack_size(before)
+            self._threads.append(thread)
+        self._tasks.put(task)
+
+    def close(self) -> None:
+        for _ in self._threads:
+            self._tasks.put(None)
+        for thread in self._threads:
+            thread.join()
+
+    def _run(self) -> None:
+        while (task := self._tasks.get()) is not None:
+            try:
+                self._deliver(answer(task))
+            finally:
+                with self._lock:
+                    self._num_open -= 1
 
 
 def answer(task: PrepareTask) -> Prepared:
@@ -247,7 +278,7 @@ def _encode(prompt: Prompt, tokenizer: Tokenizer, template: ChatTemplate) -> _Re
             return _Read(encode_rendered(tokenizer, rendered), rendered.plan)
         case Text(text=text, reads_control=reads_control):
             ids = tokenizer.encode(text, parse_special=reads_control, add_special=True)
-            return _Read(tuple(ids))
+            return _Read(tuple(ids) or (tokenizer.between_texts if prompt.begins_anew else ()))
         case Infill():
             return _Read(_encode_gap(prompt, tokenizer))
         case TokenIds(ids=ids):

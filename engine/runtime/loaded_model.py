@@ -298,6 +298,7 @@ class LoadedModel:
         if self.disk is not None:
             self.disk.close()
         self.copier.close()
+        self.grammars.close()
         self.runner.close()
 
 

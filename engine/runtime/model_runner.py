@@ -29,6 +29,7 @@ from engine.runtime.device import (
     free_bytes,
     pool_pages,
     return_freed_memory,
+    usable_cores,
 )
 from engine.runtime.kv_arena import Arena, KvArena
 from engine.runtime.native_compute import NativeBackend
@@ -139,6 +140,11 @@ class ModelRunner:
     def found(self) -> Sequence[Found]:
         """What was wanted of each row of the latest logits; empty, or None for a row, where it cannot be told."""
         return self._compute.found() if self._compute is not None else ()
+
+    @property
+    def takes_every_core(self) -> bool:
+        """Whether a step leaves no core to whoever passes its results on."""
+        return self._compute is not None and self._compute.threads >= usable_cores()
 
     def set_threads(self, threads: int) -> None:
         """Change how many threads compute a step. Raises ModelUnavailable after `close`."""

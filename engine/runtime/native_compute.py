@@ -104,6 +104,11 @@ class NativeCompute:
         except NativeError as error:
             raise RuntimeError(str(error)) from error
 
+    @property
+    def threads(self) -> int:
+        """See `compute.Compute`."""
+        return self._kernels.team.threads
+
     def set_threads(self, threads: int) -> None:
         """See `compute.Compute`."""
         self._kernels.team.resize(threads)

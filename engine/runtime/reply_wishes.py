@@ -5,17 +5,22 @@ Threads of prompts and of grammars. Imports no tensor library.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from engine.api import Chat, Grammar, GrammarKind, Request, ToolChoice
+from engine.api import Chat, Grammar, GrammarKind, Request, Tool, ToolChoice
 from engine.errors import InvalidRequest
 from engine.runtime.grammar_compiler import GrammarCompiler, refused_by_name
 from engine.runtime.grammar_matcher import GrammarMatcher
 from engine.text.json_schemas import SchemaRefused
+from engine.text.plain_schemas import is_plain
 from engine.text.replies.call_grammar import PARAM, CallWish, call_grammar, json_after_thoughts
 from engine.text.replies.reply_format import ReplyFormat, ReplyPlan
 from engine.text.tokenizer import Tokenizer
+
+_MOST_PLAIN_CHARS = 1 << 16
+"""Of all schemas of a request together."""
 
 
 class ReplyWishes:
@@ -72,7 +77,10 @@ class ReplyWishes:
 
     def matcher_for(self, request: Request, grammar: Grammar | None) -> GrammarMatcher | None:
         """The matcher of a grammar, for this request. Raises InvalidRequest as the compiler does."""
-        return self._grammars.matcher_for(replace(request, grammar=grammar))
+        prompt = request.prompt
+        tools = prompt.tools if isinstance(prompt, Chat) else ()
+        bound = replace(request, grammar=grammar)
+        return self._grammars.matcher_for(bound, is_plain=_are_plain(tools, request.grammar))
 
     def _calls(self, prompt: object) -> CallWish | None:
         if not isinstance(prompt, Chat) or prompt.tool_choice is ToolChoice.NONE:
@@ -93,6 +101,19 @@ class ReplyWishes:
 
         with suppress(SchemaRefused):
             exact = grammar(is_loose=False)
-            if all(tool.is_strict for tool in wish.tools) or self._grammars.can_follow(exact):
+            plain = _are_plain(wish.tools, answer)
+            if all(tool.is_strict for tool in wish.tools) or self._grammars.can_follow(
+                exact, is_plain=plain
+            ):
                 return exact
         return grammar(is_loose=True)
+
+
+def _are_plain(tools: Sequence[Tool], answer: Grammar | None) -> bool:
+    """Whether schemas of tools, and what a reply must match otherwise, are known to take little to follow."""
+    schemas = [tool.parameters for tool in tools]
+    if answer is not None:
+        if answer.kind is not GrammarKind.JSON_SCHEMA:
+            return False
+        schemas.append(answer.source)
+    return sum(map(len, schemas)) <= _MOST_PLAIN_CHARS and all(map(is_plain, schemas))

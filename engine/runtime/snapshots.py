@@ -177,6 +177,7 @@ def _run(
         num_parks=seq.num_parks,
         num_recomputes=seq.num_recomputes,
         waited_s=seq.waited_s(now_s),
+        computed_tokens=seq.num_computed,
         kept_pages=explainer.num_kept(seq),
         wait=explainer.wait_reason(seq),
         expected_wait_s=expected_wait(seq),

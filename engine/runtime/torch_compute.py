@@ -74,6 +74,7 @@ class TorchCompute:
     def __init__(self, executable: TorchExecutable, device: Device, compute_id: str) -> None:
         self.kernels = f"torch {device.value}"
         self.compute_id = compute_id
+        self._device = device
         self._executable: TorchExecutable | None = executable
         self.is_finite = executable.pool.storage.is_finite
         self.inexact_ops = find_inexact_ops(executable)
@@ -83,6 +84,11 @@ class TorchCompute:
         """See `compute.Compute`."""
         assert self._executable is not None
         return self._executable.run(inputs).cpu().numpy()
+
+    @property
+    def threads(self) -> int:
+        """See `compute.Compute`."""
+        return torch.get_num_threads() if self._device is Device.CPU else 0
 
     def found(self) -> tuple[()]:
         """Nothing is: samplers read whole rows."""

@@ -1,5 +1,7 @@
 """Token ids of one reply to what its reader hears: whole characters, ended by stop strings, perhaps told apart.
 
+A stop string counts in the text and in the arguments of calls, not in what the model thinks.
+
 One object a request, on the engine thread. No torch.
 """
 
@@ -9,7 +11,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from engine.api import ToolCallDelta
+from engine.text.call_stops import CallStops
 from engine.text.detokenizer import Detokenizer
+from engine.text.replies.parts import Parts
 from engine.text.replies.reply_format import ReplyParser
 from engine.text.stop_strings import StopMatcher
 from engine.text.tokenizer import Tokenizer
@@ -36,7 +40,7 @@ class Told(NamedTuple):
 
 
 class TextStream:
-    """Detokenises and watches for stop strings in the text; after a stop nothing more comes out.
+    """Detokenises and watches for stop strings; after a stop nothing more comes out.
 
     `continues` as in `Detokenizer`: true for a completion of raw text, false for a reply in a chat. Without a parser
     everything is text.
@@ -51,13 +55,15 @@ class TextStream:
         parser: ReplyParser | None = None,
     ) -> None:
         self._detokenizer = Detokenizer(tokenizer, continues=continues)
+        stops = tuple(stops)
         self._matcher = StopMatcher(stops)
+        self._call_stops = CallStops(stops)
         self._parser = parser
 
     @property
     def stop_text(self) -> str:
         """The stop string that has ended the reply."""
-        return self._matcher.found
+        return self._matcher.found or self._call_stops.found
 
     @property
     def has_called(self) -> bool:
@@ -70,8 +76,7 @@ class TextStream:
         if self._parser is None:
             return Told(*self._matcher.push(text))
         parts = self._parser.push(text + self._parser.marks.by_id.get(token_id, ""))
-        shown, stopped = self._matcher.push(parts.text)
-        return Told(shown, stopped or self._parser.is_full, parts.reasoning, parts.calls)
+        return self._told(parts, self._parser)
 
     def finish(self) -> Told:
         """The rest, when no more tokens come."""
@@ -79,8 +84,16 @@ class TextStream:
         if self._parser is None:
             return Told(self._matcher.push(text).text + self._matcher.flush())
         parts = (self._parser.push(text), self._parser.finish())
-        told = Told.joined(
-            Told(self._matcher.push(each.text).text, reasoning=each.reasoning, calls=each.calls)
-            for each in parts
+        told = Told.joined(self._told(each, self._parser) for each in parts)
+        return told._replace(
+            text=told.text + self._matcher.flush(), calls=told.calls + self._call_stops.flush()
         )
-        return told._replace(text=told.text + self._matcher.flush())
+
+    def _told(self, parts: Parts, parser: ReplyParser) -> Told:
+        """Parts up to a stop string in the text or in the arguments of a call."""
+        if self.stop_text:
+            return Told(has_ended=True)
+        shown, stopped = self._matcher.push(parts.text)
+        calls = self._call_stops.push(parts.calls, num_ended=parser.num_ended_calls)
+        has_ended = stopped or bool(self._call_stops.found) or parser.is_full
+        return Told(shown, has_ended, parts.reasoning, calls)

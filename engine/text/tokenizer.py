@@ -20,6 +20,8 @@ from engine.text.vocabulary import Vocabulary
 MAX_ADDED_TOKENS = 1 << 17
 """Matching them takes about a kilobyte each; models have up to some ten thousand."""
 
+_END_OF_TEXT = "<|endoftext|>"
+
 
 class Tokenizer:
     """One model's vocabulary.
@@ -40,6 +42,8 @@ class Tokenizer:
         self.eos_ids = special.eos_ids
         self.add_bos = special.bos_id is not None and special.bos_id in special.prefix
         """Whether a prompt begins with BOS."""
+        self.between_texts = _between_texts(vocabulary)
+        """What a model has read before the beginning of a text: one token, or none where nothing is like that."""
         self.special_names: Mapping[str, str] = special.names
         """Texts of special tokens for chat templates: "bos_token" -> "<s>"."""
         self.control_tokens = tuple(token for token in vocabulary.added if token.control)
@@ -157,6 +161,14 @@ class Tokenizer:
                 f"token {self._added[bad].content!r}; get the model from another source"
             )
         return ids
+
+
+def _between_texts(vocabulary: Vocabulary) -> tuple[int, ...]:
+    """Many vocabularies have a token for exactly that, beside a BOS and an EOS that belong to chats."""
+    special = vocabulary.special
+    ids = [token.token_id for token in vocabulary.added if token.content == _END_OF_TEXT]
+    ids += [] if special.bos_id is None else [special.bos_id]
+    return tuple([*ids, *sorted(special.eos_ids)][:1])
 
 
 def _whole_characters(text: str) -> str:

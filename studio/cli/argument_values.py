@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
 from studio.bench.plan import PART_NAMES, ModelWish
 from studio.models.errors import SettingError
-from studio.models.setting_field import SettingField, SettingValue
+from studio.models.setting_field import SettingField, SettingKind, SettingValue
+from studio.models.settings import setting_field
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,19 @@ class Agreeing(argparse.Action):
 
 def _word(value: object) -> object:
     return value.value if isinstance(value, Enum) else value
+
+
+def arguments_of(flags: Mapping[str, SettingValue]) -> list[str]:
+    """The arguments that give these settings, by key: what the parser reads out of a command line, the other way."""
+    arguments = []
+    for key, value in flags.items():
+        declared = setting_field(key)
+        flag = declared.info.flags[0]
+        if declared.kind is SettingKind.SWITCH:
+            arguments.append(flag if value else f"--no-{flag.removeprefix('--')}")
+        else:
+            arguments.append(f"{flag}={'' if value is None else _word(value)}")
+    return arguments
 
 
 @dataclass(frozen=True, slots=True)

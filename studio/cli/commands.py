@@ -9,12 +9,14 @@ from pathlib import Path
 from engine.api import ModelInfo
 from engine.sim.calibration import Calibration
 from studio.bench.plan import ModelWish
+from studio.cli.argument_values import arguments_of
 from studio.cli.models_command import ModelsCommand
 from studio.cli.parser import Command, Options
 from studio.logs import log_to_file, log_to_stderr
 from studio.models.errand import Errand
 from studio.models.errors import SettingError, StudioError
 from studio.paths import Paths, find_paths, has_display, layby_variables
+from studio.restart import start_again
 from studio.services.calibration_store import CalibrationStore
 from studio.services.model_catalog import read_catalog
 from studio.services.model_fetcher import ModelFetcher, default_pip
@@ -31,7 +33,7 @@ def run_command(options: Options) -> int:
     library = ModelLibraryService(paths.models_folder, read_catalog(), inspect=_inspect)
     match options.command:
         case Command.WINDOW | Command.CHAT | Command.OPEN:
-            return _open_window(settings, paths, Errand(text=options.text, files=options.files))
+            return _open_window(options, settings, paths)
         case Command.SERVE:
             return _serve(settings, paths, library)
         case Command.SIMULATE:
@@ -54,7 +56,7 @@ def _inspect(path: Path, name: str) -> ModelInfo:
     return inspect_for_command_line(path, name)
 
 
-def _open_window(settings: SettingsService, paths: Paths, errand: Errand) -> int:
+def _open_window(options: Options, settings: SettingsService, paths: Paths) -> int:
     if not has_display():
         raise StudioError(
             "no display: neither DISPLAY nor WAYLAND_DISPLAY is set; the server needs none, use `layby serve`"
@@ -62,7 +64,9 @@ def _open_window(settings: SettingsService, paths: Paths, errand: Errand) -> int
     log_to_file(paths.log_file, settings.settings.log.level)
     from studio.app import run_window
 
-    return run_window(settings, paths, errand)
+    if run_window(settings, paths, Errand(text=options.text, files=options.files)):
+        return start_again(arguments_of(options.flags))  # its errand is done
+    return 0
 
 
 def _simulate(

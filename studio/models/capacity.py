@@ -9,6 +9,8 @@ from engine.options import LEAST_POOL_TOKENS
 
 PAGE_TOKENS = LEAST_POOL_TOKENS
 """The least that can be asked for is one page."""
+USUAL_CHAT_TOKENS = 2000
+"""A chat of some twenty turns, for saying how many fit where no length is asked about."""
 
 
 class OneMore(Enum):

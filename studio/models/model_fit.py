@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Protocol
 
-from engine.api import Device, KvType, LoadOptions, ModelInfo
+from engine.api import Device, KvType, LoadOptions
 from studio.models.capacity import PAGE_TOKENS, Capacity, capacity_of
 
 _POOL_SHARE = 0.5
@@ -73,7 +74,27 @@ class Fit:
         )
 
 
-def plan_fit(info: ModelInfo, options: LoadOptions, machine: Machine) -> Fit:
+class Sized(Protocol):
+    """What must be known of a model: of one that is here its `ModelInfo`, of another the catalogue's entry."""
+
+    @property
+    def parameters(self) -> int:
+        """How many weights it has."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Of its files."""
+
+    @property
+    def context_tokens(self) -> int:
+        """Most tokens that it reads at once; 0 if its files do not say."""
+
+    @property
+    def kv_values_per_token(self) -> int:
+        """Numbers that the pool keeps for a token; 0 if its files do not say."""
+
+
+def plan_fit(info: Sized, options: LoadOptions, machine: Machine) -> Fit:
     """What the model would take. Nothing is promised where the verdict is UNKNOWN."""
     is_float = not machine.has_native_kernels or options.cpu_variant == "torch"
     weights = info.parameters * _FLOAT32_BYTES if is_float else info.size_bytes
@@ -107,14 +128,14 @@ def largest_model(machine: Machine) -> float:
     return machine.total_bytes / 2 / bytes_per_parameter / 1e9
 
 
-def _pool_pages(info: ModelInfo, options: LoadOptions, page_bytes: int, left: int) -> int:
+def _pool_pages(info: Sized, options: LoadOptions, page_bytes: int, left: int) -> int:
     if options.pool_tokens:
         return -(-options.pool_tokens // PAGE_TOKENS)
     wanted = -(-info.context_tokens // PAGE_TOKENS) * options.parallel
     return min(wanted, int(left * _POOL_SHARE) // page_bytes) if page_bytes else wanted
 
 
-def _verdict(info: ModelInfo, options: LoadOptions, needed: int, free: int) -> Verdict:
+def _verdict(info: Sized, options: LoadOptions, needed: int, free: int) -> Verdict:
     if not info.kv_values_per_token or options.device in (Device.CUDA, Device.MPS):
         return Verdict.UNKNOWN
     if needed > free:

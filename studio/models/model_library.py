@@ -83,6 +83,10 @@ class CatalogEntry:
     wheel_bytes: int
     member: str
     size_bytes: int
+    parameters: int
+    context_tokens: int
+    kv_values_per_token: int
+    """These three are what the file itself says, told before it is here."""
     sha256: str
 
     @property

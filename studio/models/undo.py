@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from studio.models.chat import Conversation
+
 
 class UndoKind(Enum):
     """What was done; the words are the window's."""
@@ -29,3 +31,5 @@ class Undo:
     """Of chats."""
     name: str = ""
     """Of the chat, folder or preset, where it was one."""
+    chat: Conversation | None = None
+    """The one that was deleted; None for several, and for anything else."""

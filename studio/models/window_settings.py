@@ -91,6 +91,28 @@ class WindowSettings:
             )
         ),
     )
+    has_sidebar: bool = field(
+        default=True,
+        metadata=about(
+            SettingInfo(
+                title="Side bar",
+                help="whether the list of chats was shown when the window was closed",
+                env="LAYBY_HAS_SIDEBAR",
+                is_hidden=True,
+            )
+        ),
+    )
+    has_pool_panel: bool = field(
+        default=False,
+        metadata=about(
+            SettingInfo(
+                title="Pool panel",
+                help="whether the pool panel was shown when the window was closed",
+                env="LAYBY_HAS_POOL_PANEL",
+                is_hidden=True,
+            )
+        ),
+    )
     recent_commands: str = field(
         default="",
         metadata=about(
@@ -98,6 +120,17 @@ class WindowSettings:
                 title="Recent commands",
                 help="what was last chosen in the command palette, the last one first",
                 env="LAYBY_RECENT_COMMANDS",
+                is_hidden=True,
+            )
+        ),
+    )
+    place: str = field(
+        default="",
+        metadata=about(
+            SettingInfo(
+                title="Place of the window",
+                help="a JSON object: where it stood, and the chats in it",
+                env="LAYBY_WINDOW_PLACE",
                 is_hidden=True,
             )
         ),

@@ -35,6 +35,7 @@ from studio.server.routes.docs import docs_router
 from studio.server.routes.embeddings import embeddings_router
 from studio.server.routes.health import health_router
 from studio.server.routes.llamacpp import llamacpp_router
+from studio.server.routes.lmstudio import lmstudio_router
 from studio.server.routes.messages import messages_router
 from studio.server.routes.metrics import metrics_router
 from studio.server.routes.models import models_router
@@ -56,6 +57,7 @@ _ROUTERS = (
     texts_router,
     llamacpp_router,
     ollama_router,
+    lmstudio_router,
     messages_router,
     responses_router,
     docs_router,

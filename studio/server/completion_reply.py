@@ -101,14 +101,8 @@ class CompletionReply:
         return best
 
     def _of(self, choices: list[Json]) -> Json:
-        head = self._head
-        return {
-            "id": head.reply_id,
-            "object": "text_completion",
-            "created": head.created_s,
-            "model": head.model,
-            "choices": choices,
-        }
+        base = {**self._head.fields("text_completion"), "choices": choices}
+        return {**base, "usage": None} if self._telling.includes_usage else base
 
     def _choice(
         self, index: int, text: str, tokens: Sequence[TokenLogprob], reason: str | None
@@ -124,7 +118,7 @@ class CompletionReply:
         offset = self._offsets[index]
         offsets = [offset.before(token.token_bytes) for token in tokens]
         return {
-            "tokens": [token.text for token in tokens],
+            "tokens": [_spelled(token) for token in tokens],
             "token_logprobs": [_logprob(token) for token in tokens],
             "top_logprobs": [_top(token) for token in tokens],
             "text_offset": offsets,
@@ -166,4 +160,15 @@ def _logprob(token: TokenLogprob) -> float | None:
 def _top(token: TokenLogprob) -> dict[str, float] | None:
     if math.isnan(token.logprob):
         return None
-    return {each.text: finite(each.logprob) for each in token.top}
+    top: dict[str, float] = {}
+    for each in token.top:  # the likeliest first
+        top.setdefault(_spelled(each), finite(each.logprob))
+    return top
+
+
+def _spelled(token: TokenLogprob) -> str:
+    """Its text, by which alternatives are told apart; of one that is no whole characters its bytes, as OpenAI does."""
+    try:
+        return token.token_bytes.decode()
+    except UnicodeDecodeError:
+        return "bytes:" + "".join(f"\\x{byte:02x}" for byte in token.token_bytes)

@@ -17,13 +17,18 @@ from studio.server.protocol import MAX_CHOICES, GenerationFields
 from studio.server.translate import MAX_TOTAL_CHOICES, choices_of, request_of
 
 
+def _read_prompts(value: object) -> tuple[prompt_fields.Prompt, ...]:
+    """No prompt is an empty one."""
+    return ("",) if value is None else read_prompts(value)
+
+
 class CompletionRequest(GenerationFields):
-    """POST /v1/completions. `prompts` is the wire's `prompt`, always a tuple of prompts."""
+    """POST /v1/completions. `prompts` is the wire's `prompt`, always a tuple of prompts; an empty one begins a text."""
 
     prompts: Annotated[
         tuple[prompt_fields.Prompt, ...],
-        BeforeValidator(read_prompts),
-        WithJsonSchema(prompts_schema(MAX_PROMPTS)),
+        BeforeValidator(_read_prompts),
+        WithJsonSchema({"anyOf": [prompts_schema(MAX_PROMPTS), {"type": "null"}]}),
     ] = Field(validation_alias="prompt")
     logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
     echo: bool | None = None
@@ -86,4 +91,6 @@ def _engine_prompt(prompt: prompt_fields.Prompt, suffix: str | None) -> Prompt:
                 param="suffix",
             )
         return Infill(before=prompt, after=suffix)
+    if not prompt:
+        return Text(text="", begins_anew=True)
     return Text(text=prompt) if isinstance(prompt, str) else TokenIds(ids=prompt)

@@ -56,6 +56,10 @@ def delivery_of(wire: GenerationFields) -> Delivery:
     )
 
 
+NO_NAMES = frozenset({"default", "local-model"})
+"""What programs send that must name a model and do not know which one is loaded; in any case of letters."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerContext:
     """Built once per server, on its loop."""
@@ -76,9 +80,13 @@ class ServerContext:
     async def model_for(self, http: HttpRequest, name: str | None) -> ModelInfo:
         """The model that `name` means, loaded on demand where that is allowed and disturbs nobody.
 
+        One of NO_NAMES means the model that is loaded, as none at all does.
+
         Raises ModelNotFound for a name that nobody knows, ModelUnavailable while another model is in use or loading,
         ClientLeft, and what keeps a model from being loaded.
         """
+        if name is not None and name.casefold() in NO_NAMES:
+            name = None
         try:
             return served_model(self.client.snapshot(), name)
         except (ModelUnavailable, ModelNotFound) as error:
@@ -113,6 +121,12 @@ class ServerContext:
         """What becomes of all requests; the client leaving ends them."""
         asking = self._ask(http, requests, Delivery(streams=False))
         return await self._while_there(http, gather(self.client, asking, self.gate))
+
+    async def keep_model(self, seconds: float | None, *, request_id: str = "") -> bool:
+        """Have the model leave so long after a request, or now; whether that is done. See `ModelDemand.stay`."""
+        if self.demand is None:
+            return False
+        return await self.demand.stay(self.client, seconds, request_id=request_id)
 
     async def count_tokens(self, http: HttpRequest, prompt: Prompt) -> int:
         """What the loaded model makes of a prompt. Raises RequestError, ModelUnavailable and ClientLeft."""

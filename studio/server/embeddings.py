@@ -89,7 +89,10 @@ def shortened(vector: tuple[float, ...], dimensions: int | None) -> tuple[float,
 
 
 async def encoded(
-    vectors: Iterable[tuple[float, ...]], dimensions: int | None, *, as_base64: bool = False
+    vectors: Iterable[tuple[float, ...]],
+    dimensions: int | None = None,
+    *,
+    as_base64: bool = False,
 ) -> list[bytes]:
     """Each vector as JSON: a list of numbers, or float32 in base64.
 

@@ -41,9 +41,10 @@ def _ollama_body(error: Error, request_id: str) -> Json:
 
 
 _OPENAI = Wording(status=_openai_status, body=_openai_body)
+_ANTHROPIC = Wording(status=messages_errors.error_status, body=messages_errors.error_body)
 _OTHERS = (
     ("/api", Wording(status=_openai_status, body=_ollama_body)),
-    ("/v1/messages", Wording(status=messages_errors.error_status, body=messages_errors.error_body)),
+    ("/v1/messages", _ANTHROPIC),
 )
 """Paths that begin like this, and their wording."""
 
@@ -57,7 +58,7 @@ class ErrorResponse(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         note_of(scope).fail(str(self._error))
-        wording, request_id = _wording_of(clean_path(scope["path"])), request_id_of(scope)
+        wording, request_id = _wording_of(scope), request_id_of(scope)
         # What answers a bug of ours lies outside the layer that tells the id.
         headers = {**id_headers(request_id), **(error_headers(self._error) or {})}
         body, status = wording.body(self._error, request_id), wording.status(self._error)
@@ -68,8 +69,9 @@ def error_response(error: Error) -> ErrorResponse:
     return ErrorResponse(error)
 
 
-def _wording_of(path: str) -> Wording:
+def _wording_of(scope: Scope) -> Wording:
+    path = clean_path(scope["path"])
     for prefix, wording in _OTHERS:
         if path == prefix or path.startswith(prefix + "/"):
             return wording
-    return _OPENAI
+    return _ANTHROPIC if messages_errors.is_from_anthropics_client(scope) else _OPENAI

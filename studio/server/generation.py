@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from engine.api import (
     Embedded,
@@ -17,7 +18,7 @@ from engine.api import (
     RequestEvent,
     TokenDelta,
 )
-from engine.client import EngineClient, RequestStream
+from engine.client import EngineClient
 from engine.errors import WaitedTooLong
 from studio.models.server_keys import ANONYMOUS, Caller
 from studio.server.errors import request_cancelled
@@ -72,24 +73,21 @@ class Generation(Asking):
     shape: ReplyShape
 
 
-@asynccontextmanager
-async def open_choices(client: EngineClient, generation: Asking) -> AsyncIterator[ChoiceEvents]:
+@contextmanager
+def open_choices(client: EngineClient, generation: Asking) -> Iterator[ChoiceEvents]:
     """Submit all requests; leaving the block aborts those that have not ended."""
     events: ChoiceEvents = asyncio.Queue()
-    async with AsyncExitStack() as stack:
-        for index, request in enumerate(generation.requests):
-            stream = await stack.enter_async_context(client.stream(request))
-            pump = asyncio.create_task(_pump(index, stream, events, generation.note))
-            stack.callback(pump.cancel)
-        yield events
 
-
-async def _pump(index: int, stream: RequestStream, events: ChoiceEvents, note: RequestNote) -> None:
-    async for event in stream:
-        note.hear(event)
+    def hear(index: int, event: RequestEvent) -> None:
+        generation.note.hear(event)
         if isinstance(event, PromptRead):
             event = _as_delta(event)
         events.put_nowait((index, event))
+
+    with ExitStack() as stack:
+        for index, request in enumerate(generation.requests):
+            stack.enter_context(client.hearing(request, partial(hear, index)))
+        yield events
 
 
 def _as_delta(read: PromptRead) -> TokenDelta:
@@ -149,7 +147,7 @@ def check_end(event: Finished) -> None:
 async def _collect(client: EngineClient, asking: Asking) -> tuple[list[ReplyParts], ReplyEnd]:
     choices = [ReplyParts() for _ in asking.requests]
     ends: dict[int, Finished] = {}
-    async with open_choices(client, asking) as events:
+    with open_choices(client, asking) as events:
         while len(ends) < len(choices):
             index, event = await events.get()
             match event:

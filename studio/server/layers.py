@@ -26,9 +26,9 @@ _ALIASES = {
     "/models": "/v1/models",
     "/chat/completions": "/v1/chat/completions",
     "/completions": "/completion",
-    "/embeddings": "/v1/embeddings",
+    "/embeddings": "/embedding",
 }
-"""Other names that llama-server has for paths; its /completions is its own completion, not OpenAI's."""
+"""Other names that llama-server has for paths; its /completions and /embeddings are its own, not OpenAI's."""
 
 logger = logging.getLogger(__name__)
 

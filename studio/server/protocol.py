@@ -19,7 +19,8 @@ from studio.server.structured import StructuredFields
 from studio.server.wire import MaxWait, PingInterval, WireModel, wrong_value
 from studio.server.wire import only as _only
 
-MAX_CHOICES = 8
+MAX_CHOICES = 128
+"""As many as OpenAI takes. They share the pages of their prompt, and those that find no seat stand in line."""
 MAX_STOPS = 16
 
 

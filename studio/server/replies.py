@@ -21,6 +21,7 @@ from engine.api import (
     ToolCallDelta,
 )
 from engine.errors import EngineError
+from studio import __version__
 from studio.server.errors import ApiError, error_body
 from studio.server.framing import EVENTS, Framing, Json
 from studio.server.reply_parts import PartKind, ReplyParts
@@ -33,6 +34,8 @@ _FINISH_WORDS = {
     FinishReason.TOOL_CALLS: "tool_calls",
 }
 
+FINGERPRINT = f"layby-{__version__}"
+"""By which clients tell servers apart whose replies to one seed may differ."""
 MIN_LOGPROB = -9999.0
 """Stands for minus infinity, which JSON has no word for."""
 
@@ -44,6 +47,16 @@ class ReplyHead:
     reply_id: str
     created_s: int
     model: str
+
+    def fields(self, kind: str) -> Json:
+        """As OpenAI's replies have them."""
+        return {
+            "id": self.reply_id,
+            "object": kind,
+            "created": self.created_s,
+            "model": self.model,
+            "system_fingerprint": FINGERPRINT,
+        }
 
 
 def new_reply_head(prefix: str, model: str, *, joint: str = "-") -> ReplyHead:
@@ -114,11 +127,11 @@ class ChatReply:
 
     def _chunk(self, index: int, delta: Json, logprobs: Json | None, reason: str | None) -> Json:
         choice = {"index": index, "delta": delta, "logprobs": logprobs, "finish_reason": reason}
-        return {**self._base("chat.completion.chunk"), "choices": [choice]}
+        chunk = {**self._base("chat.completion.chunk"), "choices": [choice]}
+        return {**chunk, "usage": None} if self._includes_usage else chunk
 
     def _base(self, kind: str) -> Json:
-        head = self._head
-        return {"id": head.reply_id, "object": kind, "created": head.created_s, "model": head.model}
+        return self._head.fields(kind)
 
     def _logprobs(self, tokens: Iterable[TokenLogprob]) -> Json | None:
         if not self._has_logprobs:

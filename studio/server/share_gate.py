@@ -45,21 +45,37 @@ class ShareGate:
 
     def __init__(self, client: EngineClient) -> None:
         self._client = client
+        self._key_ids: dict[str, str] = {}
+        """Of the requests at the gate and behind it, whose key asked."""
         self._inside: defaultdict[str, list[Place]] = defaultdict(list)
         self._line: defaultdict[str, list[Place]] = defaultdict(list)
+
+    def key_id_of(self, run_id: str) -> str:
+        """Whose key asked for a request in flight; empty where none did, as for the window's chats."""
+        return self._key_ids.get(run_id, "")
 
     @contextmanager
     def place(self, caller: Caller, requests: tuple[Request, ...]) -> Iterator[Place]:
         """A place that is in at once where the share allows it; leaving the block gives it up."""
         place = Place(requests)
+        self._key_ids.update(dict.fromkeys(place.run_ids, caller.key_id))
+        try:
+            with self._in_line(place, caller):
+                yield place
+        finally:
+            for run_id in place.run_ids:
+                del self._key_ids[run_id]
+
+    @contextmanager
+    def _in_line(self, place: Place, caller: Caller) -> Iterator[None]:
         if not caller.key_id or caller.share_percent >= 100:
             place.let_in()
-            yield place
+            yield
             return
         self._line[caller.key_id].append(place)
         self._advance(caller)
         try:
-            yield place
+            yield
         finally:
             for where in (self._line, self._inside):
                 if place in where[caller.key_id]:

@@ -131,7 +131,7 @@ class ServerThread:
 
     async def _serve(self, listener: socket.socket, started: Future[_StopSwitch]) -> None:
         loop = asyncio.get_running_loop()
-        client = EngineClient(self._engine, loop)
+        client = EngineClient(self._engine, loop, is_quick=True)
         parts = self._parts
         context = ServerContext(
             client=client,

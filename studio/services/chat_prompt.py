@@ -60,9 +60,7 @@ def request_for(
     """
     toolbox = toolbox or Toolbox()
     prompt = prompt_for(chat, continued=reply if reply.text and not resumes else None)
-    if toolbox.tools:
-        choice = ToolChoice.AUTO if toolbox.may_call else ToolChoice.NONE
-        prompt = replace(prompt, tools=toolbox.tools, tool_choice=choice)
+    prompt = with_tools(prompt, toolbox.tools, may_call=toolbox.may_call)
     before = chat.messages[-2] if len(chat.messages) > 1 else None
     follows = before is not None and bool(before.calls) and before.role is Role.ASSISTANT
     return Request(
@@ -106,6 +104,12 @@ def prompt_for(chat: Conversation, *, continued: Message | None = None) -> Chat:
     if continued is not None:
         turns.append(ChatMessage(role=continued.role.value, content=continued.text))
     return Chat(messages=tuple(turns), continues=continued is not None)
+
+
+def with_tools(prompt: Chat, tools: tuple[Tool, ...], *, may_call: bool = True) -> Chat:
+    """The prompt with the tools that its reply is offered, if there are any."""
+    choice = ToolChoice.AUTO if may_call else ToolChoice.NONE
+    return replace(prompt, tools=tools, tool_choice=choice) if tools else prompt
 
 
 def turns_of_calls(message: Message) -> Iterator[ChatMessage]:

@@ -86,14 +86,16 @@ class ChatService:
         )
         self.turns = TurnService(client, book, records, runner=runner, notices=notices, clock=clock)
         self.versions = VersionService(book, records, notices, clock=clock)
-        self.context = ContextService(client)
+        self.context = ContextService(
+            client, self.desk.known_tools if self.desk is not None else lambda _chat: ()
+        )
         self.drafts = DraftService(client, book, records, turns=self.turns, room=self.context)
         self.shelf = ShelfService(book, records, runner, clock=clock)
         self.folders = FolderService(book, records, store.lists)
         self.presets = PresetService(book, records, store.lists)
         self.search = SearchService(book, store.search)
         self.comparing = CompareService(
-            book, self.turns, self.versions, shelf=self.shelf, presets=self.presets
+            book, records, self.turns, self.versions, shelf=self.shelf, presets=self.presets
         )
         self.attachments = AttachmentService(client, self.drafts, notices)
         self.exchange = ExchangeService(book, records, self.folders, clock=clock)

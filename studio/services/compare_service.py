@@ -15,6 +15,7 @@ from studio.models.chat_settings import ChatSettings
 from studio.models.signal import Signal
 from studio.services.chat_book import ChatBook
 from studio.services.chat_prompt import numbered_title, title_for
+from studio.services.chat_records import ChatRecords
 from studio.services.preset_service import PresetService
 from studio.services.shelf_service import ShelfService
 from studio.services.turn_service import TurnService
@@ -30,7 +31,22 @@ class Comparison:
 
     title: str
     """Of the chat that the columns were made from."""
+    made: tuple[Conversation, ...]
+    """All columns there were."""
     columns: tuple[Conversation, ...]
+    """Those that are left."""
+
+    def place(self, column: Conversation) -> int:
+        """The number of a column, which stands in its title too; it keeps it when another is deleted."""
+        return self.made.index(column) + 1
+
+
+def alike(settings: Sequence[ChatSettings]) -> tuple[tuple[int, ...], ...]:
+    """The columns that begin alike, by their places from 0: those that have the same system prompt."""
+    groups: dict[str, list[int]] = {}
+    for place, one in enumerate(settings):
+        groups.setdefault(one.system_prompt.strip(), []).append(place)
+    return tuple(tuple(group) for group in groups.values())
 
 
 class CompareService:
@@ -39,6 +55,7 @@ class CompareService:
     def __init__(
         self,
         book: ChatBook,
+        records: ChatRecords,
         turns: TurnService,
         versions: VersionService,
         *,
@@ -48,6 +65,7 @@ class CompareService:
         self.current: Comparison | None = None
         self.changed: Signal[[]] = Signal()
         self._book = book
+        self._records = records
         self._turns = turns
         self._versions = versions
         self._shelf = shelf
@@ -62,40 +80,45 @@ class CompareService:
         Fewer where the disk is full, which is a notice then. `ask` sends the prompt.
         """
         columns = []
-        for one in settings[:MAX_COLUMNS]:
+        title = title_for(text) if chat.title == NEW_CHAT_TITLE else chat.title
+        for place, one in enumerate(settings[:MAX_COLUMNS], start=1):
             column = await self._versions.copy_shown(chat)
             if column is not None:
                 files = (replace(file, attachment_id=0) for file in chat.draft_attachments)
                 column.draft_attachments = tuple(files)
-                if column.title == NEW_CHAT_TITLE:  # or all would have the name of the prompt
-                    taken = {other.title for other in self._book.chats}
-                    column.title = numbered_title(title_for(text), taken)
                 self._presets.set_settings(column, one)
-                self._book.chat_changed.emit(column)
+                self._rename(column, f"{place} · {title}")  # told apart also where the end is cut
                 columns.append(column)
-        title = title_for(text) if chat.title == NEW_CHAT_TITLE else chat.title
-        self.current = Comparison(title=title, columns=tuple(columns)) if columns else None
+        made = tuple(columns)
+        self.current = Comparison(title=title, made=made, columns=made) if made else None
         self.changed.emit()
-        return tuple(columns)
+        return made
 
     async def ask(self, columns: Sequence[Conversation], text: str) -> None:
         """Send the prompt in all columns; where they differ in sampling only, one reads what all have in common."""
-        alike: dict[str, list[Conversation]] = {}
-        for column in columns:
-            alike.setdefault(column.settings.system_prompt.strip(), []).append(column)
-        await asyncio.gather(*(self._ask_alike(some, text) for some in alike.values()))
+        groups = alike([column.settings for column in columns])
+        await asyncio.gather(
+            *(self._ask_alike([columns[place] for place in group], text) for group in groups)
+        )
 
     async def pick(self, chosen: Conversation) -> None:
         """Go on with one column: the others are deleted, which can be undone. Raises StoreError."""
         comparison = self.current
         if comparison is not None:
             self.dismiss()
+            self._rename(chosen, comparison.title)
             await self._shelf.delete([one for one in comparison.columns if one is not chosen])
 
     def dismiss(self) -> None:
         """Keep all columns as the chats they are."""
         self.current = None
         self.changed.emit()
+
+    def _rename(self, chat: Conversation, title: str) -> None:
+        taken = {other.title for other in self._book.chats if other is not chat}
+        chat.title = numbered_title(title, taken) if title in taken else title
+        self._records.save_chat(chat)
+        self._book.chat_changed.emit(chat)
 
     async def _ask_alike(self, columns: Sequence[Conversation], text: str) -> None:
         first, *others = columns

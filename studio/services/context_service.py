@@ -1,10 +1,12 @@
 """How much of the model's window a chat takes, and what to do when it is too much. GUI thread, asyncio, no Qt.
 
-Counts are the engine's own: the whole prompt by the model's template, with the draft as it would be sent.
+Counts are the engine's own: the whole prompt by the model's template, with the draft as it would be sent, and the
+tools that it would be sent with.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from engine.api import (
@@ -19,6 +21,7 @@ from engine.api import (
     SamplingParams,
     Text,
     TokenDelta,
+    Tool,
 )
 from engine.client import EngineClient
 from engine.errors import EngineError
@@ -32,7 +35,7 @@ from studio.models.chat import (
     summary_request_id,
 )
 from studio.models.thoughts import without_thoughts
-from studio.services.chat_prompt import content_of, messages_after, prompt_for
+from studio.services.chat_prompt import content_of, messages_after, prompt_for, with_tools
 
 _REPLY_SHARE = 8
 """A cut leaves at least this part of the window to the reply."""
@@ -76,8 +79,14 @@ class CutPlan:
 class ContextService:
     """Nothing here changes a chat."""
 
-    def __init__(self, client: EngineClient) -> None:
+    def __init__(
+        self,
+        client: EngineClient,
+        tools_of: Callable[[Conversation], tuple[Tool, ...]] = lambda _chat: (),
+    ) -> None:
+        """`tools_of` has the tools that a chat's next reply would be offered, as far as they are known."""
         self._client = client
+        self._tools_of = tools_of
         self._num_summaries = 0
         self._bases: dict[int, tuple[object, int]] = {}
         """Of each long chat: what it was when it was counted, and its tokens without a draft."""
@@ -98,7 +107,14 @@ class ContextService:
         if not is_long or chat.running_message is not None or not draft:
             return await self.use(chat, draft)
         last = chat.messages[-1]
-        state = (last.message_id, last.text, chat.cut, chat.settings, chat.draft_attachments)
+        state = (
+            last.message_id,
+            last.text,
+            chat.cut,
+            chat.settings,
+            chat.draft_attachments,
+            self._tools_of(chat),
+        )
         known = self._bases.get(chat.chat_id)
         if known is None or known[0] != state:
             whole = await self.use(chat, _PROBE)
@@ -168,13 +184,20 @@ class ContextService:
         prompt = _prompt(chat, draft)
         if cut is not None:
             prompt.stats.reads_from_id, prompt.stats.summary = cut.first_id, cut.summary
-        asked = replace(chat, messages=[*chat.messages, prompt])
-        if not prompt_for(asked).messages:
-            return 0
+        asked = prompt_for(replace(chat, messages=[*chat.messages, prompt]))
+        tools = self._tools_of(chat)
+        if not asked.messages:
+            return await self._count_tools(chat) if tools else 0
         try:
-            return await self._client.count_tokens(prompt_for(asked))
+            return await self._client.count_tokens(with_tools(asked, tools))
         except EngineError:
             return None
+
+    async def _count_tools(self, chat: Conversation) -> int | None:
+        """What the tools of a chat take in which nothing is said yet: templates want a message to put them to."""
+        whole = await self._count(chat, _PROBE, None)
+        probe = await self._client.count_tokens(Text(text=_PROBE))
+        return None if whole is None or probe is None else whole - probe
 
     async def _shortened(self, text: str) -> str:
         """The end of a text, as much as there is room for beside the question and the summary."""

@@ -25,7 +25,7 @@ _ENDED_WELL = frozenset({MessageStatus.DONE, MessageStatus.LENGTH})
 
 class DraftService:
     """A queued prompt is sent by itself when the reply before it has ended well, or the model that it waits for is
-    ready, and there is room for it; otherwise it waits for the user.
+    ready, also after a restart, and there is room for it; otherwise it waits for the user.
     """
 
     def __init__(
@@ -48,8 +48,12 @@ class DraftService:
     def set_draft(self, chat: Conversation, text: str) -> None:
         """Keep unsent text; it is saved with the next tick."""
         if text != chat.draft and chat in self._book.chats:
-            chat.draft = text
+            was_empty, chat.draft = not chat.draft.strip(), text
             self._records.save_chat(chat)
+            if was_empty is bool(text.strip()):
+                self._book.chat_changed.emit(
+                    chat
+                )  # that there is one is told, not each letter of it
 
     async def attach(self, chat: Conversation, attachment: Attachment) -> None:
         """Add a file to the draft. Raises StoreError if it cannot be stored."""
@@ -97,6 +101,8 @@ class DraftService:
 
     async def send_waiting(self, chat: Conversation) -> bool:
         """Send the prompt that waited for a model, now that there is one; False if there is none, or no room."""
+        if not await self._turns.read(chat):  # its files too
+            return False
         if chat.queued is None or not chat.queued.waits_for_model:
             return False
         return await self._send_if_it_fits(chat)
@@ -116,7 +122,7 @@ class DraftService:
 
         False, and nothing is stopped, if there is none or it is too long.
         """
-        if chat.queued is None or not await self._fits(chat):
+        if not await self._turns.read(chat) or chat.queued is None or not await self._fits(chat):
             return False
         self._turns.stop(chat)
         return await self._turns.send_queued(chat)

@@ -76,8 +76,12 @@ def rebuild(
     fresh = open_database(path)
     _insert(fresh, tables)
     num_chats, num_messages = len(tables["chats"]), len(tables["messages"])
+    if not num_chats:
+        return fresh, StoreBroken(
+            f"nothing in it could be read; the damaged file is kept as {aside}"
+        )
     return fresh, StoreBroken(
-        f"{num_chats:,} chats with {num_messages:,} messages could be read and are here; the damaged file is kept as "
+        f"what could be read is here (chats: {num_chats:,}, messages: {num_messages:,}); the damaged file is kept as "
         f"{aside}"
     )
 

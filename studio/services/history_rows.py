@@ -40,7 +40,7 @@ Row = tuple[object, ...]
 
 CHAT_COLUMNS = (
     "chat_id, title, created_s, updated_s, system_prompt, sampling, max_tokens, draft, has_unread, stop, preset_id, "
-    "folder_id, is_pinned, is_archived, deleted_s, leaf_id, queued, tools"
+    "folder_id, is_pinned, is_archived, deleted_s, leaf_id, queued, queued_for_model, tools"
 )
 LAST_STATUS = "(SELECT status FROM messages WHERE message_id = leaf_id) AS last_status"
 """The status of the last message of the version that is shown, NULL if there is none."""
@@ -96,6 +96,7 @@ def chat_row(chat: Conversation) -> Row:
         chat.deleted_s,
         chat.leaf_id,
         valid_text(chat.queued.text) if chat.queued is not None else None,
+        int(chat.queued is not None and chat.queued.waits_for_model),
         tools_as_json(chat.tools),
     )
 
@@ -116,12 +117,18 @@ def chat_from_row(row: tuple[Any, ...]) -> Conversation:
         is_archived=bool(cells["is_archived"]),
         deleted_s=cells["deleted_s"],
         draft=cells["draft"],
-        queued=QueuedPrompt(text=cells["queued"]) if cells["queued"] is not None else None,
+        queued=_queued(cells["queued"], waits_for_model=bool(cells["queued_for_model"])),
         leaf_id=cells["leaf_id"],
         tools=tools_from_json(cells["tools"], f"chat {cells['chat_id']}"),
         has_unread=bool(cells["has_unread"]),
         stored_status=MessageStatus(status) if status is not None else None,
     )
+
+
+def _queued(text: str | None, *, waits_for_model: bool) -> QueuedPrompt | None:
+    if text is None:
+        return None
+    return QueuedPrompt(text=text, waits_for_model=waits_for_model)
 
 
 def message_row(message: Message) -> Row:

@@ -111,13 +111,14 @@ MIGRATIONS: tuple[str, ...] = (
     ALTER TABLE messages ADD COLUMN calls TEXT NOT NULL DEFAULT '[]';
     ALTER TABLE chats ADD COLUMN tools TEXT NOT NULL DEFAULT '{}';
     """,
+    "ALTER TABLE chats ADD COLUMN queued_for_model INTEGER NOT NULL DEFAULT 0",
 )
 """Script n brings a file from version n to n + 1. Released ones never change; new ones are added at the end.
 
 Version 2: a chat's messages are a tree (`parent_id`, and the chat's `leaf_id`), and their words are indexed once they
 have ended: a growing reply would be indexed anew with every save.
 
-Version 3: a message's calls of tools, and the tools of a chat."""
+Version 3: a message's calls of tools, and the tools of a chat. Version 4: whether a queued prompt waits for a model."""
 
 
 def open_database(path: Path) -> sqlite3.Connection:

@@ -1,7 +1,8 @@
 """Unloads the model once nobody has used it for as long as the user has set, and loads it again for the next request.
 
-A small thread of its own, so that it works in the window and in `layby serve` alike; the engine itself makes sure that
-nobody is cut off (`UnloadModel.only_if_idle`). Listens to the engine, whose every event counts as use.
+Programs may have it leave sooner, never later. A small thread of its own, so that it works in the window and in
+`layby serve` alike; the engine itself makes sure that nobody is cut off (`UnloadModel.only_if_idle`). Listens to the
+engine, whose every event counts as use.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import dataclass, replace
 
 from engine.api import (
     Command,
@@ -18,11 +20,14 @@ from engine.api import (
     EnginePort,
     EngineSnapshot,
     EngineState,
+    Failed,
+    Finished,
     Listener,
     LoadModel,
     ModelChanged,
     Prompt,
     Request,
+    Started,
     TextAnswer,
     TextQuestion,
     UnloadModel,
@@ -33,6 +38,16 @@ from engine.runs import RunState
 _log = logging.getLogger(__name__)
 
 _LOOK_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Stay:
+    """What a program has wished, and with which request."""
+
+    seconds: float | None = None
+    request_id: str = ""
+    is_due: bool = False
+    """Whether that has ended, from when on it counts."""
 
 
 class IdleUnloader:
@@ -51,8 +66,10 @@ class IdleUnloader:
         self._limit_min = limit_min
         self._clock = clock
         self._used_s = clock()
+        self._stay = _Stay()
         self._unloaded: LoadModel | None = None
-        self._ended = threading.Event()
+        self._has_ended = False
+        self._news = threading.Event()
         self._unsubscribe = engine.subscribe(self._on_events)
         self._thread: threading.Thread | None = None
         if is_threaded:
@@ -61,22 +78,37 @@ class IdleUnloader:
 
     def close(self) -> None:
         """Look no more."""
-        self._ended.set()
+        self._has_ended = True
+        self._news.set()
         self._unsubscribe()
         if self._thread is not None:
             self._thread.join()
 
+    def stay(self, seconds: float | None, *, request_id: str = "") -> None:
+        """A program wants the model that is there to stay for so long after this request of its, or after now.
+
+        None: as long as the user has set, which is the most anyway. It holds until somebody else uses the model. Any
+        thread.
+        """
+        self._stay = _Stay(seconds, request_id, is_due=not request_id)
+        self._news.set()
+
+    def left_s(self) -> float | None:
+        """Seconds until the model is unloaded, if nobody uses it; None: it stays."""
+        limit_s = self._limit_s()
+        return None if limit_s is None else max(0.0, limit_s - (self._clock() - self._used_s))
+
     def check(self) -> bool:
         """Ask for the model to be unloaded if it has been idle for long enough; whether that was done."""
-        snapshot, limit_s = self._engine.snapshot(), self._limit_min() * 60
+        snapshot, limit_s = self._engine.snapshot(), self._limit_s()
         in_use = any(run.state is not RunState.AWAITS_OWNER for run in snapshot.runs)
         if snapshot.state is not EngineState.READY or in_use:
             self._used_s = self._clock()
             return False
-        if not limit_s or self._clock() - self._used_s < limit_s:
+        if limit_s is None or self._clock() - self._used_s < limit_s:
             return False
-        _log.info("the model has been idle for %d min: it is unloaded", limit_s // 60)
-        self._used_s = self._clock()
+        _log.info("the model has been idle for %d s: it is unloaded", limit_s)
+        self._used_s, self._stay = self._clock(), _Stay()
         if snapshot.model is not None and snapshot.options is not None:
             model = snapshot.model
             self._unloaded = LoadModel(
@@ -95,15 +127,29 @@ class IdleUnloader:
         if unloaded is not None and self._engine.snapshot().state is EngineState.NO_MODEL:
             self._engine.control(unloaded)
 
+    def _limit_s(self) -> float | None:
+        stay = self._stay
+        limits = (self._limit_min() * 60 or None, stay.seconds if stay.is_due else None)
+        return min((each for each in limits if each is not None), default=None)
+
     def _run(self) -> None:
-        while not self._ended.wait(_LOOK_S):
+        while True:
+            self._news.wait(_LOOK_S)
+            self._news.clear()
+            if self._has_ended:
+                return
             self.check()
 
     def _on_events(self, events: tuple[EngineEvent, ...]) -> None:
         self._used_s = self._clock()
         for event in events:
             if isinstance(event, ModelChanged) and event.state is EngineState.LOADING:
-                self._unloaded = None
+                self._unloaded, self._stay = None, _Stay()
+            elif isinstance(event, Started) and event.request_id != self._stay.request_id:
+                self._stay = _Stay()
+            elif isinstance(event, Finished | Failed) and event.request_id == self._stay.request_id:
+                self._stay = replace(self._stay, is_due=True)
+                self._news.set()
 
 
 class WakingEngine:

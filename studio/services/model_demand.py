@@ -16,6 +16,7 @@ from engine.api import EngineState, LoadModel, LoadOptions, ModelChanged, ModelI
 from engine.client import EngineClient
 from engine.errors import EngineError, ModelError, ModelNotFound, ModelUnavailable
 from studio.models.model_library import ModelEntry
+from studio.services.idle_unloader import IdleUnloader
 from studio.services.model_library_service import ModelLibraryService
 
 _log = logging.getLogger(__name__)
@@ -56,13 +57,18 @@ class ModelDemand:
         *,
         is_on: Callable[[], bool],
         usual_model: Callable[[], str],
+        idle: IdleUnloader | None = None,
         longest_load_s: float = 300.0,
     ) -> None:
-        """`options_for` gives the user's settings for a model; `usual_model` is meant where a request names none."""
+        """`options_for` gives the user's settings for a model; `usual_model` is meant where a request names none.
+
+        `idle` has models leave; without it they stay.
+        """
         self._library = library
         self._options_for = options_for
         self._is_on = is_on
         self._usual_model = usual_model
+        self._idle = idle
         self._longest_load_s = longest_load_s
         self._loading = asyncio.Lock()
         self._infos: dict[Offer, ModelInfo | None] = {}
@@ -75,6 +81,25 @@ class ModelDemand:
     async def facts(self) -> tuple[tuple[Offer, ModelInfo | None], ...]:
         """The offers, each with what its files say; None for files that are not sound."""
         return await asyncio.to_thread(self._read_facts) if self._is_on() else ()
+
+    async def stay(
+        self, client: EngineClient, seconds: float | None, *, request_id: str = ""
+    ) -> bool:
+        """Have the loaded model leave so long after a request, see `IdleUnloader.stay`; whether that is done.
+
+        Not where nothing would bring it back: it is not of the library, or loading on demand is switched off.
+        """
+        model = client.snapshot().model
+        if self._idle is None or model is None:
+            return False
+        if seconds is not None and all(offer.path != model.path for offer in await self.offers()):
+            return False
+        self._idle.stay(seconds, request_id=request_id)
+        return True
+
+    def left_s(self) -> float | None:
+        """Seconds until the loaded model leaves, if nobody uses it; None: it stays."""
+        return None if self._idle is None else self._idle.left_s()
 
     async def bring(self, client: EngineClient, name: str | None, refusal: EngineError) -> None:
         """Have the model that `name` means loaded; returns when it is ready.

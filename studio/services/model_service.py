@@ -9,8 +9,9 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -95,6 +96,7 @@ class ModelService:
         self._is_resting = is_resting
         self._workers = ThreadPoolExecutor(max_workers=2, thread_name_prefix="layby-library")
         self._reading_facts = asyncio.Lock()
+        self._num_expected = 0
         self._loading: _Loading | None = None
         self._fetch_cancelled = threading.Event()
         self._fetch_ended = asyncio.Event()
@@ -117,6 +119,21 @@ class ModelService:
     def is_resting(self) -> bool:
         """There is no model now, and the next request brings back the one that nobody had used for a while."""
         return self._is_resting()
+
+    @property
+    def is_coming(self) -> bool:
+        """One is being fetched or loaded, or is about to be."""
+        is_loading = self.state is EngineState.LOADING or self.fetching is not None
+        return is_loading or self._num_expected > 0
+
+    @contextmanager
+    def expecting(self) -> Iterator[None]:
+        """Within it a model is on its way, also between its fetch and its load."""
+        self._num_expected += 1
+        try:
+            yield
+        finally:
+            self._num_expected -= 1
 
     @property
     def catalog(self) -> tuple[CatalogEntry, ...]:
@@ -172,6 +189,12 @@ class ModelService:
         `options` None: as the settings say, and what is set for this model. `carries_on`: it is the same model, and
         what is alive goes on with it. A later `load` or `unload` ends this one with False.
         """
+        with self.expecting():
+            return await self._load(name_or_path, options, carries_on=carries_on)
+
+    async def _load(
+        self, name_or_path: str, options: LoadOptions | None, *, carries_on: bool
+    ) -> bool:
         info = await self.inspect(name_or_path)
         if info is None:
             return False

@@ -51,13 +51,9 @@ NOTICE_TABLE: dict[str, _Row] = {
         NoticeAction.OPEN_SETTINGS,
     ),
     "model_error": (NoticeLevel.ERROR, "This model cannot be used", NoticeAction.LOAD_MODEL),
-    "model_not_found": (NoticeLevel.WARNING, "There is no such model", NoticeAction.OPEN_MODELS),
-    "model_corrupt": (NoticeLevel.ERROR, "The model's file is damaged", NoticeAction.LOAD_MODEL),
-    "model_unsupported": (
-        NoticeLevel.ERROR,
-        "This version cannot run that model",
-        NoticeAction.LOAD_MODEL,
-    ),
+    "model_not_found": (NoticeLevel.WARNING, "This model cannot be used", NoticeAction.OPEN_MODELS),
+    "model_corrupt": (NoticeLevel.ERROR, "This model cannot be used", NoticeAction.LOAD_MODEL),
+    "model_unsupported": (NoticeLevel.ERROR, "This model cannot be used", NoticeAction.LOAD_MODEL),
     "not_enough_memory": (
         NoticeLevel.ERROR,
         "The model does not fit into memory",

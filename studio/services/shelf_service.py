@@ -120,5 +120,12 @@ class ShelfService:
 
     def _offer(self, kind: UndoKind, chats: Sequence[Conversation], back: Back) -> None:
         name = chats[0].title if len(chats) == 1 else ""
-        undo = Undo(kind=kind, number=len(chats), name=name, run=lambda: back(chats))
+        is_one_gone = kind is UndoKind.CHATS_DELETED and len(chats) == 1
+        undo = Undo(
+            kind=kind,
+            number=len(chats),
+            name=name,
+            chat=chats[0] if is_one_gone else None,
+            run=lambda: back(chats),
+        )
         self._book.undo_offered.emit(undo)

@@ -66,7 +66,7 @@ class TurnService:
 
         False if there is nothing to send, the chat is still answering, or it could not be stored.
         """
-        if not await self._is_open(chat):
+        if not await self.read(chat):
             return False
         prompt = QueuedPrompt(text=text, attachments=chat.draft_attachments)
         changed = replace(chat, draft="", draft_attachments=())
@@ -179,7 +179,7 @@ class TurnService:
         if not (prompt.text.strip() or prompt.attachments) or chat.running_message is not None:
             return False
         with self._book.changing(chat) as may_change:
-            if not may_change or not await self._is_open(chat):
+            if not may_change or not await self.read(chat):
                 return False
             if not chat.messages and chat.title == NEW_CHAT_TITLE:
                 changed.title = title_for(prompt.text or prompt.attachments[0].name)
@@ -206,7 +206,8 @@ class TurnService:
         queued = MessageStatus.QUEUED
         return Message(0, chat.chat_id, Role.ASSISTANT, "", self._clock(), status=queued)
 
-    async def _is_open(self, chat: Conversation) -> bool:
+    async def read(self, chat: Conversation) -> bool:
+        """Have the chat's messages and files; False, and a notice, if they cannot be read."""
         try:
             await self._records.load(chat)
         except StoreError as error:

@@ -65,6 +65,7 @@ class CommandId(Enum):
     ATTACH = "attach"
     LOG_BUNDLE = "log_bundle"
     PRIVACY = "privacy"
+    ABOUT = "about"
 
 
 class Menu(Enum):
@@ -370,6 +371,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(id=CommandId.SHORTCUTS, menu=Menu.HELP, text="&Shortcuts", keys=("F1", "Ctrl+/")),
     Command(id=CommandId.PRIVACY, menu=Menu.HELP, text="&Privacy…", starts_group=True),
     Command(id=CommandId.LOG_BUNDLE, menu=Menu.HELP, text="Create &log bundle…"),
+    Command(id=CommandId.ABOUT, menu=Menu.HELP, text="A&bout Layby"),
 )
 
 

@@ -109,6 +109,7 @@ class AppCommands:
             CommandId.PALETTE: self.open_palette,
             CommandId.SHORTCUTS: self.list_shortcuts,
             CommandId.LOG_BUNDLE: self.support.create_bundle,
+            CommandId.ABOUT: self.support.show_about,
             CommandId.PRIVACY: lambda: self._settings_window.open(page="Privacy"),
             CommandId.EXPORT_CHAT: self._export_chat,
             CommandId.EXPORT_ALL: self.exchange.export_all,

@@ -33,11 +33,13 @@ class ChatCommands:
         panes: PaneArea,
         *,
         navigation: ChatNavigation,
+        pool_panel: QWidget,
         window: QWidget,
     ) -> None:
         self._sidebar = sidebar
         self._panes = panes
         self._navigation = navigation
+        self._pool_panel = pool_panel
         self._do = do = sidebar.actions_of_rows
         self.undo_bar = UndoBar(context.services.chats.book, context.tasks, window)
         self.inspector = Inspector(context, window)
@@ -46,6 +48,7 @@ class ChatCommands:
         sidebar.new_wanted.connect(navigation.show_new)
         sidebar.temporary_wanted.connect(navigation.show_temporary)
         sidebar.undo_wanted.connect(self.undo_bar.take_back)
+        self.undo_bar.returned.connect(navigation.show)
         do.split_wanted.connect(navigation.show_beside)
         do.window_wanted.connect(navigation.show_in_window)
 
@@ -65,13 +68,13 @@ class ChatCommands:
     def toggle_inspector(self) -> None:
         """Show the chat's settings, the keyboard in them, or hide them and go back to the chat."""
         is_hidden = self.inspector.isHidden()
-        toggle(self.inspector, instead_of=(self._sidebar,))
+        toggle(self.inspector, instead_of=(self._sidebar, self._pool_panel))
         target = self.inspector.preset_bar.button if is_hidden else self._panes.active.composer
         target.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def show_sidebar(self) -> None:
         """Have the list of chats on screen."""
-        reveal(self._sidebar, instead_of=(self.inspector,))
+        reveal(self._sidebar, instead_of=(self.inspector, self._pool_panel))
 
     def handlers(self) -> dict[CommandId, Callable[[], object]]:
         """What each command does."""

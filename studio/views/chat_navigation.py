@@ -119,7 +119,8 @@ class ChatNavigation:
         for chat in self._listed():
             is_untouched = chat.is_loaded and not chat.tree and not chat.draft
             is_usual = chat.title == NEW_CHAT_TITLE and not chat.is_temporary
-            if is_untouched and is_usual and not chat.draft_attachments:
+            is_waiting = bool(chat.draft_attachments) or chat.queued is not None
+            if is_untouched and is_usual and not is_waiting:
                 return chat
         return await self._service.new_chat()
 

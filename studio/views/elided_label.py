@@ -1,10 +1,15 @@
-"""One line of text with an ellipsis where there is no room for all of it. GUI thread; must not import services."""
+"""One line of text, or a few, with an ellipsis where there is no room for all of it. GUI thread.
+
+Must not import services.
+"""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtGui import QPainter, QPaintEvent, QTextLayout
 from PySide6.QtWidgets import QLabel, QWidget
+
+from studio.views.status_words import SEPARATOR, joined
 
 _LEAST_PX = 40
 
@@ -27,10 +32,67 @@ class ElidedLabel(QLabel):
     def minimumSizeHint(self) -> QSize:
         return QSize(_LEAST_PX, super().minimumSizeHint().height())
 
+    def shown(self, width: int) -> str:
+        """As much of the text as that width has room for."""
+        return self.fontMetrics().elidedText(self.text(), self._elide, width)
+
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         room = self.contentsRect()
-        text = self.fontMetrics().elidedText(self.text(), self._elide, room.width())
+        text = self.shown(room.width())
         painter.setPen(self.palette().windowText().color())
         painter.drawText(room, self.alignment() | Qt.AlignmentFlag.AlignVCenter, text)
         painter.end()
+
+
+class ElidedFigures(ElidedLabel):
+    """Of several figures each is seen whole, or not at all."""
+
+    def shown(self, width: int) -> str:
+        parts = self.text().split(SEPARATOR)
+        while len(parts) > 1 and self.fontMetrics().horizontalAdvance(joined(*parts)) > width:
+            parts.pop()
+        return self.fontMetrics().elidedText(joined(*parts), self._elide, width)
+
+
+class ElidedLines(QLabel):
+    """The same over a fixed number of lines, and always as high as these, whatever the text."""
+
+    def __init__(self, num_lines: int, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._num_lines = num_lines
+        self.setTextFormat(Qt.TextFormat.PlainText)
+
+    def set_text(self, text: str) -> None:
+        if text != self.text():
+            self.setText(text)
+            self.setToolTip(text)
+
+    def sizeHint(self) -> QSize:
+        return QSize(_LEAST_PX, self._num_lines * self.fontMetrics().lineSpacing())
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setPen(self.palette().windowText().color())
+        room, line_px = self.contentsRect(), self.fontMetrics().lineSpacing()
+        for number, text in enumerate(self._lines(room.width())):
+            line = room.adjusted(0, number * line_px, 0, 0)
+            painter.drawText(line, Qt.AlignmentFlag.AlignTop, text)
+        painter.end()
+
+    def _lines(self, width_px: int) -> list[str]:
+        """The text as it is broken at this width; the last line has all that is left, elided."""
+        text = self.text()
+        lines: list[str] = []
+        layout = QTextLayout(text, self.font())
+        layout.beginLayout()
+        while (made := layout.createLine()).isValid() and len(lines) < self._num_lines - 1:
+            made.setLineWidth(width_px)
+            lines.append(text[made.textStart() : made.textStart() + made.textLength()].rstrip())
+        rest = text[made.textStart() :] if made.isValid() else ""
+        layout.endLayout()
+        elided = self.fontMetrics().elidedText(rest, Qt.TextElideMode.ElideRight, width_px)
+        return [*lines, elided] if elided else lines

@@ -29,18 +29,26 @@ def error_words(error: Exception) -> str:
 
 
 def detail_words(text: str, code: str) -> str:
-    """The same for an error of which there is its text and its code."""
+    """The same for an error of which there is its text and its code; nothing of nothing."""
     told, language = tr(text), QLocale.Language
     speaks_english = QLocale().language() in (language.English, language.C)  # C: nothing was chosen
-    if told != text or speaks_english or code not in _INSTEAD:
+    if not text or told != text or speaks_english or code not in _INSTEAD:
         return told
     return tr(_INSTEAD[code])
 
 
 def error_sentence(error: Exception) -> str:
     """The same, as a sentence of its own."""
-    text = error_words(error)
-    return f"{text[:1].upper()}{text[1:]}."
+    return as_sentence(error_words(error))
+
+
+def as_sentence(text: str) -> str:
+    """With a capital, unless it begins with the name of a file or a field, and a full stop; empty if it is empty."""
+    if not text:
+        return ""
+    first_word = text.split(maxsplit=1)[0]
+    head = text[0] if first_word.endswith(":") else text[0].upper()
+    return f"{head}{text[1:]}."
 
 
 _INSTEAD = {

@@ -17,6 +17,7 @@ from studio.services.exchange.exchange_service import ImportReport
 from studio.services.exchange.markdown_file import Labels, file_name, to_markdown
 from studio.services.safe_file import write_atomically
 from studio.views.context import Context
+from studio.views.dialogs.file_dialog import file_dialog
 from studio.views.pdf_file import to_pdf
 from studio.views.status_words import title_words
 from studio.views.words import plural, tr
@@ -127,11 +128,10 @@ class ExchangeActions(QObject):
         return dialog
 
     def _dialog(self, title: str, mode: QFileDialog.AcceptMode) -> QFileDialog:
-        dialog = QFileDialog(self._window, title)
+        dialog = file_dialog(self._window, title)
         dialog.setAcceptMode(mode)
         documents = QStandardPaths.StandardLocation.DocumentsLocation
         dialog.setDirectory(QStandardPaths.writableLocation(documents))
-        dialog.finished.connect(dialog.deleteLater)
         return dialog
 
     def _stop_saying(self) -> None:

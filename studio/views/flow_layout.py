@@ -55,7 +55,7 @@ class FlowLayout(QLayout):
         for item in self._items:
             if item.isEmpty():
                 continue
-            size = item.sizeHint().boundedTo(QSize(max(1, rect.width()), 1 << 20))
+            size = _within(item, max(1, rect.width()))
             if left > rect.left() and left + size.width() > rect.right() + 1:
                 left, top, line = rect.left(), top + line + self._gap_px, 0
             if moves:
@@ -63,3 +63,11 @@ class FlowLayout(QLayout):
             left += size.width() + self._gap_px
             line = max(line, size.height())
         return top + line - rect.top()
+
+
+def _within(item: QLayoutItem, width: int) -> QSize:
+    """The size of an item that is to be no wider."""
+    size = item.sizeHint()
+    if size.width() <= width:
+        return size
+    return QSize(width, item.heightForWidth(width) if item.hasHeightForWidth() else size.height())

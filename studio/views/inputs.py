@@ -6,8 +6,16 @@ GUI thread. Must not import services.
 from __future__ import annotations
 
 from PySide6.QtCore import QPoint, QRect, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QWheelEvent
-from PySide6.QtWidgets import QCheckBox, QComboBox, QSpinBox, QStyle, QStyleOptionButton, QWidget
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent, QWheelEvent
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QSpinBox,
+    QStyle,
+    QStyleOptionButton,
+    QStyleOptionComboBox,
+    QWidget,
+)
 
 from studio.views.icons import pixmap
 
@@ -30,7 +38,10 @@ class CheckBox(QCheckBox):
 
 
 class QuietList(QComboBox):
-    """Turning the wheel scrolls the page, not the value. The arrow is ours, in the theme's colours."""
+    """Turning the wheel scrolls the page, not the value. The arrow is ours, in the theme's colours.
+
+    A choice that has no room is cut with an ellipsis, and told as a whole by the tool tip.
+    """
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -38,14 +49,36 @@ class QuietList(QComboBox):
         policy = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
         self.setSizeAdjustPolicy(policy)  # or the longest choice would widen the page
         self.setMinimumContentsLength(12)
+        self.currentTextChanged.connect(self._tell_whole)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         event.ignore()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._tell_whole()
+
+    def initStyleOption(self, option: QStyleOptionComboBox) -> None:
+        super().initStyleOption(option)
+        option.currentText = self._cut()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
         right = QRect(self.width() - _ARROW_PX - 8, 0, _ARROW_PX, self.height())
         _draw_icon(self, "chevron-down", self.palette().placeholderText().color(), right)
+
+    def _cut(self) -> str:
+        option = QStyleOptionComboBox()
+        super().initStyleOption(option)
+        control, part = QStyle.ComplexControl.CC_ComboBox, QStyle.SubControl.SC_ComboBoxEditField
+        room = self.style().subControlRect(control, option, part, self)
+        return self.fontMetrics().elidedText(
+            self.currentText(), Qt.TextElideMode.ElideRight, room.width()
+        )
+
+    def _tell_whole(self) -> None:
+        text = self.currentText()
+        self.setToolTip(text if self._cut() != text else "")
 
 
 class QuietNumber(QSpinBox):

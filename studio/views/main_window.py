@@ -10,15 +10,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import cast
 
-from PySide6.QtCore import QEvent, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleAnnouncementEvent,
     QCloseEvent,
-    QHideEvent,
     QKeyEvent,
     QResizeEvent,
-    QShowEvent,
 )
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QMainWindow, QVBoxLayout, QWidget
 
@@ -51,10 +49,12 @@ from studio.views.notices.notice_bar import NoticeBar
 from studio.views.paged_dialog import DialogOpener
 from studio.views.panes import PaneArea
 from studio.views.ports import WindowServices
+from studio.views.quit_flow import QuitFlow
 from studio.views.reload_flow import ReloadFlow
+from studio.views.rest import Rest
 from studio.views.run_watch import RunWatch
 from studio.views.server.server_window import ServerWindow
-from studio.views.settings.pending_bar import PendingBar
+from studio.views.settings.pending_bar import PendingBars
 from studio.views.settings.settings_window import SettingsWindow
 from studio.views.settings_places import lead_from
 from studio.views.sidebar.conversation_list import Sidebar
@@ -62,6 +62,7 @@ from studio.views.status_words import title_words
 from studio.views.tasks import Tasks
 from studio.views.theme import Theme
 from studio.views.top_bar import TopBar
+from studio.views.window_parts import WindowParts
 from studio.views.window_size import fit_to_screen, toggle
 from studio.views.words import tr
 
@@ -81,6 +82,7 @@ class MainWindow(QMainWindow):
         self._theme = Theme(self._application)
         tasks = Tasks(services.notices)
         self.reload_flow = ReloadFlow(services, tasks, self)
+        self.quit_flow = QuitFlow(services, self, quit_window=self.quit)
         self.context = self._make_context(services, tasks)
         self._closed = asyncio.Event()
         self._is_quitting = False
@@ -92,24 +94,37 @@ class MainWindow(QMainWindow):
         self.panes = PaneArea(self.context, self)
         self._navigation = ChatNavigation(self.context, self.panes)
         self.pool_panel = PoolPanel(self.context, self)
-        self.settings_window = SettingsWindow(
-            services.settings,
-            services.notices,
-            self,
-            footer=lambda parent: PendingBar(services.reloads, self.reload_flow, parent),
-        )
-        self.models_window = DialogOpener(lambda: ModelsWindow(self.context, self))
-        self.server_window = DialogOpener(lambda: ServerWindow(self.context, self))
+        self._make_windows()
         self._status = StatusLine(self.context, self)
         self.chat_commands = ChatCommands(
-            self.context, self._sidebar, self.panes, navigation=self._navigation, window=self
+            self.context,
+            self._sidebar,
+            self.panes,
+            navigation=self._navigation,
+            pool_panel=self.pool_panel,
+            window=self,
         )
         self._lay_out()
+        self._parts = WindowParts(services.settings, self._sidebar, self.pool_panel)
+        self._parts.restore()
+        windows = self.chat_commands.windows
+        Rest(self.context, self, has_others=lambda: bool(windows.windows))
         self._make_commands()
         self._announcer = Announcer(services.chats, self._announce)
         self._connect()
         self._update_commands()
         self._navigation.show_first()
+
+    def _make_windows(self) -> None:
+        services = self._services
+        self.settings_window = SettingsWindow(
+            services.settings,
+            services.notices,
+            self,
+            footer=lambda at: PendingBars(services, self.reload_flow, self.quit_flow, at),
+        )
+        self.models_window = DialogOpener(lambda: ModelsWindow(self.context, self))
+        self.server_window = DialogOpener(lambda: ServerWindow(self.context, self))
 
     def _make_commands(self) -> None:
         self.app = AppCommands(
@@ -162,38 +177,46 @@ class MainWindow(QMainWindow):
         await self._closed.wait()
 
     def quit(self) -> None:
-        """Close for good, whatever the tray would do."""
+        """Close for good, whatever the tray would do and whoever runs."""
         self._is_quitting = True
         self.close()
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        if self.app.tray.keeps_running and not (
-            self._is_quitting or self._application.isSavingSession()
-        ):
+        is_for_good = self._is_quitting or self._application.isSavingSession()
+        if self.app.tray.keeps_running and not is_for_good:
             event.ignore()
             self.hide()
             self.app.tray.tell_once()
             return
+        if event.spontaneous() and not is_for_good:  # the user's own hand
+            event.ignore()
+            self.quit_flow.quit()
+            return
         if not self._closed.is_set():
             self._closed.set()
-            for disconnect in self._disconnects:
-                disconnect()
-            self.app.close()
-            self.chat_commands.close()
-            self._announcer.close()
-            self.reload_flow.close()
-            self._top.selector.close_selector()
-            self.notice_bar.close_bar()
-            self.context.watch.set_paused(is_paused=True)
-            self.settings_window.close()
-            self.models_window.close()
-            self.server_window.close()
-            self._status.close_line()
-            self.panes.close_area()
-            self.context.kit.formulas.close()
-            self.context.tasks.cancel_all()
-            self._theme.close()
+            self._close_parts()
         super().closeEvent(event)
+
+    def _close_parts(self) -> None:
+        self._parts.remember()
+        for disconnect in self._disconnects:
+            disconnect()
+        self.app.close()
+        self.chat_commands.close()
+        self._announcer.close()
+        self.reload_flow.close()
+        self.quit_flow.close()
+        self._top.selector.close_selector()
+        self.notice_bar.close_bar()
+        self.context.watch.set_paused(is_paused=True)
+        self.settings_window.close()
+        self.models_window.close()
+        self.server_window.close()
+        self._status.close_line()
+        self.panes.close_area()
+        self.context.kit.formulas.close()
+        self.context.tasks.cancel_all()
+        self._theme.close()
 
     def focusNextPrevChild(self, forward: bool) -> bool:
         return move_focus(self, forward=forward)
@@ -201,19 +224,6 @@ class MainWindow(QMainWindow):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if not press_with_enter(self.focusWidget(), event):
             super().keyPressEvent(event)
-
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.WindowStateChange:
-            self._rest_while_unseen()
-
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        self._rest_while_unseen()
-
-    def hideEvent(self, event: QHideEvent) -> None:
-        super().hideEvent(event)
-        self._rest_while_unseen()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -225,6 +235,8 @@ class MainWindow(QMainWindow):
         centre.setSpacing(0)
         centre.addWidget(self._top)
         centre.addWidget(self.notice_bar)
+        centre.addLayout(strips := QVBoxLayout())
+        self.chat_commands.undo_bar.stand_in(self._sidebar, strips)
         centre.addWidget(self.chat_commands.compare.bar)
         centre.addWidget(self.panes, 1)
         self._pool_place = PoolPlace(
@@ -290,7 +302,7 @@ class MainWindow(QMainWindow):
             CommandId.NEVER_PARK: lambda: self.panes.active.toggle_pin(),
             CommandId.ATTACH: lambda: self.panes.active.attaching.choose(),
             CommandId.SETTINGS: self.settings_window.open,
-            CommandId.QUIT: self.quit,
+            CommandId.QUIT: self.quit_flow.quit,
             CommandId.SIDEBAR: self._toggle_sidebar,
             CommandId.POOL: self._toggle_pool,
             CommandId.INSPECTOR: self._toggle_inspector,
@@ -331,13 +343,6 @@ class MainWindow(QMainWindow):
         self.chat_commands.inspector.show_chat(chat)
         self.app.exchange.show_chat(chat)
 
-    def _rest_while_unseen(self) -> None:
-        has_windows = bool(self.chat_commands.windows.windows)
-        is_unseen = (self.isMinimized() or not self.isVisible()) and not has_windows
-        self.context.frames.set_paused(is_paused=is_unseen)
-        self.context.figures.set_paused(is_paused=is_unseen)
-        self.context.watch.set_paused(is_paused=is_unseen)
-
     def _on_settings_changed(self, settings: Settings) -> None:
         self._dress(settings)
         self._update_commands()
@@ -359,7 +364,7 @@ class MainWindow(QMainWindow):
 
     def _toggle_pool(self) -> None:
         self._pool_place.choose()
-        toggle(self.pool_panel, instead_of=(self._sidebar,))
+        toggle(self.pool_panel, instead_of=(self._sidebar, self.chat_commands.inspector))
         self._update_commands()
 
     def _announce(self, text: str) -> None:
@@ -383,18 +388,13 @@ class MainWindow(QMainWindow):
         self._update_commands()
 
     def _do_notice_action(self, action: NoticeAction) -> None:
-        match action:
-            case NoticeAction.LOAD_MODEL:
-                self._top.selector.open_menu()
-            case NoticeAction.GET_MODEL:
-                self.context.model_actions.get_starter()
-            case NoticeAction.NEW_CHAT:
-                self._navigation.show_new()
-            case NoticeAction.LOG_BUNDLE:
-                self.app.support.create_bundle()
-            case NoticeAction.OPEN_SETTINGS:
-                self.settings_window.open()
-            case NoticeAction.OPEN_SERVER:
-                self.server_window.open()
-            case NoticeAction.OPEN_MODELS:
-                self.models_window.open()
+        ways: dict[NoticeAction, Callable[[], object]] = {
+            NoticeAction.LOAD_MODEL: self._top.selector.open_menu,
+            NoticeAction.GET_MODEL: self.context.model_actions.get_starter,
+            NoticeAction.NEW_CHAT: self._navigation.show_new,
+            NoticeAction.LOG_BUNDLE: self.app.support.create_bundle,
+            NoticeAction.OPEN_SETTINGS: self.settings_window.open,
+            NoticeAction.OPEN_SERVER: self.server_window.open,
+            NoticeAction.OPEN_MODELS: self.models_window.open,
+        }
+        ways[action]()

@@ -15,6 +15,7 @@ from studio.models.downloads import Offer
 from studio.models.model_library import FoundModel
 from studio.services.download_service import DownloadService
 from studio.services.model_service import ModelService
+from studio.views.dialogs.file_dialog import file_dialog
 from studio.views.tasks import Tasks
 from studio.views.words import tr
 
@@ -98,12 +99,11 @@ class ModelActions(QObject):
 
     def add_folder(self) -> None:
         """Ask for a folder and remember every model in it."""
-        dialog = QFileDialog(self._window, tr("Add a folder of models"))
+        dialog = file_dialog(self._window, tr("Add a folder of models"))
         dialog.setFileMode(QFileDialog.FileMode.Directory)
         dialog.fileSelected.connect(
             lambda chosen: self._tasks.start(self._models.add_folder(Path(chosen)))
         )
-        dialog.finished.connect(dialog.deleteLater)
         dialog.open()
 
     def choose_file(self) -> None:
@@ -112,16 +112,14 @@ class ModelActions(QObject):
 
     def choose_folder(self) -> None:
         """Ask for a folder in Hugging Face's layout, remember it and load it."""
-        dialog = QFileDialog(self._window, tr("Use a model folder"))
+        dialog = file_dialog(self._window, tr("Use a model folder"))
         dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.finished.connect(dialog.deleteLater)
         self._ask(dialog)
 
     def _file_dialog(self, title: str) -> QFileDialog:
-        dialog = QFileDialog(self._window, title)
+        dialog = file_dialog(self._window, title)
         dialog.setNameFilters([tr("Model files (*.gguf)"), tr("All files (*)")])
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.finished.connect(dialog.deleteLater)
         return dialog
 
     def use(self, path: Path) -> None:
@@ -137,16 +135,19 @@ class ModelActions(QObject):
         self.download_wanted.emit()
 
     async def _use_found(self, found: FoundModel) -> None:
-        entry = await self._models.add_found(found)
-        if entry is not None:
-            await self._loads.load(entry.name)
+        with self._models.expecting():
+            entry = await self._models.add_found(found)
+            if entry is not None:
+                await self._loads.load(entry.name)
 
     async def _get(self, name: str) -> None:
-        entry = await self._models.fetch(name)
-        if entry is not None:
-            await self._loads.load(entry.name)
+        with self._models.expecting():
+            entry = await self._models.fetch(name)
+            if entry is not None:
+                await self._loads.load(entry.name)
 
     async def _use(self, path: Path) -> None:
-        entry = await self._models.add(path)
-        if entry is not None:
-            await self._loads.load(entry.name)
+        with self._models.expecting():
+            entry = await self._models.add(path)
+            if entry is not None:
+                await self._loads.load(entry.name)

@@ -5,14 +5,18 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import QEvent, QPoint, QSize, Qt
-from PySide6.QtWidgets import QMenu, QToolButton, QWidget
+from PySide6.QtGui import QHelpEvent, QResizeEvent
+from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QToolTip, QWidget
 
 from engine.api import EngineState
 from studio.views.actions import CommandId
 from studio.views.context import Context
 from studio.views.icons import palette_icon
 from studio.views.key_hints import hint
+from studio.views.status_words import SEPARATOR
 from studio.views.words import percent, size, tr
+
+_LEAST_PX = 112
 
 
 class ModelSelector(QToolButton):
@@ -28,6 +32,8 @@ class ModelSelector(QToolButton):
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.setIconSize(QSize(18, 18))
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+        self._state = ""
         hint(self, tr("Choose the model"), CommandId.CHOOSE_MODEL)
         self.menu_of_models = QMenu(self)
         self.menu_of_models.setToolTipsVisible(True)
@@ -54,14 +60,51 @@ class ModelSelector(QToolButton):
 
     def refresh(self) -> None:
         """Say which model there is, or how far it is."""
-        text = self._words()
-        self.setText(f"{text}  ▾")
-        self.setAccessibleName(tr("Model: {state}").format(state=text))
+        self._state = self._words()
+        self.setAccessibleName(tr("Model: {state}").format(state=self._state))
+        self._fit()
+        self.updateGeometry()
+
+    def sizeHint(self) -> QSize:
+        """As wide as it is with the whole name."""
+        return super().sizeHint() + QSize(self._px(_text(self._state)) - self._px(self.text()), 0)
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint().boundedTo(QSize(_LEAST_PX, 1 << 20))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def event(self, event: QEvent) -> bool:
+        is_cut = self.text() != _text(self._state)
+        if is_cut and event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+            QToolTip.showText(event.globalPos(), f"{self._state}\n{self.toolTip()}", self)
+            return True
+        return super().event(event)
+
+    def _fit(self) -> None:
+        """As much of the name as there is room for; of a load, how far it is."""
+        if self.width() >= self.sizeHint().width():
+            self.setText(_text(self._state))
+            return
+        room_px = self._px(self._state) - (self.sizeHint().width() - self.width())
+        name = self._state.split(SEPARATOR)[-1] if self._is_busy else self._state
+        right = Qt.TextElideMode.ElideRight
+        self.setText(_text(self.fontMetrics().elidedText(name, right, room_px)))
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.PaletteChange:
             self._draw_icon()
+
+    def _px(self, text: str) -> int:
+        """As the button measures it."""
+        return self.fontMetrics().size(Qt.TextFlag.TextShowMnemonic, text).width()
+
+    @property
+    def _is_busy(self) -> bool:
+        return self._models.fetching is not None or self._models.state is EngineState.LOADING
 
     def _mark(self) -> None:
         self._frames.mark(self.refresh)
@@ -100,14 +143,16 @@ class ModelSelector(QToolButton):
         self._add_ending(menu)
 
     def _add_ending(self, menu: QMenu) -> None:
-        models = self._models
-        is_busy = models.fetching is not None or models.state is EngineState.LOADING
-        if is_busy:
+        if self._is_busy:
             menu.addSeparator()
             menu.addAction(tr("Cancel"), self._actions.cancel)
-        elif models.state is EngineState.READY:
+        elif self._models.state is EngineState.READY:
             menu.addSeparator()
             menu.addAction(tr("Unload the model"), self._actions.unload)
 
     def _draw_icon(self) -> None:
         self.setIcon(palette_icon("model", self.palette()))
+
+
+def _text(name: str) -> str:
+    return f"{name}  ▾"

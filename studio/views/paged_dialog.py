@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtWidgets import (
     QDialog,
     QFrame,
@@ -23,6 +23,8 @@ from studio.views.window_size import fit_to_screen
 from studio.views.words import tr
 
 _LIST_PX = 168
+_LIST_EDGE_PX = 9
+"""Padding and hairline of the style sheet."""
 
 
 class PagedDialog(QDialog):
@@ -36,7 +38,7 @@ class PagedDialog(QDialog):
         self.pages = QListWidget(self)
         self.pages.setObjectName("settingsPages")
         self.pages.setAccessibleName(tr("Pages"))
-        self.pages.setFixedWidth(_LIST_PX)
+        self.pages.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._stack = QStackedWidget(self)
         self.pages.currentRowChanged.connect(self._stack.setCurrentIndex)
         layout = QHBoxLayout(self)
@@ -47,9 +49,15 @@ class PagedDialog(QDialog):
 
     def add_page(self, title: str, page: QWidget) -> None:
         self.pages.addItem(title)
+        self._fit_list()
         self._stack.addWidget(page)
         if self._stack.count() == 1:
             self.pages.setCurrentRow(0)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self._fit_list()
 
     def show_page(self, index: int) -> None:
         self.pages.setCurrentRow(index)
@@ -60,6 +68,12 @@ class PagedDialog(QDialog):
 
     def set_page_title(self, index: int, title: str) -> None:
         self.pages.item(index).setText(title)
+        self._fit_list()
+
+    def _fit_list(self) -> None:
+        """As wide as it likes to be, or as its longest word needs."""
+        words_px = self.pages.sizeHintForColumn(0) + 2 * _LIST_EDGE_PX
+        self.pages.setFixedWidth(max(_LIST_PX, words_px))
 
 
 class DialogOpener:

@@ -12,6 +12,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QApplication, QSplitter, QWidget
 
 from studio.models.chat import Conversation
+from studio.views import window_size
 from studio.views.chat.chat_pane import ChatPane
 from studio.views.context import Context
 
@@ -19,8 +20,10 @@ MAX_PANES = 4
 LEAST_PANE_PX = 320
 """So wide is each pane, or there is no room for one more."""
 _NARROWEST_PX = 260
-"""So narrow a pane may become for what is opened beside it."""
-_LEAST_HEIGHT_PX = 240
+"""So narrow a pane may become for what is opened beside it, and narrower only on a small screen."""
+_BESIDE_PX = 344
+"""What may be opened beside them, and the hairlines between."""
+_LEAST_HEIGHT_PX = 200
 
 
 class PaneArea(QSplitter):
@@ -112,7 +115,6 @@ class PaneArea(QSplitter):
 
     def _add_pane(self) -> ChatPane:
         pane = ChatPane(self._context, self)
-        pane.setMinimumWidth(_NARROWEST_PX)
         pane.close_wanted.connect(lambda: self.close_pane(pane))
         self.panes.append(pane)
         self.addWidget(pane)
@@ -120,8 +122,11 @@ class PaneArea(QSplitter):
         return pane
 
     def _show_headers(self) -> None:
+        num_panes = len(self.panes)
+        room_px = window_size.available(self).width() - _BESIDE_PX
         for pane in self.panes:
-            pane.set_header_visible(is_visible=len(self.panes) > 1)
+            pane.set_header_visible(is_visible=num_panes > 1)
+            pane.setMinimumWidth(min(_NARROWEST_PX, room_px // num_panes))
 
     def _set_active(self, active: ChatPane) -> None:
         self.active = active

@@ -11,6 +11,7 @@ from studio.services.model_service import ModelService
 from studio.services.notice_service import NoticeService
 from studio.services.park_history import ParkHistory
 from studio.services.reload_service import ReloadService
+from studio.services.restart_service import RestartService
 from studio.services.run_service import RunService
 from studio.services.server_service import ServerService
 from studio.services.settings_service import SettingsService
@@ -31,4 +32,5 @@ class WindowServices:
     hub: HubSearch
     history: ParkHistory
     reloads: ReloadService
+    restarts: RestartService
     support: SupportService

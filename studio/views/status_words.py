@@ -14,6 +14,8 @@ from studio.models.chat import NEW_CHAT_TITLE, Conversation, Message, MessageSta
 from studio.models.tool_use import ToolUseState
 from studio.views.words import count, plural, rate, seconds, tokens, tr, when
 
+SEPARATOR = " · "
+
 
 class Mark(Enum):
     """The shape of a state."""
@@ -133,21 +135,23 @@ def describe_chat(chat: Conversation, now_s: float) -> StatusWords:
         return StatusWords(Mark.RING_DOT, tr("Done"), Tone.ACTIVE)
     if chat.is_temporary:
         return StatusWords(Mark.NONE, tr("Temporary, not saved"))
+    if chat.last_status is None and chat.draft.strip():
+        return StatusWords(Mark.NONE, tr("Draft"))
     return StatusWords(Mark.NONE, when(chat.updated_s, now_s))
 
 
 def figures(message: Message) -> str:
-    """The figures of a reply: "312 tokens · 11.8 tok/s · first token 0.9 s"; empty if none is known."""
+    """The figures of a reply: "312 tokens · 11.8 tok/s · parked 8.2 s · first token 0.9 s"; empty if none is known."""
     stats = message.stats
     parts = []
     if stats.completion_tokens is not None:
         parts.append(tokens(stats.completion_tokens))
     if stats.tokens_per_s:
         parts.append(_speed(message))
-    if stats.first_token_s is not None:
-        parts.append(tr("first token {time}").format(time=seconds(stats.first_token_s)))
     if stats.parked_s:
         parts.append(tr("parked {time}").format(time=seconds(stats.parked_s)))
+    if stats.first_token_s is not None:
+        parts.append(tr("first token {time}").format(time=seconds(stats.first_token_s)))
     return joined(*parts)
 
 
@@ -214,4 +218,4 @@ def _speed(message: Message) -> str:
 
 def joined(*parts: str) -> str:
     """The parts that are not empty, with a dot between them."""
-    return " · ".join(part for part in parts if part)
+    return SEPARATOR.join(part for part in parts if part)

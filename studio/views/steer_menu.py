@@ -9,16 +9,17 @@ from PySide6.QtCore import QPoint, Signal
 from PySide6.QtGui import QAction, QActionGroup
 from PySide6.QtWidgets import QMenu, QWidget
 
-from engine.runs import Priority, Run, RunState, WaitKind
+from engine.runs import Priority, Run, RunState
 from studio.services.run_service import Steer
 from studio.views.icon_button import IconButton
+from studio.views.run_sentences import is_held
 from studio.views.words import tr
 
 _OUTSIDE = frozenset({RunState.QUEUED, RunState.PARKED})
 
 
 class SteerButton(IconButton):
-    """Three dots with a menu: park now, never park, priority, stop. `wanted` carries the Steer."""
+    """Three dots with a menu: go first, park now, never park, priority, stop. `wanted` carries the Steer."""
 
     wanted = Signal(object)
 
@@ -26,6 +27,8 @@ class SteerButton(IconButton):
         super().__init__("more", label, parent)
         self.setObjectName("small")
         self.menu_of_run = menu = QMenu(self)
+        self._first = menu.addAction(tr("Let it go first"))
+        self._first.triggered.connect(lambda: self.wanted.emit(Steer.GO_FIRST))
         self._park = menu.addAction(tr("Park now"))
         self._park.triggered.connect(lambda: self.wanted.emit(Steer.PARK))
         self._pin = menu.addAction(tr("Never park"))
@@ -40,6 +43,8 @@ class SteerButton(IconButton):
     def show_run(self, run: Run, *, can_park: bool) -> None:
         """Offer what the request's state allows; `can_park` tells whether anybody is ever parked."""
         is_over = run.state is RunState.AWAITS_OWNER
+        self._first.setText(first_words(run))
+        self._first.setEnabled(is_outside(run))
         self._park.setEnabled(can_park and not is_held(run) and not is_over)
         self._pin.setEnabled(can_park and not is_over)
         self._pin.setChecked(run.is_pinned)
@@ -72,11 +77,6 @@ class SteerButton(IconButton):
 def is_outside(run: Run) -> bool:
     """Whether it waits outside the pool, and so could be let in first."""
     return run.state in _OUTSIDE
-
-
-def is_held(run: Run) -> bool:
-    """Whether it was parked by hand."""
-    return run.wait is not None and run.wait.kind is WaitKind.HELD_BY_USER
 
 
 def first_words(run: Run) -> str:

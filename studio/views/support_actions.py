@@ -1,4 +1,4 @@
-"""The log bundle and the end of everything, as the user meets them. GUI thread."""
+"""The version, the log bundle and the end of everything, as the user meets them. GUI thread."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QWidget
 from studio.models.notices import Notice, NoticeLevel
 from studio.services.support_service import BundleFile
 from studio.views.context import Context
+from studio.views.dialogs.about import AboutDialog
 from studio.views.dialogs.confirm import Question, confirm
 from studio.views.dialogs.log_bundle import LogBundleDialog
 from studio.views.settings.privacy_page import PrivacyPage
@@ -41,6 +42,12 @@ class SupportActions(QObject):
     def create_bundle(self) -> None:
         """Collect a log bundle and show it."""
         self._tasks.start(self._collect())
+
+    def show_about(self) -> AboutDialog:
+        """Say which Layby this is."""
+        dialog = AboutDialog(self.create_bundle, self._window)
+        dialog.show()
+        return dialog
 
     def ask_to_delete(self, parent: QWidget) -> None:
         """Delete everything but the models, if the user means it."""

@@ -111,9 +111,13 @@ class Theme:
             self.colors = with_high_contrast(self.colors)
         self.hues = load_hues(choice)
         self.code_colors = load_code_colors(choice)
+        focused = {window: window.focusWidget() for window in self._app.topLevelWidgets()}
         self._app.setFont(self.font(self.ui_px))
         self._app.setPalette(_palette(self.colors))
         self._app.setStyleSheet(self._style_sheet())
+        for window, widget in focused.items():  # buttons of dialogs are laid out anew, and lose it
+            if widget is not None and window.focusWidget() is not widget:
+                widget.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def close(self) -> None:
         """Follow the desktop no longer."""

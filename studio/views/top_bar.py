@@ -41,9 +41,11 @@ class TopBar(QWidget):
         inspector.clicked.connect(self.inspector_wanted)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(8, 6, 8, 6)
-        layout.setSpacing(8)
+        layout.setSpacing(4)
         layout.addWidget(self._sidebar)
-        layout.addWidget(self._title, 1)
+        layout.addSpacing(4)
+        layout.addWidget(self._title)  # no stretch: it would be the first to be cut
+        layout.addStretch(1)
         layout.addWidget(self.selector)
         layout.addWidget(self._split)
         layout.addWidget(inspector)

@@ -1,17 +1,18 @@
-"""Says what has just been done and offers to take it back: a bar over the lower end of the side bar. GUI thread.
+"""Says what has just been done and offers to take it back. GUI thread.
 
+A bar over the lower end of the side bar, or, where that is hidden, a strip above the chats: it covers nothing of them.
 It stays for some seconds, and for as long as the pointer or the focus is on it. What was done can be taken back from
 the menu afterwards too, until something else is done.
 """
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, QTimer
-from PySide6.QtGui import QAccessible, QAccessibleEvent, QColor
+from PySide6.QtCore import QEvent, QObject, QTimer, Signal
+from PySide6.QtGui import QAccessible, QAccessibleEvent
 from PySide6.QtWidgets import (
     QApplication,
+    QBoxLayout,
     QFrame,
-    QGraphicsDropShadowEffect,
     QHBoxLayout,
     QPushButton,
     QVBoxLayout,
@@ -22,6 +23,7 @@ from studio.models.undo import Undo, UndoKind
 from studio.services.chat_book import ChatBook
 from studio.views.icon_button import IconButton
 from studio.views.labels import line
+from studio.views.shadow import cast_shadow
 from studio.views.tasks import Tasks
 from studio.views.words import plural, shortened, tr
 
@@ -31,22 +33,23 @@ _WIDTH_PX = 264
 _EDGE_PX = 8
 _BOTTOM_PX = 36
 """Above the status line."""
+_MARGINS = (12, 8, 6, 4)
+_STRIP_MARGINS = (24, 4, 12, 4)
 _NAME_CHARS = 24
 
 
 class UndoBar(QFrame):
-    """Hidden until something was done that can be taken back."""
+    """Hidden until something was done that can be taken back. `returned` carries a deleted chat that is back."""
+
+    returned = Signal(object)
 
     def __init__(self, book: ChatBook, tasks: Tasks, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("undoBar")
+        self.setProperty("strip", False)
         self._tasks = tasks
         self._window = parent
-        shadow = QGraphicsDropShadowEffect(self)
-        shadow.setBlurRadius(24)
-        shadow.setOffset(0, 4)
-        shadow.setColor(QColor(0, 0, 0, 60))
-        self.setGraphicsEffect(shadow)
+        self._shadow = cast_shadow(self)
         self.undo: Undo | None = None
         """What `take_back` takes back."""
         self._text = line("", "body", self)
@@ -56,15 +59,17 @@ class UndoBar(QFrame):
         close = IconButton("close", tr("Close this message"), self)
         close.setObjectName("small")
         close.clicked.connect(self.hide)
-        foot = QHBoxLayout()
+        self._sidebar: QWidget | None = None
+        self._strips: QVBoxLayout | None = None
+        self._foot = foot = QHBoxLayout()
         foot.setSpacing(4)
         foot.addStretch(1)
         foot.addWidget(self._button)
         foot.addWidget(close)
-        self._column = column = QVBoxLayout(self)
-        column.setContentsMargins(12, 8, 6, 4)
+        self._column = column = QBoxLayout(QBoxLayout.Direction.TopToBottom, self)
+        column.setContentsMargins(*_MARGINS)
         column.setSpacing(2)
-        column.addWidget(self._text)
+        column.addWidget(self._text, 1)
         column.addLayout(foot)
         self._timer = QTimer(self)
         self._timer.setInterval(STAY_MS)
@@ -72,6 +77,12 @@ class UndoBar(QFrame):
         self._disconnect = book.undo_offered.connect(self.offer)
         parent.installEventFilter(self)
         self.hide()
+
+    def stand_in(self, sidebar: QWidget, strips: QVBoxLayout) -> None:
+        """Lie over this side bar, or be the last of these strips while it is hidden."""
+        self._sidebar, self._strips = sidebar, strips
+        sidebar.installEventFilter(self)
+        self._place()
 
     def close_bar(self) -> None:
         """Listen no more."""
@@ -96,10 +107,15 @@ class UndoBar(QFrame):
         undo, self.undo = self.undo, None
         self.hide()
         if undo is not None:
-            self._tasks.start(undo.run())
+            self._tasks.start(self._take_back(undo))
+
+    async def _take_back(self, undo: Undo) -> None:
+        await undo.run()
+        if undo.chat is not None:
+            self.returned.emit(undo.chat)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.Resize:
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.Show, QEvent.Type.Hide):
             self._place()
         return False
 
@@ -111,8 +127,29 @@ class UndoBar(QFrame):
             self._timer.stop()
 
     def _place(self) -> None:
-        height = self._column.totalHeightForWidth(_WIDTH_PX)
-        self.setGeometry(_EDGE_PX, self._window.height() - height - _BOTTOM_PX, _WIDTH_PX, height)
+        is_strip = self._sidebar is not None and self._sidebar.isHidden()
+        if is_strip != self.property("strip"):
+            self._become(is_strip=is_strip)
+        if not is_strip:
+            height = self._column.totalHeightForWidth(_WIDTH_PX)
+            top = self._window.height() - height - _BOTTOM_PX
+            self.setGeometry(_EDGE_PX, top, _WIDTH_PX, height)
+
+    def _become(self, *, is_strip: bool) -> None:
+        was_shown, way = not self.isHidden(), QBoxLayout.Direction
+        if self._strips is not None and is_strip:
+            self._strips.addWidget(self)
+        elif self._strips is not None:
+            self._strips.removeWidget(self)
+            self.setParent(self._window)
+        self._column.setDirection(way.LeftToRight if is_strip else way.TopToBottom)
+        self._column.setContentsMargins(*(_STRIP_MARGINS if is_strip else _MARGINS))
+        self._shadow.setEnabled(not is_strip)
+        self.setProperty("strip", is_strip)
+        self.style().unpolish(self)
+        self.style().polish(self)
+        self.setVisible(was_shown)  # another parent hides it
+        self.raise_()
 
 
 def words_of(undo: Undo) -> str:

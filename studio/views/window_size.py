@@ -22,23 +22,25 @@ def first_size(available: QSize, liked: QSize = _LIKED) -> QSize:
 
 def fit_to_screen(window: QWidget, liked: QSize = _LIKED) -> None:
     """Give a window its first size on the screen where it will open."""
-    window.resize(first_size(_available(window), liked))
+    window.resize(first_size(available(window), liked))
 
 
 def reveal(part: QWidget, *, instead_of: Iterable[QWidget]) -> None:
     """Show a part of a window; where it has no room, others go, so that the window stays on the screen."""
     window = part.window()
-    room_px = max(window.width(), _available(window).width())
+    room = window.size().expandedTo(available(window))
     part.show()
-    if isinstance(splitter := part.parentWidget(), QSplitter):
-        splitter.refresh()  # of itself it counts later
     _settle(window)
     for other in instead_of:
-        if window.minimumSizeHint().width() > room_px:
-            other.hide()
+        before = _lacking(window, room)
+        if before.isNull() or other.isHidden():
+            continue
+        other.hide()
+        _settle(window)
+        if _lacking(window, room) == before:
+            other.show()  # it did not stand in the way
             _settle(window)
-    if window.width() > room_px:
-        window.resize(room_px, window.height())
+    window.resize(window.size().boundedTo(room))
 
 
 def toggle(part: QWidget, *, instead_of: Iterable[QWidget]) -> None:
@@ -51,10 +53,18 @@ def toggle(part: QWidget, *, instead_of: Iterable[QWidget]) -> None:
 
 def _settle(window: QWidget) -> None:
     """Have what a window needs counted anew, now; where it needs more than it has it grows."""
+    for splitter in window.findChildren(QSplitter):
+        splitter.refresh()  # of itself it counts later
     QCoreApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)
     if (layout := window.layout()) is not None:
         layout.activate()
 
 
-def _available(window: QWidget) -> QSize:
+def _lacking(window: QWidget, room: QSize) -> QSize:
+    """How much more a window needs."""
+    return (window.minimumSizeHint() - room).expandedTo(QSize(0, 0))
+
+
+def available(window: QWidget) -> QSize:
+    """How large a window may be on its screen, with its frame."""
     return window.screen().availableGeometry().size()

@@ -78,7 +78,9 @@ def rate(tokens_per_s: float) -> str:
 
 
 def seconds(duration_s: float) -> str:
-    """0.9 s, 8 s, 3 min 5 s."""
+    """under 0.1 s, 0.9 s, 8 s, 3 min 5 s."""
+    if duration_s < 0.05:
+        return tr("under {figure} s").format(figure=decimal(0.1, 1))
     if duration_s < 9.95:
         return tr("{figure} s").format(figure=decimal(duration_s, 1))
     if duration_s < 59.5:
@@ -110,7 +112,9 @@ def elapsed(duration_s: float) -> str:
 
 
 def memory(num_bytes: int) -> str:
-    """26 MB, 8 GB: binary units, as memory is sold and as the settings count it."""
+    """48 kB, 26 MB, 8 GB: binary units, as memory is sold and as the settings count it."""
+    if 0 < num_bytes < 1 << 20:
+        return tr("{figure} kB").format(figure=count(max(1, round(num_bytes / 1024))))
     if num_bytes < 1 << 30:
         return tr("{figure} MB").format(figure=decimal(num_bytes / (1 << 20), 0))
     tenths = round(10 * num_bytes / (1 << 30))

@@ -245,3 +245,11 @@ def test_a_server_with_too_much_to_do_is_overloaded() -> None:
         server.stop()
     assert refused.value.status_code == 529
     assert refused.value.body["error"]["type"] == "overloaded_error"
+
+
+def test_models(client: anthropic.Anthropic) -> None:
+    (listed,) = client.models.list(limit=1)
+    assert client.models.retrieve("tiny") == listed
+    assert (listed.type, listed.id, listed.display_name) == ("model", "tiny", "tiny")
+    with pytest.raises(anthropic.NotFoundError, match="is not loaded"):
+        client.models.retrieve("nope")

@@ -1,164 +1,135 @@
-"""The engine's events on a loop: each request hears its own, in order, and text wakes the loop no more than it must."""
+"""The engine as a loop sees it: who hears what, who is not woken, and when the engine is told that it was passed on."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Any, cast
+import threading
 
 import pytest
 
-from engine.api import RequestEvent, Started, TokenDelta, TokenLogprob
+from engine.api import EngineEvent, Finished, Origin, Request, RequestEvent, Text, TokenDelta
 from engine.client import EngineClient
-from fakes.builders import make_request
+from engine.errors import InvalidRequest
 from fakes.fake_engine import FakeEngine
+from fakes.on_a_loop import on_a_loop
 
-REST_S = 0.03
 
-
-class StillLoop:
-    """What a client asks of its loop, done when the test says so."""
+class _ToldEngine(FakeEngine):
+    """Keeps what its one listener returns."""
 
     def __init__(self) -> None:
-        self.soon: list[Callable[[], object]] = []
-        self.later: list[tuple[float, Callable[[], object]]] = []
+        super().__init__(auto=False)
+        self.returned: list[threading.Event | None] = []
 
-    def call_soon_threadsafe(self, callback: Callable[..., object], *args: object) -> None:
-        self.soon.append(lambda: callback(*args))
-
-    def call_later(self, delay: float, callback: Callable[..., object], *args: object) -> None:
-        self.later.append((delay, lambda: callback(*args)))
-
-    def run_soon(self) -> None:
-        calls, self.soon = self.soon, []
-        for call in calls:
-            call()
-
-    def end_rest(self) -> None:
-        ((delay, call),) = self.later
-        assert delay == REST_S
-        self.later.clear()
-        call()
+    def emit(self, *events: EngineEvent) -> None:
+        self.returned += [listener(events) for listener in tuple(self._listeners)]
 
 
-class Rig:
-    """A scripted engine, a client with two requests, and what each of them has heard."""
-
-    def __init__(self, *, rest_s: float = REST_S) -> None:
-        self.engine, self.loop = FakeEngine(auto=False), StillLoop()
-        loop = cast(asyncio.AbstractEventLoop, self.loop)
-        self.client = EngineClient(self.engine, loop, rest_s=rest_s)
-        self._queues = {name: self.client._open(make_request(request_id=name)) for name in "ab"}
-
-    def say(self, name: str, text: str) -> None:
-        self.engine.emit(delta(name, text))
-
-    def heard(self, name: str) -> list[RequestEvent]:
-        queue = self._queues[name]
-        return [queue.get_nowait() for _ in range(queue.qsize())]
-
-    def texts(self, name: str) -> list[str]:
-        return [event.text for event in self.heard(name) if isinstance(event, TokenDelta)]
+def _ask(request_id: str) -> Request:
+    return Request(request_id=request_id, origin=Origin.API, prompt=Text(text="hello"))
 
 
-def delta(name: str, text: str, **more: Any) -> TokenDelta:
-    return TokenDelta(request_id=name, text=text, token_ids=(len(text),), **more)
+def _others(engine: FakeEngine) -> None:
+    """A request that is not the client's is alive."""
+    engine.submit(_ask("of another"))
 
 
-def started(name: str) -> Started:
-    return Started(request_id=name, prompt_tokens=1, cached_tokens=0, queued_s=0.0)
+async def _turns(count: int = 3) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
 
 
-def test_without_a_rest_each_step_wakes_the_loop_and_comes_as_it_is() -> None:
-    rig = Rig(rest_s=0.0)
-    for text in ("one", "two"):
-        rig.say("a", text)
-    rig.loop.run_soon()
-    assert (rig.texts("a"), rig.loop.later) == (["one", "two"], [])
+@on_a_loop
+async def test_each_is_handed_its_own_events_until_its_end_and_is_aborted_when_left_before() -> (
+    None
+):
+    engine = _ToldEngine()
+    client = EngineClient(engine, asyncio.get_running_loop())
+    heard: list[RequestEvent] = []
+    with client.hearing(_ask("a"), heard.append), client.hearing(_ask("b"), heard.append):
+        engine.say("a", "one")
+        engine.finish("a")
+        await _turns()
+        assert [type(event) for event in heard] == [TokenDelta, Finished]
+        with (
+            pytest.raises(InvalidRequest, match="'b' is already alive"),
+            client.hearing(_ask("b"), heard.append),
+        ):
+            pass
+        assert engine.aborted == []
+    assert engine.aborted == ["b"]  # whose end nobody hears any more
+    await _turns()
+    assert [event.request_id for event in heard] == ["a", "a"]
 
 
-def test_the_first_text_is_heard_at_once_and_what_follows_after_the_rest_all_together() -> None:
-    rig = Rig()
-    rig.say("a", "one")
-    rig.loop.run_soon()
-    assert rig.texts("a") == ["one"]
-    for text in (" two", " three", " four"):
-        rig.say("a", text)
-    rig.say("b", "other")
-    assert rig.loop.soon == []
-    rig.loop.end_rest()
-    assert rig.heard("a") == [
-        TokenDelta(request_id="a", text=" two three four", token_ids=(4, 6, 5))
-    ]
-    assert rig.texts("b") == ["other"]
-    assert len(rig.loop.later) == 1, "it rests again"
+@on_a_loop
+async def test_the_loop_is_woken_only_for_what_somebody_there_listens_to() -> None:
+    engine = _ToldEngine()
+    loop = asyncio.get_running_loop()
+    client = EngineClient(engine, loop, is_quick=True)
+    _others(engine)
+    engine.say("of another", "text")
+    assert engine.returned == [None]
+    moves: list[EngineEvent] = []
+    stop = client.on_move(moves.append)
+    engine.say("of another", "more text")
+    engine.finish("of another")
+    await _turns()
+    assert [type(event) for event in moves] == [Finished]
+    assert engine.returned[1] is None
+    assert engine.returned[2] is not None
+    stop()
+    _others(engine)
+    engine.finish("of another")
+    assert engine.returned[3] is None
 
 
-def test_after_a_rest_in_which_nothing_came_the_next_text_is_heard_at_once() -> None:
-    rig = Rig()
-    rig.say("a", "one")
-    rig.loop.run_soon()
-    rig.loop.end_rest()
-    assert rig.loop.later == []
-    rig.say("a", "two")
-    rig.loop.run_soon()
-    assert rig.texts("a") == ["one", "two"]
+@on_a_loop
+async def test_the_engine_is_told_once_all_who_were_handed_something_had_their_turn() -> None:
+    engine = _ToldEngine()
+    client = EngineClient(engine, asyncio.get_running_loop(), is_quick=True)
+    was_told: list[bool] = []
+    is_in = asyncio.Event()
+
+    async def read(request_id: str) -> None:
+        async with client.stream(_ask(request_id)) as events:
+            is_in.set()
+            async for event in events:
+                was_told.append(engine.returned[-1] is not None and engine.returned[-1].is_set())
+                if isinstance(event, Finished):
+                    return
+
+    readers = [asyncio.create_task(read(name)) for name in ("a", "b")]
+    await is_in.wait()
+    await _turns()
+    engine.emit(*(TokenDelta(request_id=name, text="x", token_ids=(1,)) for name in ("a", "b")))
+    told = engine.returned[-1]
+    assert told is not None
+    assert not told.is_set()
+    await _turns()
+    assert told.is_set()
+    assert was_told == [False, False]
+    engine.finish("a")
+    engine.finish("b")
+    await asyncio.gather(*readers)
 
 
-def test_whatever_is_no_text_ends_the_rest_with_all_that_came_before_it_in_order() -> None:
-    rig = Rig()
-    rig.say("a", "one")
-    rig.loop.run_soon()
-    rig.heard("a")
-    rig.say("a", "two")
-    news = started("a")
-    rig.engine.emit(delta("a", "three"), news)
-    rig.say("b", "other")
-    rig.loop.run_soon()
-    assert rig.heard("a") == [
-        TokenDelta(request_id="a", text="twothree", token_ids=(3, 5)),
-        news,
-    ]
-    assert rig.texts("b") == ["other"]
-    assert len(rig.loop.later) == 1, "one rest is enough"
+def test_a_client_that_promises_nothing_is_not_waited_for_nor_one_whose_loop_has_closed() -> None:
+    engine = _ToldEngine()
 
+    async def slow() -> None:
+        client = EngineClient(engine, asyncio.get_running_loop())
+        with client.hearing(_ask("a"), lambda _event: None):
+            engine.say("a", "text")
+            await _turns()
+        client.close()
 
-def test_text_is_not_joined_over_what_came_between_nor_with_thoughts() -> None:
-    rig = Rig()
-    rig.loop.run_soon()
-    between = started("b")
-    events = [
-        delta("a", "one"),
-        delta("a", "", reasoning="hm"),
-        delta("a", "two"),
-        between,
-        delta("a", "three"),
-    ]
-    rig.engine.emit(*events)
-    rig.loop.run_soon()
-    assert rig.heard("a") == [event for event in events if event is not between]
-
-
-def test_joined_text_keeps_its_probabilities() -> None:
-    rig = Rig()
-    chances = [
-        TokenLogprob(token_id=number, text="x", token_bytes=b"x", logprob=-1.0)
-        for number in range(2)
-    ]
-    rig.engine.emit(*(delta("a", "x", logprobs=(one,)) for one in chances))
-    rig.loop.run_soon()
-    (joined,) = rig.heard("a")
-    assert isinstance(joined, TokenDelta)
-    assert joined.logprobs == tuple(chances)
-
-
-@pytest.mark.parametrize("rest_s", [0.0, REST_S])
-def test_a_request_hears_nothing_of_others_and_a_closed_client_nothing_at_all(
-    rest_s: float,
-) -> None:
-    rig = Rig(rest_s=rest_s)
-    rig.say("a", "one")
-    rig.client.close()
-    rig.say("a", "two")
-    rig.loop.run_soon()
-    assert (rig.texts("a"), rig.texts("b")) == (["one"], [])
+    asyncio.run(slow())
+    assert engine.returned == [None, None]  # and the end, as the block was left
+    loop = asyncio.new_event_loop()
+    client = EngineClient(engine, loop, is_quick=True)
+    client.on_move(lambda _move: None)
+    loop.close()
+    _others(engine)
+    engine.finish("of another")
+    assert engine.returned[-1] is None

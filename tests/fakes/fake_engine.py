@@ -48,7 +48,7 @@ from engine.api import (
     Wanted,
 )
 from engine.errors import EngineError, ModelUnavailable
-from engine.runs import ParkCause, ParkReason, ParkUsage, Run
+from engine.runs import Holding, ParkCause, ParkReason, ParkUsage, Run
 
 TINY_MODEL = ModelInfo(
     name="tiny",
@@ -133,8 +133,10 @@ class FakeEngine:
         match prompt:
             case _ if self._snapshot.state is not EngineState.READY:
                 return None
-            case Chat(messages=messages):
-                return sum(len(message.content.split()) for message in messages)
+            case Chat(messages=messages, tools=tools):
+                declared = (f"{one.name} {one.description} {one.parameters}" for one in tools)
+                texts = (*(message.content for message in messages), *declared)
+                return sum(len(text.split()) for text in texts)
             case Text(text=text):
                 return len(text.split())
             case Infill(before=before, after=after):
@@ -241,11 +243,21 @@ class FakeEngine:
         )
 
     def publish(
-        self, *runs: Run, pool: PoolUsage | None = None, parks: ParkUsage | None = None
+        self,
+        *runs: Run,
+        pool: PoolUsage | None = None,
+        parks: ParkUsage | None = None,
+        holdings: tuple[Holding, ...] = (),
     ) -> None:
         """Let the snapshot list these requests, and no others."""
         old = self._snapshot
-        self._snapshot = replace(old, runs=runs, pool=pool or old.pool, parks=parks or old.parks)
+        self._snapshot = replace(
+            old,
+            runs=runs,
+            pool=pool or old.pool,
+            parks=parks or old.parks,
+            holdings=holdings or old.holdings,
+        )
 
     def publish_window(self, window_tokens: int) -> None:
         """Let requests hold so many tokens, as far as the snapshot says."""

@@ -47,6 +47,9 @@ class FakeTools(ToolService):
         self._tell("home", LinkStatus(state=LinkState.READY, tools=(WEATHER, NOTES)))
         return {"home": (WEATHER, NOTES)}
 
+    async def _open(self, server: ToolServer) -> None:
+        await self.tools_of([server.name])
+
     async def call(
         self, server_name: str, tool: str, arguments: str, *, timeout_s: float
     ) -> ToolAnswer:

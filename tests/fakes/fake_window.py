@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+from PySide6.QtCore import QCoreApplication, QEvent
 
 from engine.api import EngineState, LoadOptions, ModelInfo
 from engine.client import EngineClient
@@ -32,6 +34,7 @@ from studio.services.model_library_service import ModelLibraryService
 from studio.services.notice_service import NoticeService
 from studio.services.park_history import ParkHistory
 from studio.services.reload_service import ReloadService
+from studio.services.restart_service import RestartService
 from studio.services.run_service import RunService
 from studio.services.server_service import ServerService
 from studio.services.settings_service import SettingsService
@@ -66,6 +69,7 @@ class FakeModels:
         self.fetch_changed: Signal[[]] = Signal()
         self.asked: list[tuple[str, str]] = []
         self.is_resting = False
+        self.num_expected = 0
 
     @property
     def state(self) -> EngineState:
@@ -78,6 +82,17 @@ class FakeModels:
     @property
     def progress(self) -> float:
         return self.status.progress
+
+    @property
+    def is_coming(self) -> bool:
+        is_loading = self.state is EngineState.LOADING or self.fetching is not None
+        return is_loading or self.num_expected > 0
+
+    @contextmanager
+    def expecting(self) -> Iterator[None]:
+        self.num_expected += 1
+        yield
+        self.num_expected -= 1
 
     def say(
         self, state: EngineState, *, progress: float = 0.0, error: Exception | None = None
@@ -189,6 +204,16 @@ class Stage:
         await until(lambda: len(self.engine.requests) > len(known))
         return next(id_ for id_ in self.engine.requests if id_ not in known)
 
+    async def settle(self) -> None:
+        """Draw all that has happened."""
+        context = self.window.context
+        context.watch.look()
+        for ticker in (context.frames, context.figures) * 2:
+            ticker._flush()
+            await asyncio.sleep(0)
+        for _ in range(3):  # what has its place may give others theirs
+            QCoreApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)
+
 
 async def until(condition: Callable[[], object], *, timeout_s: float = 60) -> None:
     """Let the loop run until the condition holds."""
@@ -232,6 +257,7 @@ async def open_stage(
         runs=runs,
         history=ParkHistory(client, runs),
         reloads=ReloadService(client, chats, runs, models=models, settings=settings),  # type: ignore[arg-type]
+        restarts=RestartService(settings),
         downloads=downloads,
         hub=HubSearch("http://127.0.0.1:9"),
         support=SupportService(

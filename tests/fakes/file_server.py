@@ -30,7 +30,7 @@ class ServedFile:
     corrupt_at: int | None = None
     """The byte at this offset of the file is sent wrong."""
     holds_after: int | None = None
-    """After so many bytes of an answer nothing comes until `go_on` is set."""
+    """After so many bytes of an answer that is not cut nothing comes until `go_on` is set."""
     go_on: threading.Event = field(default_factory=threading.Event)
     is_held: threading.Event = field(default_factory=threading.Event)
     status: int = 200
@@ -125,10 +125,11 @@ def _start_of(handler: http.server.BaseHTTPRequestHandler, file: ServedFile) -> 
 
 
 def _send(handler: http.server.BaseHTTPRequestHandler, file: ServedFile, start: int | None) -> None:
-    data, first = bytearray(file.data), start or 0
+    data: bytes | bytearray = file.data
     if file.corrupt_at is not None:
+        data = bytearray(data)
         data[file.corrupt_at] ^= 1
-    body = bytes(data[first:])
+    body = memoryview(data)[start or 0 :]
     handler.send_response(200 if start is None else 206)
     if file.etag:
         handler.send_header("ETag", file.etag)
@@ -144,7 +145,7 @@ def _send(handler: http.server.BaseHTTPRequestHandler, file: ServedFile, start: 
     handler.end_headers()
     cut = file.cuts.pop(0) if file.cuts else None
     try:
-        if file.holds_after is not None:
+        if file.holds_after is not None and cut is None:
             handler.wfile.write(body[: file.holds_after])
             handler.wfile.flush()
             file.is_held.set()

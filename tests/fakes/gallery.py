@@ -54,18 +54,19 @@ def _called(function: ast.AST) -> set[str]:
 def take(folder: Path, variant: str) -> int:
     """Run the scenarios in one variant, the pictures going into a folder of its name; pytest's exit code."""
     language, size, scale = variant.split("-")
-    width, height = (int(side) // int(scale) for side in size.split("x"))
-    screen = {"name": "s", "x": 0, "y": 0, "width": width, "height": height, "dpr": int(scale)}
+    width, height = (int(side) for side in size.split("x"))
+    screen = {"name": "s", "x": 0, "y": 0, "width": width, "height": height}
     dpi = {"logicalDpi": 96, "logicalBaseDpi": 96}
     with tempfile.TemporaryDirectory() as temporary:
         config = Path(temporary) / "screens.json"
         config.write_text(json.dumps({"screens": [screen | dpi]}), encoding="utf-8")
         variables = {
             "QT_QPA_PLATFORM": f"offscreen:configfile={config}",
+            "QT_SCALE_FACTOR": scale,  # a screen's own "dpr" does not reach what is drawn on it
             "TEST_SCREENSHOTS": str(folder / variant),
             "TEST_LANGUAGE": language,
             "TEST_THEMES": "light,dark",
-            "TEST_WINDOW": f"{width}x{height}",
+            "TEST_WINDOW": f"{width // int(scale)}x{height // int(scale)}",
         }
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=line"]
         return subprocess.run(

@@ -19,7 +19,7 @@ class Gate:
     """Open until `shut` or `shut_at`, which take effect once `is_shut`."""
 
     def __init__(self, engine: EnginePort) -> None:
-        self._engine = engine
+        self.engine = engine
         self._written: Counter[str] = Counter()
         self._goal: tuple[int, int] | None = None
         self._look: Callable[[], bool] | None = None
@@ -34,7 +34,7 @@ class Gate:
 
     def shut(self) -> None:
         """Stop the engine after a step that does no more than answer a request of ours."""
-        self._engine.submit(
+        self.engine.submit(
             Request(
                 request_id=_DUMMY,
                 origin=Origin.API,

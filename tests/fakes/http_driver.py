@@ -46,11 +46,13 @@ REPLIES: dict[str, dict[str, Any]] = {
 }
 """Every route that generates, with a body that it takes."""
 EMBED = "/v1/embeddings"
+LLAMA_EMBED = "/embedding"
 POSTS = {
     **REPLIES,
     COUNT: HELLO,
     f"{RESPONSES}/input_tokens": {"input": "Say hello."},
     EMBED: {"input": "Once upon"},
+    LLAMA_EMBED: {"content": "Once upon"},
     "/tokenize": {"content": "Once upon"},
     "/detokenize": {"tokens": [1, 2]},
     "/apply-template": HELLO,

@@ -54,6 +54,10 @@ V31 = deep("tool calls begin") + "<think></think>"
 SEED = "<seed:tool_call><seed:think></seed:think>"
 DSML = "｜DSML｜invoke name=<think></think>"
 SOLAR = "<|tool_call:begin|><|think|><|end|>"
+M3 = "]<]minimax[>["
+M3_SOURCE = f"{M3}<tool_call><invoke name=<mm:think></mm:think>"
+HY_SOURCE = "<tool_sep{}>':opensource'"
+GIGA = "'function call'<|role_sep|><|message_sep|>"
 COMMAND = "<|START_ACTION|><|START_THINKING|><|END_THINKING|>"
 
 SAMPLES = (
@@ -147,6 +151,37 @@ SAMPLES = (
         reply='hm</think>\n\n<minimax:tool_call>\n<invoke name="get_weather">\n<parameter name="city">Paris "é" <b></parameter>\n<parameter name="days">2</parameter>\n</invoke>\n<invoke name="now">\n</invoke>\n</minimax:tool_call>',
         is_thinking=True,
         reasoning="hm",
+        calls=(WEATHER, NOW),
+    ),
+    Sample(
+        family="minimax-m3",
+        source=M3_SOURCE,
+        reply=f'<mm:think>hm</mm:think>I look.{M3}<tool_call>\n{M3}<invoke name="get_weather">{M3}<city>Paris "é" <b>{M3}</city>{M3}<days>2{M3}</days>{M3}</invoke>\n{M3}<invoke name="now">{M3}</invoke>\n{M3}</tool_call>',
+        reasoning="hm",
+        text="I look.",
+        calls=(WEATHER, NOW),
+        is_told_whole=True,
+    ),
+    Sample(
+        family="minimax-m3",
+        source=M3_SOURCE,
+        reply=f'</mm:think>{M3}<tool_call>\n{M3}<invoke name="now">{M3}<list>{M3}<item>1{M3}</item>{M3}<item>{M3}<a>x{M3}</a>{M3}<b>true{M3}</b>{M3}</item>{M3}</list>{M3}</invoke>\n{M3}</tool_call>',
+        calls=(("now", {"list": [1, {"a": "x", "b": True}]}),),
+        is_told_whole=True,
+    ),
+    Sample(
+        family="minimax-m3",
+        source=M3_SOURCE,
+        reply=f'{M3}<tool_call>{M3}<invoke name="now">{M3}<a>1{M3}</b>{M3}</invoke>{M3}</tool_call>',
+        text=f'{M3}<tool_call>{M3}<invoke name="now">{M3}<a>1{M3}</b>{M3}</invoke>{M3}</tool_call>',
+    ),
+    Sample(
+        family="hunyuan-3",
+        source=HY_SOURCE,
+        reply='why</think:opensource>See.<tool_calls:opensource>\n<tool_call:opensource>get_weather<tool_sep:opensource>\n<arg_key:opensource>city</arg_key:opensource>\n<arg_value:opensource>Paris "é" <b></arg_value:opensource>\n<arg_key:opensource>days</arg_key:opensource>\n<arg_value:opensource>2</arg_value:opensource>\n</tool_call:opensource>\n<tool_call:opensource>now<tool_sep:opensource>\n</tool_call:opensource>\n</tool_calls:opensource>',
+        is_thinking=True,
+        reasoning="why",
+        text="See.",
         calls=(WEATHER, NOW),
     ),
     Sample(
@@ -269,6 +304,14 @@ SAMPLES = (
         text="a",
         calls=(WEATHER,),
     ),
+    Sample(
+        family="gigachat-3.0",
+        source=GIGA,
+        reply=f'a<|message_sep|>\n\nfunction call<|role_sep|>\n{{"name": "get_weather", "arguments": {JSON}}}<|message_sep|>\n\n',
+        text="a",
+        calls=(WEATHER,),
+    ),
+    Sample(family="gigachat-3.0", source=GIGA, reply="Hello<|message_sep|>\n\n", text="Hello"),
     Sample(
         family="granite",
         source="<|tool_call|>",

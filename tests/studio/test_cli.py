@@ -36,6 +36,7 @@ class Program(ModuleType):
         self.windows: list[Settings] = []
         self.errands: list[Errand] = []
         self.error: Exception | None = None
+        self.wants_restart = False
         self.inspect_for_command_line = inspect_for_command_line
 
     def run_server(self, settings: SettingsService, paths: Paths) -> int:
@@ -45,12 +46,12 @@ class Program(ModuleType):
             raise self.error
         return 0
 
-    def run_window(self, settings: SettingsService, paths: Paths, errand: Errand) -> int:
+    def run_window(self, settings: SettingsService, paths: Paths, errand: Errand) -> bool:
         self.windows.append(settings.settings)
         self.errands.append(errand)
         if self.error is not None:
             raise self.error
-        return 0
+        return self.wants_restart
 
 
 @pytest.fixture

@@ -9,19 +9,21 @@ from collections.abc import Iterable, Mapping
 
 from engine.text.gbnf.cuts import Cut, CutRules, Either, Lexeme, Row, Times, leaves
 from engine.text.gbnf.nodes import Rule, Token
-from engine.text.gbnf.positions import Positions
+from engine.text.gbnf.positions import Budget, Positions
 
 
 class Followers:
     """Of one grammar: `after`, as classes of its alphabet."""
 
-    def __init__(self, cut: CutRules, places: Mapping[Lexeme, Positions]) -> None:
+    def __init__(self, cut: CutRules, places: Mapping[Lexeme, Positions], budget: Budget) -> None:
+        """Raises TooMuchWork."""
         self._cut = cut
+        self._budget = budget
         self._places = places
         self._first = dict.fromkeys(cut, 0)
         self._is_empty = dict.fromkeys(cut, False)
         self._after_rule = dict.fromkeys(cut, 0)
-        self._waiting: list[str] = []
+        self._waiting: dict[str, None] = {}
         self.after: dict[Lexeme, int] = dict.fromkeys(places, 0)
         self._find_beginnings()
         self._find_after()
@@ -33,22 +35,23 @@ class Followers:
             for leaf in leaves(node):
                 if isinstance(leaf, Rule):
                     users[leaf.name].add(name)
-        waiting = list(self._cut)
+        waiting = dict.fromkeys(self._cut)
         while waiting:
-            name = waiting.pop()
+            name, _ = waiting.popitem()
             found = self._beginning(self._cut[name])
             if found != (self._first[name], self._is_empty[name]):
                 self._first[name], self._is_empty[name] = found
-                waiting += users[name]
+                waiting.update(dict.fromkeys(users[name]))
 
     def _find_after(self) -> None:
-        self._waiting = list(self._cut)
+        self._waiting = dict.fromkeys(self._cut)
         while self._waiting:
-            name = self._waiting.pop()
+            name, _ = self._waiting.popitem()
             self._walk(self._cut[name], self._after_rule[name])
 
     def _beginning(self, cut: Cut) -> tuple[int, bool]:
         """The characters that it may begin with, and whether it may be empty."""
+        self._budget.spend(1)
         match cut:
             case Lexeme():
                 return self._places[cut].first_mask, self._places[cut].is_empty
@@ -72,13 +75,14 @@ class Followers:
                 return (0 if most == 0 else first), is_empty or least == 0
 
     def _walk(self, cut: Cut, after: int) -> None:
+        self._budget.spend(1)
         match cut:
             case Lexeme():
                 self.after[cut] |= after
             case Rule(name):
                 if after & ~self._after_rule[name]:
                     self._after_rule[name] |= after
-                    self._waiting.append(name)
+                    self._waiting[name] = None
             case Token():
                 pass
             case Row(parts):

@@ -33,12 +33,20 @@ from engine.text.gbnf.nodes import (
     Token,
     regular_rules,
 )
-from engine.text.gbnf.positions import Alphabet, Positions, TooManyPositions
+from engine.text.gbnf.positions import (
+    Alphabet,
+    Budget,
+    Positions,
+    TooManyPositions,
+    TooMuchWork,
+)
 
 _MOST_LEXEMES = 400
 """So many are compared; where there are more, all are cut up."""
 _MOST_PAIRS = 200_000
 """Pairs of places that are looked at in all; beyond, what is left counts as ambiguous."""
+_MOST_STEPS = 500_000
+"""Of looking at parts of a grammar, in all: about a second. Beyond, it is cut up whole."""
 
 
 def cut_rules(rules: Rules, root: str) -> CutRules:
@@ -46,7 +54,11 @@ def cut_rules(rules: Rules, root: str) -> CutRules:
     cutter, judge = _Cutter(rules), _Judge(rules)
     while True:
         cut = cutter.cut_from(root)
-        ambiguous = judge.ambiguous(cut)
+        try:
+            ambiguous = judge.ambiguous(cut)
+        except TooMuchWork:
+            cutter.cuts_all = True
+            return cutter.cut_from(root)
         if not ambiguous:
             return cut
         cutter.cut_up |= ambiguous
@@ -57,6 +69,8 @@ class _Cutter:
 
     def __init__(self, rules: Rules) -> None:
         self.cut_up: set[Lexeme] = set()
+        self.cuts_all = False
+        """Down to single characters."""
         self._rules = rules
         self._regular = regular_rules(rules)
 
@@ -72,7 +86,8 @@ class _Cutter:
 
     def _cut(self, node: Node) -> Cut:
         lexeme = Lexeme(node)
-        if self._is_regular(node) and lexeme not in self.cut_up:
+        is_whole = not self.cuts_all and lexeme not in self.cut_up
+        if is_whole and self._is_regular(node):
             return Row(()) if node == Sequence(()) else lexeme
         match node:
             case Sequence(parts) if self._is_regular(node):
@@ -121,9 +136,12 @@ class _Judge:
         self._rules = rules
         self._alphabet = Alphabet(rules)
         self._pairs_left = _MOST_PAIRS
+        self._budget = Budget(_MOST_STEPS)
 
     def ambiguous(self, cut: CutRules) -> set[Lexeme]:
+        """Raises TooMuchWork where finding out takes too long: then all may be."""
         lexemes = lexemes_of(cut)
+        self._budget.spend(len(cut) + len(lexemes))
         longer = {one for one in lexemes if not isinstance(one.node, Chars)}
         if not longer or len(lexemes) > _MOST_LEXEMES:
             return longer
@@ -131,12 +149,12 @@ class _Judge:
         too_large: set[Lexeme] = set()
         for one in lexemes:
             try:
-                places[one] = Positions.of(one.node, self._alphabet, self._rules)
+                places[one] = Positions.of(one.node, self._alphabet, self._rules, self._budget)
             except TooManyPositions:
                 too_large.add(one)
         if too_large:
             return too_large
-        after = Followers(cut, places).after
+        after = Followers(cut, places, self._budget).after
         found = {
             each
             for one in lexemes

@@ -20,6 +20,23 @@ class TooManyPositions(Exception):
     """The expression is too large to be compared with others."""
 
 
+class TooMuchWork(Exception):
+    """A grammar has taken as much work as it may."""
+
+
+@dataclass(slots=True)
+class Budget:
+    """Work that is left for one grammar."""
+
+    left: int
+
+    def spend(self, steps: int) -> None:
+        """Raises TooMuchWork."""
+        self.left -= steps
+        if self.left < 0:
+            raise TooMuchWork
+
+
 class Alphabet:
     """All characters in classes that no set of the grammar tells apart; a set is a number with a bit a class."""
 
@@ -46,6 +63,7 @@ class Alphabet:
 class Positions:
     """Of one expression; place i stands for one character of `masks[i]`."""
 
+    _budget: Budget
     masks: list[int] = field(default_factory=list)
     follow: list[set[int]] = field(default_factory=list)
     first: tuple[int, ...] = ()
@@ -56,9 +74,9 @@ class Positions:
     _num_steps: int = 0
 
     @classmethod
-    def of(cls, node: Node, alphabet: Alphabet, rules: Rules) -> Positions:
-        """Raises TooManyPositions. All rules that are named are regular."""
-        made = cls()
+    def of(cls, node: Node, alphabet: Alphabet, rules: Rules, budget: Budget) -> Positions:
+        """Raises TooManyPositions, or TooMuchWork for the whole grammar. All rules that are named are regular."""
+        made = cls(budget)
         first, last, made.is_empty = made._add(node, alphabet, rules)
         made.first, made.last = first, frozenset(last)
         for place in first:
@@ -112,6 +130,7 @@ class Positions:
 
     def _spend(self, steps: int) -> None:
         self._num_steps += steps
+        self._budget.spend(steps)
         if self._num_steps > _MOST_STEPS:
             raise TooManyPositions
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from engine.text.replies.call_shape import CallShape
 from engine.text.replies.tagged import ReadReply
+from engine.text.replies.thinking import Thinking
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +24,8 @@ class Family:
     """How a call that must be made is written; None: by the generic format."""
     has_own_reasoning: bool = False
     """`read` tells reasoning too."""
+    thinking: Thinking | None = None
+    """How its models think, where the source of a template does not spell it; None: as the source says."""
 
     def wrote(self, source: str) -> bool:
         """Whether a template of this source is one of the family's."""

@@ -8,7 +8,13 @@ from dataclasses import replace
 from engine.text.replies.call_shape import CallShape
 from engine.text.replies.family import Family
 from engine.text.replies.json_calls import CallKeys
-from engine.text.replies.special import ChannelReply, JsonReply, MistralReply, RecipientReply
+from engine.text.replies.special import (
+    ChannelReply,
+    JsonReply,
+    MistralReply,
+    RecipientReply,
+    RoleReply,
+)
 from engine.text.replies.tagged import HeadedBody, JsonBody, TaggedCalls
 from engine.text.replies.whole_calls import GEMMA_QUOTE, WholeBody, gemma_call, python_calls
 
@@ -231,6 +237,18 @@ JSON_FAMILIES = (
     ),
     _LFM2,
     replace(_LFM2, has=("<|tool_list_start|>",)),
+    Family(
+        name="gigachat-3.0",
+        has=("<|role_sep|>", "<|message_sep|>", "'function call'"),
+        read=RoleReply("<|message_sep|>", "function call<|role_sep|>"),
+        marks=("<|message_sep|>", "<|role_sep|>"),
+        shape=replace(
+            _LIST,
+            section='<|message_sep|>\n\nfunction call<|role_sep|>\n',
+            section_end="<|message_sep|>\n\n",
+            most=1,
+        ),
+    ),
     Family(
         name="gigachat",
         has=("<|function_call|>",),

@@ -105,6 +105,11 @@ class PartsSink:
         return self._calls.count
 
     @property
+    def num_ended(self) -> int:
+        """Calls whose arguments are complete."""
+        return self._calls.ended
+
+    @property
     def is_full(self) -> bool:
         """Whether as many calls have ended as may be made."""
         return self._most_calls is not None and self._calls.ended >= self._most_calls

@@ -55,7 +55,9 @@ class ReplyFormat:
         """By the source of a template, and by the vocabulary."""
         family = family_of(source)
         own = family.has_own_reasoning
-        thinking = None if own else thinking_of(source, tokenizer.added_contents.__contains__)
+        thinking = family.thinking
+        if thinking is None and not own:
+            thinking = thinking_of(source, tokenizer.added_contents.__contains__)
         tags = (thinking.open, thinking.close, *thinking.dropped) if thinking is not None else ()
         with_tools = Marks((*tags, *family.marks), tokenizer)
         alone = with_tools if own else Marks(tags, tokenizer)
@@ -96,6 +98,11 @@ class ReplyParser:
     def num_calls(self) -> int:
         """Calls begun so far."""
         return self._sink.num_calls
+
+    @property
+    def num_ended_calls(self) -> int:
+        """Those of them that are complete."""
+        return self._sink.num_ended
 
     @property
     def is_full(self) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from engine.api import Tool
 
 UNREADABLE = "unreadable_arguments"
-_PYTHON_WORDS = {"True": "true", "False": "false", "None": "null"}
+_PYTHON_WORDS = {"True": True, "False": False, "None": None}
 
 
 class Schemas:
@@ -25,24 +25,16 @@ class Schemas:
 
     def is_string(self, tool: str, argument: str) -> bool:
         """Whether nothing but a string may be given."""
-        schema = self._of(tool).get(argument)
-        if not isinstance(schema, dict):
-            return False
-        values = schema.get("enum")
-        if "type" not in schema and isinstance(values, list) and values:
-            return all(isinstance(value, str) for value in values)
-        return schema.get("type") in ("string", ["string"])
+        return _is_string(self.of(tool, argument))
 
     def json_of(self, tool: str, argument: str, text: str) -> str:
         """A whole value as JSON."""
-        if not self.is_string(tool, argument):
-            try:
-                return json.dumps(json.loads(text), ensure_ascii=False, allow_nan=False)
-            except (ValueError, RecursionError):
-                word = text.strip()
-                if word in _PYTHON_WORDS:
-                    return _PYTHON_WORDS[word]
-        return json.dumps(text, ensure_ascii=False)
+        return json.dumps(json_value(self.of(tool, argument), text), ensure_ascii=False)
+
+    def of(self, tool: str, argument: str) -> dict[str, Any]:
+        """What an argument may be; an empty schema where nothing is said."""
+        schema = self._of(tool).get(argument)
+        return schema if isinstance(schema, dict) else {}
 
     def _of(self, tool: str) -> dict[str, Any]:
         """The schemas of a tool's arguments by their names; none for what is no tool."""
@@ -53,6 +45,25 @@ class Schemas:
             known = properties if isinstance(properties, dict) else {}
             self._properties[tool] = known
         return known
+
+
+def json_value(schema: dict[str, Any], text: str) -> object:
+    """What a value means that was written without quotes: JSON where it is that, unless it must be a string."""
+    if _is_string(schema):
+        return text
+    try:
+        found = json.loads(text)
+        json.dumps(found, allow_nan=False)
+    except (ValueError, RecursionError):
+        return _PYTHON_WORDS.get(text.strip(), text)
+    return found
+
+
+def _is_string(schema: dict[str, Any]) -> bool:
+    values = schema.get("enum")
+    if "type" not in schema and isinstance(values, list) and values:
+        return all(isinstance(value, str) for value in values)
+    return schema.get("type") in ("string", ["string"])
 
 
 def read_object(text: str) -> dict[str, Any]:

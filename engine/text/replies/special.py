@@ -137,6 +137,32 @@ class RecipientReply:
         sink.trim_text()
 
 
+@dataclass(frozen=True, slots=True)
+class RoleReply:
+    """Messages one after another, each with its role before it: that of a call follows the text (GigaChat 3.0)."""
+
+    end: str
+    """What ends a message."""
+    role: str
+    """What begins one with a call, which is JSON."""
+
+    def __call__(self, context: ReplyContext) -> Reading[None]:
+        reader, sink = context.reader, context.sink
+        ends, (role,) = context.needles(self.end, *context.dropped), context.spelled((self.role,))
+        while not sink.is_full:
+            found = yield from context.copy_text(ends)
+            if not found:
+                return
+            space = yield from reader.space()
+            if not (yield from reader.take(role)):
+                reader.put_back(space)
+                sink.trim_text()
+                continue
+            before = found + space + role + (yield from reader.space())
+            yield from JsonCalls(reader, sink).all(before)
+            sink.trim_text()
+
+
 _TO = re.compile(r"\bto=([^\s<]+)")
 _HEADER_WORDS = frozenset({"assistant", "analysis", "commentary", "final", "json", "code"})
 _LONGEST_HEADER_WORD = max(map(len, _HEADER_WORDS))

@@ -11,7 +11,7 @@ from engine.text.replies.reader import Reading
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thinking:
-    """One way of writing it. A later `open` in the same reply is text."""
+    """One way of writing it. A later `open` in the same reply is text; `close` at its beginning ends no thoughts."""
 
     open: str
     close: str
@@ -24,6 +24,9 @@ class Thinking:
         opened = context.marks.pattern(self.open)
         space = yield from reader.space()
         if not (yield from reader.take(opened)) and not is_open:
+            if (yield from reader.take(context.marks.pattern(self.close))):
+                sink.trim_text()
+                return True
             reader.put_back(space)
             return False
         yield from reader.copy_until(context.needles(self.close), sink.reasoning)

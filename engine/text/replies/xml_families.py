@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from engine.text.replies.call_shape import CallShape, ParameterShape
 from engine.text.replies.family import Family
+from engine.text.replies.nested_tags import NestedBody
 from engine.text.replies.tagged import FunctionBody, JsonBody, NamedBody, TaggedCalls
+from engine.text.replies.thinking import Thinking
 from engine.text.replies.xml_calls import ParameterTags
 
 
@@ -20,13 +22,23 @@ def _parameters(name: str = "parameter", *, trims: bool = True) -> ParameterTags
 
 _JSON = JsonBody()
 _FUNCTIONS = FunctionBody(open=("<function=",), close=("</function>",), parameters=_parameters())
-_ARG_KEYS = ParameterTags(
-    open=("<arg_key>",),
-    named=("</arg_key>\n<arg_value>", "</arg_key><arg_value>"),
-    close=("</arg_value>",),
-    trims=False,
-)
+
+
+def _arg_keys(suffix: str = "") -> ParameterTags:
+    """`<arg_key>NAME</arg_key><arg_value>VALUE</arg_value>`, with a suffix to each tag's name."""
+    value = f"<arg_value{suffix}>"
+    return ParameterTags(
+        open=(f"<arg_key{suffix}>",),
+        named=(f"</arg_key{suffix}>\n{value}", f"</arg_key{suffix}>{value}"),
+        close=(f"</arg_value{suffix}>",),
+        trims=False,
+    )
+
+
 _DSML = "\uff5cDSML\uff5c"
+_M3 = "]<]minimax[>["
+_HY = ":opensource"
+"""Hunyuan 3 writes it into each of its tags."""
 
 
 def _invokes(prefix: str, parameters: ParameterTags) -> FunctionBody:
@@ -70,6 +82,48 @@ XML_FAMILIES = (
         ),
     ),
     Family(
+        name="minimax-m3",
+        has=(_M3, "<tool_call>", "<invoke name="),
+        read=TaggedCalls(
+            open=(f"{_M3}<tool_call>",), bodies=(NestedBody(mark=_M3, close="</tool_call>"),)
+        ),
+        marks=(_M3,),
+    ),
+    Family(
+        name="hunyuan-3",
+        has=("<tool_sep{}>", f"'{_HY}'"),
+        read=TaggedCalls(
+            open=(f"<tool_calls{_HY}>", f"<tool_call{_HY}>"),
+            close=(f"</tool_calls{_HY}>",),
+            bodies=(
+                FunctionBody(
+                    open=(f"<tool_call{_HY}>",),
+                    named=(f"<tool_sep{_HY}>",),
+                    close=(f"</tool_call{_HY}>",),
+                    parameters=_arg_keys(_HY),
+                ),
+            ),
+        ),
+        marks=tuple(
+            f"<{tag}{_HY}>"
+            for tag in ("tool_calls", "/tool_calls", "tool_call", "/tool_call", "tool_sep", "arg_key", "/arg_key",
+                        "arg_value", "/arg_value")
+        ),
+        shape=CallShape(
+            section=f"<tool_calls{_HY}>\n",
+            before_name=f"<tool_call{_HY}>",
+            after_name=f"<tool_sep{_HY}>\n",
+            parameters=ParameterShape(
+                before_name=f"<arg_key{_HY}>",
+                after_name=f"</arg_key{_HY}>\n<arg_value{_HY}>",
+                after_value=f"</arg_value{_HY}>\n",
+            ),
+            end=f"</tool_call{_HY}>\n",
+            section_end=f"</tool_calls{_HY}>",
+        ),
+        thinking=Thinking(open=f"<think{_HY}>", close=f"</think{_HY}>"),
+    ),
+    Family(
         name="dsml",
         has=(_DSML, "invoke name="),
         read=TaggedCalls(
@@ -106,7 +160,7 @@ XML_FAMILIES = (
         read=TaggedCalls(
             open=("<tool_call>",),
             close=("</tool_call>",),
-            bodies=(_JSON, NamedBody(ends=("\n", "<arg_key>", "</tool_call>"), parameters=_ARG_KEYS)),
+            bodies=(_JSON, NamedBody(ends=("\n", "<arg_key>", "</tool_call>"), parameters=_arg_keys())),
         ),
         marks=("<tool_call>", "</tool_call>"),
         shape=CallShape(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from starlette.datastructures import Headers
+from starlette.types import Scope
+
 from engine.errors import ContextLengthExceeded, EngineError, PoolFull, WaitedTooLong
 from studio.server.errors import ApiError, kind_of
 from studio.server.framing import Json
@@ -17,6 +20,11 @@ _TYPES = {
     504: "timeout_error",
     _OVERLOADED: "overloaded_error",
 }
+
+
+def is_from_anthropics_client(scope: Scope) -> bool:
+    """All of them send the version of the API that they speak."""
+    return "anthropic-version" in Headers(scope=scope)
 
 
 def error_status(error: ApiError | EngineError) -> int:

@@ -21,6 +21,9 @@ _STOP_REASONS = {
     FinishReason.TOOL_CALLS: "tool_use",
 }
 
+_SIGNED: Json = {"type": "signature_delta", "signature": ""}
+"""Clients wait for it at the end of thoughts; nothing here would check one that came back."""
+
 
 class MessagesReply:
     """One message; there is always one choice."""
@@ -77,21 +80,20 @@ class MessagesReply:
         }
 
     def _tell(self, steps: list[PartStep]) -> list[Json]:
-        return [event for step in steps if (event := self._event(step)) is not None]
+        return [event for step in steps for event in self._events(step)]
 
-    def _event(self, step: PartStep) -> Json | None:
-        number = step.part.number
+    def _events(self, step: PartStep) -> list[Json]:
+        number, is_thought = step.part.number, step.part.kind is PartKind.REASONING
         match step.kind:
             case StepKind.OPENED:
                 block = _begun(step.part)
-                return {"type": "content_block_start", "index": number, "content_block": block}
+                return [{"type": "content_block_start", "index": number, "content_block": block}]
             case StepKind.CLOSED:
-                return {"type": "content_block_stop", "index": number}
-        if step.part.kind is PartKind.REASONING and not self._shows_thinking:
-            return None
-        if not step.text:
-            return None
-        return {"type": "content_block_delta", "index": number, "delta": _grown(step)}
+                end = {"type": "content_block_stop", "index": number}
+                return [_delta(number, _SIGNED), end] if is_thought else [end]
+        if not step.text or (is_thought and not self._shows_thinking):
+            return []
+        return [_delta(number, _grown(step))]
 
     def _block(self, part: Part) -> Json:
         block = _begun(part)
@@ -103,6 +105,10 @@ class MessagesReply:
             case PartKind.CALL:
                 block["input"] = _arguments(part.text)
         return block
+
+
+def _delta(number: int, delta: Json) -> Json:
+    return {"type": "content_block_delta", "index": number, "delta": delta}
 
 
 def _begun(part: Part) -> Json:

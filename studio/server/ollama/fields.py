@@ -1,17 +1,18 @@
 """What clients may send to Ollama's routes: the wire types, checked strictly; a wrong value names its field.
 
 Fields nobody here knows are ignored; those that would change the answer and cannot be honoured are refused by name.
-`keep_alive` and the options of loading are accepted: how long a model stays and how it is loaded is the user's own
-setting. Any thread; no web framework.
+The options of loading are accepted: how a model is loaded is the user's own setting. Any thread; no web framework.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema
 
 from engine.api import ChatMessage, Grammar, Tool, ToolCall
+from studio.server.ollama.keep_alive import KeepAlive
 from studio.server.priority_field import AskedPriority
 from studio.server.protocol import MAX_MESSAGES, MAX_STOPS, SamplingFields, read_stops
 from studio.server.structured import object_grammar, schema_grammar
@@ -92,7 +93,7 @@ class ReplyFields(WireModel):
     think: Think = None
     logprobs: bool | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
-    keep_alive: float | str | None = None
+    keep_alive: KeepAlive = None
     template: Annotated[Any, only("")] = None
     max_wait: MaxWait = None
     priority: AskedPriority = None
@@ -113,14 +114,24 @@ def _read_messages(value: object) -> tuple[ChatMessage, ...]:
         raise wrong_value("is no list of messages")
     if len(value) > MAX_MESSAGES:
         raise wrong_value(f"has {len(value)} entries, the limit is {MAX_MESSAGES}")
-    call_ids: dict[str, str] = {}
-    return tuple(
-        _read_message(f"[{index}]", message, call_ids) for index, message in enumerate(value)
-    )
+    calls = _Calls()
+    return tuple(_read_message(f"[{index}]", message, calls) for index, message in enumerate(value))
 
 
-def _read_message(place: str, value: object, call_ids: dict[str, str]) -> ChatMessage:
-    """`call_ids` has the latest call of each tool: results name the tool alone."""
+@dataclass(slots=True)
+class _Calls:
+    """Those made so far: results name one by its id, of older clients by its tool, and then mean the latest."""
+
+    names: dict[str, str] = field(default_factory=dict)
+    """By id."""
+    latest_ids: dict[str, str] = field(default_factory=dict)
+    """By tool."""
+
+    def add(self, call: ToolCall) -> None:
+        self.names[call.call_id], self.latest_ids[call.name] = call.name, call.call_id
+
+
+def _read_message(place: str, value: object, before: _Calls) -> ChatMessage:
     if not isinstance(value, dict):
         raise wrong_value(f'has at {place} no object like {{"role": "user", "content": "..."}}')
     role = value.get("role")
@@ -129,20 +140,22 @@ def _read_message(place: str, value: object, call_ids: dict[str, str]) -> ChatMe
     if value.get("images"):
         raise wrong_value(f"has images at {place}; this model takes only text")
     calls = _read_calls(f"{place}.tool_calls", place, value.get("tool_calls"))
-    call_ids.update({call.name: call.call_id for call in calls})
+    for call in calls:
+        before.add(call)
     name = _text(f"{place}.tool_name", value.get("tool_name", value.get("name")))
+    call_id = _text(f"{place}.tool_call_id", value.get("tool_call_id"))
     return ChatMessage(
         role=role,
         content=_text(f"{place}.content", value.get("content")),
         reasoning=_text(f"{place}.thinking", value.get("thinking")),
         tool_calls=calls,
-        tool_call_id=call_ids.get(name, "") if role == "tool" else "",
-        name=name if role == "tool" else "",
+        tool_call_id=(call_id or before.latest_ids.get(name, "")) if role == "tool" else "",
+        name=(name or before.names.get(call_id, "")) if role == "tool" else "",
     )
 
 
 def _read_calls(field: str, prefix: str, value: object) -> tuple[ToolCall, ...]:
-    """Calls have no ids in this protocol; each gets one from its place."""
+    """Older clients know no ids of calls; there each gets one from its place."""
     if value is None:
         return ()
     if not isinstance(value, list):
@@ -152,7 +165,8 @@ def _read_calls(field: str, prefix: str, value: object) -> tuple[ToolCall, ...]:
         function = call.get("function") if isinstance(call, dict) else None
         if not isinstance(function, dict):
             raise wrong_value(f"has at {field}[{index}] no object with a function")
-        call_id = f"call_{prefix.strip('[]')}_{index}"
+        call_id = _text(f"{field}[{index}].id", call.get("id"))
+        call_id = call_id or f"call_{prefix.strip('[]')}_{index}"
         try:
             calls.append(make_call(call_id, function.get("name"), function.get("arguments")))
         except ValueError as error:  # wrong_value is one
@@ -180,6 +194,7 @@ _MESSAGE_SCHEMA: dict[str, Any] = {
             "items": {
                 "type": "object",
                 "properties": {
+                    "id": {"type": ["string", "null"]},
                     "function": {
                         "type": "object",
                         "properties": {
@@ -187,12 +202,13 @@ _MESSAGE_SCHEMA: dict[str, Any] = {
                             "arguments": {"type": ["object", "null"]},
                         },
                         "required": ["name"],
-                    }
+                    },
                 },
                 "required": ["function"],
             },
         },
         "tool_name": {"type": ["string", "null"]},
+        "tool_call_id": {"type": ["string", "null"]},
     },
     "required": ["role"],
 }
@@ -235,6 +251,7 @@ class EmbedRequest(WireModel):
     input: str | Annotated[list[str], Field(max_length=MAX_TEXTS)]
     truncate: bool | None = None
     """A text that is too long is cut off at its end; true unless said otherwise."""
+    keep_alive: KeepAlive = None
     dimensions: Annotated[int, Field(ge=0, le=1 << 20)] | None = None
     max_wait: MaxWait = None
 
@@ -244,6 +261,7 @@ class EmbeddingsRequest(WireModel):
 
     model: ModelName = None
     prompt: str
+    keep_alive: KeepAlive = None
     max_wait: MaxWait = None
 
 

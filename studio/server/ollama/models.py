@@ -5,43 +5,36 @@ from __future__ import annotations
 import hashlib
 from datetime import UTC, datetime
 
-from engine.api import EngineSnapshot, ModelInfo
+from engine.api import ModelInfo
 from studio.server.framing import Json
-from studio.services.model_demand import Offer
+from studio.server.model_lists import ListedModel
 
 _UNITS = ((1_000_000_000, "B"), (1_000_000, "M"), (1_000, "K"))
 _FOREVER = "9999-12-31T23:59:59Z"
-"""When a model is unloaded is the user's setting, which no program needs to know."""
 
 
-def listed(offer: Offer, info: ModelInfo | None) -> Json:
+def listed(model: ListedModel) -> Json:
     """An entry of /api/tags."""
+    offer = model.offer
     return {
         "name": offer.name,
         "model": offer.name,
         "modified_at": _time(offer.created_s),
         "size": offer.size_bytes,
         "digest": _digest(str(offer.path), offer.size_bytes, offer.created_s),
-        "details": _details(info),
+        "details": _details(model.info),
     }
 
 
-def offer_of(model: ModelInfo) -> Offer:
-    """The loaded model as an offer."""
-    return Offer(
-        name=model.name, path=model.path, created_s=model.created_s, size_bytes=model.size_bytes
-    )
-
-
-def running(snapshot: EngineSnapshot, model: ModelInfo) -> Json:
-    """An entry of /api/ps."""
-    entry = listed(offer_of(model), model)
+def running(model: ListedModel, *, expires_s: float | None) -> Json:
+    """An entry of /api/ps. `expires_s`: Unix time when the model will leave; None: it stays."""
+    entry = listed(model)
     del entry["modified_at"]
     return {
         **entry,
-        "expires_at": _FOREVER,
+        "expires_at": _FOREVER if expires_s is None else _time(int(expires_s)),
         "size_vram": 0,
-        "context_length": snapshot.window_tokens,
+        "context_length": model.window_tokens,
     }
 
 

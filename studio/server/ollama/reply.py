@@ -79,6 +79,10 @@ class OllamaReply:
         """The answer to a request without a prompt, once the model is there."""
         return {**self._line(), "done": True, "done_reason": "load"}
 
+    def unloaded(self) -> Json:
+        """The answer to a request without a prompt that lets the model go."""
+        return {**self._line(), "done": True, "done_reason": "unload"}
+
     def _tell(self, steps: list[PartStep], logprobs: Sequence[TokenLogprob]) -> list[Json]:
         """A call is told whole, once it has ended; its tokens' log probabilities go with a line of their own."""
         lines = []
@@ -143,7 +147,8 @@ def _figures(usage: Usage) -> Json:
 
 
 def _call(part: Part) -> Json:
-    return {"function": {"name": part.name, "arguments": _arguments(part.text)}}
+    function = {"index": part.call_index, "name": part.name, "arguments": _arguments(part.text)}
+    return {"id": part.call_id, "function": function}
 
 
 def _arguments(text: str) -> Json:

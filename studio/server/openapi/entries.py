@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from studio.server.completion_requests import CompletionRequest
 from studio.server.llamacpp import fields as llama
+from studio.server.llamacpp.embedding import LlamaEmbeddingRequest
 from studio.server.messages.fields import MessagesRequest, PromptFields
 from studio.server.ollama import fields as ollama
 from studio.server.ollama.errors import REFUSED
@@ -115,7 +116,8 @@ _OPENAI = {
     ),
     ("GET", "/v1/models"): Operation(
         summary="Models",
-        words="The model that is loaded, and those that a request may name.",
+        words="The model that is loaded, and those that a request may name. With a header `anthropic-version` as "
+        "Anthropic's clients list them, a page at a time.",
         tag=Tag.OPENAI,
         reply=replies.MODELS,
     ),
@@ -221,6 +223,22 @@ _OLLAMA = {
     },
 }
 
+_LM_STUDIO = {
+    ("GET", "/api/v0/models"): Operation(
+        summary="Models, and which is loaded",
+        tag=Tag.LM_STUDIO,
+        reply=replies.LM_STUDIO_MODELS,
+        errors=ErrorShape.OLLAMA,
+    ),
+    ("GET", "/api/v0/models/{name:path}"): Operation(
+        summary="One model, and whether it is loaded",
+        tag=Tag.LM_STUDIO,
+        reply=replies.LM_STUDIO_MODEL,
+        errors=ErrorShape.OLLAMA,
+        failures=_NEEDS_MODEL,
+    ),
+}
+
 _LLAMA_SERVER = {
     ("POST", "/completion"): Operation(
         summary="Text completion",
@@ -243,6 +261,15 @@ _LLAMA_SERVER = {
         stream_words=_LLAMA_EVENTS,
         failures=_NEEDS_MODEL,
         example={"input_prefix": "def add(", "input_suffix": "return a + b", "n_predict": 32},
+    ),
+    ("POST", "/embedding"): Operation(
+        summary="Embeddings",
+        words="At `/embeddings` too. Each vector stands in a list of its own.",
+        tag=Tag.LLAMA_SERVER,
+        body=LlamaEmbeddingRequest,
+        reply=replies.LLAMA_EMBEDDINGS,
+        failures=_NEEDS_MODEL,
+        example={"content": "Hello!"},
     ),
     ("POST", "/tokenize"): Operation(
         summary="Text to token ids",
@@ -351,6 +378,7 @@ OPERATIONS = {
     **_OPENAI,
     **_IN_ANTHROPICS_SHAPE,
     **_IN_OLLAMAS_SHAPE,
+    **_LM_STUDIO,
     **_LLAMA_SERVER,
     **_LAYBY,
 }

@@ -15,6 +15,7 @@ class Tag(Enum):
     OPENAI = "OpenAI"
     ANTHROPIC = "Anthropic"
     OLLAMA = "Ollama"
+    LM_STUDIO = "LM Studio"
     LLAMA_SERVER = "llama-server"
     LAYBY = "Layby"
 

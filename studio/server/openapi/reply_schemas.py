@@ -144,12 +144,34 @@ INPUT_ITEMS = shape(
         "has_more": FLAG,
     }
 )
-MODEL = shape(
+_OPENAIS_MODEL = shape(
     {"id": TEXT, "object": always("model"), "created": INTEGER, "owned_by": TEXT},
     max_model_len=COUNT,
     loaded=FLAG,
 )
-MODELS = shape({"object": always("list"), "data": many(MODEL)})
+_ANTHROPICS_MODEL = shape(
+    {
+        "type": always("model"),
+        "id": TEXT,
+        "display_name": TEXT,
+        "created_at": TEXT,
+        "lifecycle": TEXT,
+        "max_input_tokens": or_null(COUNT),
+        "max_tokens": or_null(COUNT),
+    }
+)
+MODEL = either(_OPENAIS_MODEL, _ANTHROPICS_MODEL)
+MODELS = either(
+    shape({"object": always("list"), "data": many(_OPENAIS_MODEL)}),
+    shape(
+        {
+            "data": many(_ANTHROPICS_MODEL),
+            "has_more": FLAG,
+            "first_id": or_null(TEXT),
+            "last_id": or_null(TEXT),
+        }
+    ),
+)
 
 MESSAGE = shape(
     {
@@ -190,6 +212,7 @@ LLAMA_COMPLETION = shape(
     },
 )
 """All of it, unless `response_fields` says what."""
+LLAMA_EMBEDDINGS = many(shape({"index": COUNT, "embedding": many(many(NUMBER))}))
 TOKENS = shape(
     {"tokens": many(either(COUNT, shape({"id": COUNT, "piece": either(TEXT, many(COUNT))})))}
 )
@@ -260,6 +283,23 @@ OLLAMA_SHOW = shape(
     }
 )
 OLLAMA_VERSION = shape({"version": TEXT})
+
+LM_STUDIO_MODEL = shape(
+    {
+        "id": TEXT,
+        "object": always("model"),
+        "type": one_of("llm", "embeddings"),
+        "publisher": TEXT,
+        "compatibility_type": one_of("gguf", "safetensors"),
+        "state": one_of("loaded", "not-loaded"),
+    },
+    arch=TEXT,
+    quantization=TEXT,
+    max_context_length=COUNT,
+    loaded_context_length=COUNT,
+    capabilities=many(TEXT),
+)
+LM_STUDIO_MODELS = shape({"object": always("list"), "data": many(LM_STUDIO_MODEL)})
 
 HEALTH = shape({"status": TEXT}, error=shape({"code": INTEGER, "message": TEXT, "type": TEXT}))
 _RUN = shape(

@@ -1,4 +1,4 @@
-"""POST /completion and /infill, as llama-server has them: text with its own fields and events. Server thread."""
+"""POST /completion, /infill and /embedding, as llama-server has them: its own fields and shapes. Server thread."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from starlette.responses import Response
 
 from engine.api import Detokenize, ModelInfo, Prompt, Text, TokenIds, Tokenize
 from studio.server.context import Delivery, ServerContext
+from studio.server.embeddings import about_input, check_embeds, embed_requests, encoded
+from studio.server.llamacpp.embedding import LlamaEmbeddingRequest, scaled
 from studio.server.llamacpp.fields import CompletionFields, InfillRequest, LlamaCompletionRequest
 from studio.server.llamacpp.reply import LlamaReply, LlamaTelling
 from studio.server.llamacpp.translate import (
@@ -66,4 +68,27 @@ def llamacpp_router(context: ServerContext) -> APIRouter:
         model = await context.model_for(http, wire.model)
         return await reply(http, wire, model, infill_prompt(wire))
 
+    _add_embedding(router, context)
     return router
+
+
+def _add_embedding(router: APIRouter, context: ServerContext) -> None:
+    @router.post("/embedding")
+    async def embedding(http: HttpRequest) -> Response:
+        wire = await context.read(http, LlamaEmbeddingRequest)
+        model = await context.model_for(http, wire.model)
+        check_embeds(model, None)
+        reply_id = new_reply_head("embd", model.name).reply_id
+        requests = embed_requests(wire.texts, reply_id, max_wait_s=wire.max_wait)
+        with about_input():
+            choices, _ = await context.gather(http, requests)
+        vectors = (scaled(choice.embedding, wire.embd_normalize) for choice in choices)
+        return Response(_vectors_body(await encoded(vectors)), media_type="application/json")
+
+
+def _vectors_body(coded: list[bytes]) -> bytes:
+    """Each vector is in a list of its own: that of a model without pooling would have one for each token."""
+    entries = (
+        b'{"index":%d,"embedding":[%b]}' % (index, vector) for index, vector in enumerate(coded)
+    )
+    return b"[%b]" % b",".join(entries)

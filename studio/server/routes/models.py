@@ -1,64 +1,47 @@
-"""GET /v1/models and /v1/models/{name}: the model that is loaded, and those that a request may name. Server thread."""
+"""GET /v1/models and /v1/models/{name}: the model that is loaded, and those that a request may name. Server thread.
+
+OpenAI's clients and Anthropic's ask at the same paths; a header tells which.
+"""
 
 from __future__ import annotations
 
 from fastapi import APIRouter
+from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse
 
-from engine.api import EngineSnapshot, EngineState
-from engine.errors import ModelNotFound, ModelUnavailable
 from studio.server.context import ServerContext
 from studio.server.framing import Json
-from studio.server.translate import served_model
-from studio.services.model_demand import Offer, unknown_model
+from studio.server.messages.errors import is_from_anthropics_client
+from studio.server.messages.models import model_entry, model_page
+from studio.server.model_lists import ListedModel, all_models, model_called
 
 
 def models_router(context: ServerContext) -> APIRouter:
     router = APIRouter()
 
-    async def offers() -> tuple[Offer, ...]:
-        return await context.demand.offers() if context.demand is not None else ()
-
     @router.get("/v1/models")
-    async def list_models() -> JSONResponse:
-        snapshot = context.client.snapshot()
-        loaded = [_loaded(snapshot, None)] if snapshot.state is EngineState.READY else []
-        path = snapshot.model.path if loaded and snapshot.model is not None else None
-        others = [_offered(offer) for offer in await offers() if offer.path != path]
-        return JSONResponse({"object": "list", "data": loaded + others})
+    async def list_models(http: HttpRequest) -> JSONResponse:
+        models = await all_models(context)
+        if is_from_anthropics_client(http.scope):
+            return JSONResponse(model_page(models, http.query_params))
+        return JSONResponse({"object": "list", "data": [_entry(each) for each in models]})
 
     @router.get("/v1/models/{name:path}")
-    async def show_model(name: str) -> JSONResponse:
-        try:
-            return JSONResponse(_loaded(context.client.snapshot(), name))
-        except (ModelNotFound, ModelUnavailable):
-            offered = await offers()
-            found = [offer for offer in offered if offer.is_meant_by(name)]
-            if offered and not found:
-                raise unknown_model(name, offered) from None
-            if not found:
-                raise
-            return JSONResponse(_offered(found[0]))
+    async def show_model(http: HttpRequest, name: str) -> JSONResponse:
+        model = await model_called(context, name)
+        word = model_entry if is_from_anthropics_client(http.scope) else _entry
+        return JSONResponse(word(model))
 
     return router
 
 
-def _loaded(snapshot: EngineSnapshot, name: str | None) -> Json:
-    model = served_model(snapshot, name)
+def _entry(model: ListedModel) -> Json:
+    """As OpenAI's clients list it."""
+    rest: Json = {"max_model_len": model.window_tokens} if model.is_loaded else {"loaded": False}
     return {
         "id": model.name,
         "object": "model",
-        "created": model.created_s,
+        "created": model.offer.created_s,
         "owned_by": "layby",
-        "max_model_len": snapshot.window_tokens,
-    }
-
-
-def _offered(offer: Offer) -> Json:
-    return {
-        "id": offer.name,
-        "object": "model",
-        "created": offer.created_s,
-        "owned_by": "layby",
-        "loaded": False,
+        **rest,
     }

@@ -6,32 +6,33 @@ Server thread. The model that is loaded serves, and those of the library on dema
 from __future__ import annotations
 
 import json
+import time
 
 from fastapi import APIRouter
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from engine.api import EngineState, ModelInfo, ShowTemplate
-from engine.errors import ModelNotFound, ModelUnavailable
+from engine.api import ModelInfo, ShowTemplate
+from engine.errors import CorruptModel
 from studio.server.context import Delivery, ServerContext
 from studio.server.embeddings import check_embeds, embed_requests, encoded
 from studio.server.framing import Json
+from studio.server.model_lists import all_models, model_called
 from studio.server.ollama.errors import REFUSED, refusal
 from studio.server.ollama.fields import (
     ChatRequest,
     EmbeddingsRequest,
     EmbedRequest,
     GenerateRequest,
+    ReplyFields,
     ShowRequest,
 )
-from studio.server.ollama.models import listed, offer_of, running, shown
+from studio.server.ollama.models import listed, running, shown
 from studio.server.ollama.reply import OllamaReply, Telling
 from studio.server.ollama.translate import chat_request, generate_request, plain_name
 from studio.server.ollama.truncation import truncated
 from studio.server.replies import new_reply_head
 from studio.server.reply_shape import ReplyEnd
-from studio.server.translate import served_model
-from studio.services.model_demand import unknown_model
 
 API_VERSION = "0.12.6"
 """The version of Ollama whose API this is; clients ask for a least one."""
@@ -57,47 +58,51 @@ def _add_models(router: APIRouter, context: ServerContext) -> None:
 
     @router.get("/api/tags")
     async def tags() -> JSONResponse:
-        model = _loaded(context)
-        entries = [] if model is None else [listed(offer_of(model), model)]
-        facts = await context.demand.facts() if context.demand is not None else ()
-        path = None if model is None else model.path
-        entries += [listed(offer, info) for offer, info in facts if offer.path != path]
-        return JSONResponse({"models": entries})
+        models = await all_models(context, with_facts=True)
+        return JSONResponse({"models": [listed(each) for each in models]})
 
     @router.get("/api/ps")
     async def ps() -> JSONResponse:
-        model = _loaded(context)
-        snapshot = context.client.snapshot()
-        return JSONResponse({"models": [] if model is None else [running(snapshot, model)]})
+        models = await all_models(context)
+        left_s = context.demand.left_s() if context.demand is not None else None
+        expires_s = None if left_s is None else time.time() + left_s
+        loaded = [running(each, expires_s=expires_s) for each in models if each.is_loaded]
+        return JSONResponse({"models": loaded})
 
     @router.post("/api/show")
     async def show(http: HttpRequest) -> JSONResponse:
         wire = await context.read(http, ShowRequest)
-        name = plain_name(wire.model or wire.name)
-        try:
-            model = served_model(context.client.snapshot(), name)
-        except (ModelNotFound, ModelUnavailable):
-            facts = await context.demand.facts() if context.demand is not None else ()
-            meant = [info for offer, info in facts if name and offer.is_meant_by(name)]
-            if name and facts and not meant:
-                raise unknown_model(name, tuple(offer for offer, _ in facts)) from None
-            if not meant or meant[0] is None:
-                raise
-            return JSONResponse(shown(meant[0]))
+        model = await model_called(context, plain_name(wire.model or wire.name), with_facts=True)
+        if model.info is None:
+            raise CorruptModel(f"the files of {model.name!r} are not sound; Layby's log says why")
+        if not model.is_loaded:
+            return JSONResponse(shown(model.info))
         question = context.client.read_text(ShowTemplate())
         answer = await context.live.run(question, receive=http.receive)
-        return JSONResponse(shown(model, template=answer.text))
+        return JSONResponse(shown(model.info, template=answer.text))
 
 
 def _add_replies(router: APIRouter, context: ServerContext) -> None:
+    async def prepare(http: HttpRequest, wire: ReplyFields, telling: Telling) -> JSONResponse:
+        """With nothing to answer a model is loaded, or let go where it is not to stay."""
+        name = plain_name(wire.model)
+        if wire.keep_alive == 0:
+            meant = await model_called(context, name)
+            if not meant.is_loaded or await context.keep_model(0):
+                return JSONResponse(OllamaReply(meant.name, telling).unloaded())
+        model = await context.model_for(http, name)
+        await context.keep_model(wire.keep_alive)
+        return JSONResponse(OllamaReply(model.name, telling).loaded())
+
     @router.post("/api/chat")
     async def chat(http: HttpRequest) -> Response:
         wire = await context.read(http, ChatRequest)
+        if not wire.messages:
+            return await prepare(http, wire, Telling.CHAT)
         model = await context.model_for(http, plain_name(wire.model))
         shape = OllamaReply(model.name, Telling.CHAT)
-        if not wire.messages:
-            return JSONResponse(shape.loaded())
         request = chat_request(wire, _reply_id(model))
+        await context.keep_model(wire.keep_alive, request_id=request.request_id)
         return await context.answer(
             http, (request,), shape, Delivery(streams=wire.streams, priority=wire.priority)
         )
@@ -105,11 +110,12 @@ def _add_replies(router: APIRouter, context: ServerContext) -> None:
     @router.post("/api/generate")
     async def generate(http: HttpRequest) -> Response:
         wire = await context.read(http, GenerateRequest)
+        if not wire.prompt and not wire.suffix:
+            return await prepare(http, wire, Telling.GENERATE)
         model = await context.model_for(http, plain_name(wire.model))
         shape = OllamaReply(model.name, Telling.GENERATE)
-        if not wire.prompt and not wire.suffix:
-            return JSONResponse(shape.loaded())
         request = generate_request(wire, _reply_id(model))
+        await context.keep_model(wire.keep_alive, request_id=request.request_id)
         return await context.answer(
             http, (request,), shape, Delivery(streams=wire.streams, priority=wire.priority)
         )
@@ -128,6 +134,7 @@ def _add_embeddings(router: APIRouter, context: ServerContext) -> None:
         prompts = await truncated(context, http, texts) if wire.truncate is not False else texts
         requests = embed_requests(prompts, _reply_id(model), max_wait_s=wire.max_wait)
         choices, end = await context.gather(http, requests)
+        await context.keep_model(wire.keep_alive)
         coded = await encoded((each.embedding for each in choices), size)
         rest = json.dumps({"model": model.name, **_figures(end)}).encode()[1:]
         body = b'{"embeddings":[%b],%b' % (b",".join(coded), rest)
@@ -143,6 +150,7 @@ def _add_embeddings(router: APIRouter, context: ServerContext) -> None:
         prompts = await truncated(context, http, (wire.prompt,))
         requests = embed_requests(prompts, _reply_id(model), max_wait_s=wire.max_wait)
         choices, _ = await context.gather(http, requests)
+        await context.keep_model(wire.keep_alive)
         return JSONResponse({"embedding": list(choices[0].embedding)})
 
 
@@ -153,11 +161,6 @@ def _add_refusals(router: APIRouter) -> None:
     for path in REFUSED:
         method = "DELETE" if path == "/api/delete" else "POST"
         router.add_api_route(path, refuse, methods=[method])
-
-
-def _loaded(context: ServerContext) -> ModelInfo | None:
-    snapshot = context.client.snapshot()
-    return snapshot.model if snapshot.state is EngineState.READY else None
 
 
 def _reply_id(model: ModelInfo) -> str:

@@ -22,11 +22,13 @@ from engine.runs import (
     SteeringCommand,
 )
 from studio.models.run_words import reason_words, state_words
+from studio.server.auth import caller_of
 from studio.server.context import ServerContext
 from studio.server.errors import INVALID_REQUEST, ApiError, ErrorKind
 from studio.server.framing import Json
 from studio.server.park_state import can_park
 from studio.server.priority_field import PriorityName
+from studio.server.steering_rights import check_lane, check_own, check_pins, may_go_first
 from studio.server.wire import WireModel
 
 
@@ -39,8 +41,11 @@ class PriorityChange(WireModel):
 def runs_router(context: ServerContext) -> APIRouter:
     router = APIRouter()
 
-    def steer(name: str, command: Callable[[str], SteeringCommand]) -> JSONResponse:
+    def steer(
+        http: HttpRequest, name: str, command: Callable[[str], SteeringCommand]
+    ) -> JSONResponse:
         found = _find(context.client.snapshot().runs, name)
+        check_own(caller_of(http.scope), found, context.gate)
         for run in reversed(found):  # called last is first in line: they return in their order
             context.client.control(command(run.request_id))
         return JSONResponse(_record_of(found, name), 202)
@@ -55,27 +60,32 @@ def runs_router(context: ServerContext) -> APIRouter:
         return JSONResponse(_record_of(_find(context.client.snapshot().runs, run_id), run_id))
 
     @router.post("/v1/runs/{run_id}/park")
-    async def park(run_id: str) -> JSONResponse:
+    async def park(http: HttpRequest, run_id: str) -> JSONResponse:
         if not can_park(context.client.snapshot()):
             raise _parking_off()
-        return steer(run_id, lambda name: ParkNow(request_id=name))
+        return steer(http, run_id, lambda name: ParkNow(request_id=name))
 
     @router.post("/v1/runs/{run_id}/resume")
-    async def resume(run_id: str) -> JSONResponse:
-        return steer(run_id, lambda name: ResumeNext(request_id=name))
+    async def resume(http: HttpRequest, run_id: str) -> JSONResponse:
+        goes_first = may_go_first(caller_of(http.scope))
+        return steer(http, run_id, lambda name: ResumeNext(request_id=name, goes_first=goes_first))
 
     @router.post("/v1/runs/{run_id}/pin")
-    async def pin(run_id: str) -> JSONResponse:
-        return steer(run_id, lambda name: Pin(request_id=name))
+    async def pin(http: HttpRequest, run_id: str) -> JSONResponse:
+        check_pins(caller_of(http.scope))
+        return steer(http, run_id, lambda name: Pin(request_id=name))
 
     @router.post("/v1/runs/{run_id}/unpin")
-    async def unpin(run_id: str) -> JSONResponse:
-        return steer(run_id, lambda name: Pin(request_id=name, is_pinned=False))
+    async def unpin(http: HttpRequest, run_id: str) -> JSONResponse:
+        return steer(http, run_id, lambda name: Pin(request_id=name, is_pinned=False))
 
     @router.post("/v1/runs/{run_id}/priority")
     async def set_priority(http: HttpRequest, run_id: str) -> JSONResponse:
         wire = await context.read(http, PriorityChange)
-        return steer(run_id, lambda name: SetPriority(request_id=name, priority=wire.priority))
+        check_lane(caller_of(http.scope), wire.priority)
+        return steer(
+            http, run_id, lambda name: SetPriority(request_id=name, priority=wire.priority)
+        )
 
     return router
 

@@ -27,6 +27,10 @@ def parse_servers(text: str) -> tuple[ToolServer, ...]:
         raise ToolServerError(f"this is {len(text):,} characters long, the most is {_MOST_CHARS:,}")
     try:
         data = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ToolServerError(
+            f"this is no JSON: look at line {error.lineno}, character {error.colno}"
+        ) from error
     except (ValueError, RecursionError) as error:
         raise ToolServerError(f"this is no JSON: {error}") from error
     entries = _entries(data)

@@ -91,6 +91,10 @@ class ToolDesk:
             stay=Stay(grace_s=settings.grace_s),
         )
 
+    def known_tools(self, chat: Conversation) -> tuple[Tool, ...]:
+        """What its next reply would be offered, as far as its servers have been heard of; nothing is started."""
+        return tuple(map(_engine_tool, offered(self.service.known_tools(chat.tools.servers))))
+
     # --- calls
 
     async def settle(self, chat: Conversation, reply: Message) -> None:

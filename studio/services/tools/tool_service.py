@@ -37,11 +37,27 @@ class ToolService:
         self._status: dict[str, LinkStatus] = {}
         self._opening: dict[str, asyncio.Task[None]] = {}
         self._stopping: set[asyncio.Task[None]] = set()
+        self._starting: set[asyncio.Task[None]] = set()
+        self._known: dict[str, tuple[ToolFacts, ...]] = {}
+        """What each server offered when it was last ready."""
         self.store.changed.connect(self._on_declared)
 
     def status(self, name: str) -> LinkStatus:
         """How a server stands."""
         return self._status.get(name, _OFF)
+
+    def known_tools(self, names: Iterable[str]) -> dict[str, tuple[ToolFacts, ...]]:
+        """What those servers that are switched on offered when they were last heard of; nothing is started."""
+        wanted = [one for one in map(self.store.find, names) if one is not None and one.is_on]
+        return {one.name: self._known[one.name] for one in wanted if one.name in self._known}
+
+    def start_soon(self, names: Iterable[str]) -> None:
+        """Start those of them that were not asked for yet; what comes of it is in their status."""
+        for server in map(self.store.find, names):
+            if server is not None and server.is_on and self.status(server.name) == _OFF:
+                task = asyncio.get_running_loop().create_task(self._open(server))
+                self._starting.add(task)
+                task.add_done_callback(self._starting.discard)
 
     async def tools_of(self, names: Iterable[str]) -> dict[str, tuple[ToolFacts, ...]]:
         """The tools of those servers that are switched on, which are started where they are not running.
@@ -160,6 +176,7 @@ class ToolService:
         for name, link in tuple(self._links.items()):
             declared = self.store.find(name)
             if declared is None or not declared.is_on or declared != link.server:
+                self._known.pop(name, None)
                 task = asyncio.get_running_loop().create_task(self._stop(name))
                 self._stopping.add(task)
                 task.add_done_callback(self._stopping.discard)
@@ -168,6 +185,8 @@ class ToolService:
 
     def _tell(self, name: str, status: LinkStatus) -> None:
         self._status[name] = status
+        if status.state is LinkState.READY:
+            self._known[name] = status.tools
         self.changed.emit(name)
 
 

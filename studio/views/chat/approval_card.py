@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QLineEdit,
-    QPushButton,
     QScrollArea,
     QVBoxLayout,
     QWidget,
@@ -22,12 +21,14 @@ from PySide6.QtWidgets import (
 
 from studio.models.chat import Message
 from studio.models.tool_use import ToolUse, ToolUseState
+from studio.views.chat.bounded_area import BoundedArea
 from studio.views.flow_layout import FlowLayout
 from studio.views.labels import line
 from studio.views.state_mark import StateMark
 from studio.views.theme import Theme
 from studio.views.tool_words import describe_use, readable_arguments, use_title
 from studio.views.words import count, tr
+from studio.views.wrapped_button import WrappedButton
 
 _MOST_ARGUMENTS_PX = 120
 
@@ -107,7 +108,7 @@ class ApprovalCard(QFrame):
         self.setAccessibleName(head)
         self.setAccessibleDescription(arguments)
         for button in (self.once, self.always, self.deny):
-            button.setAccessibleName(f"{button.text()}: {use_title(use)}")
+            button.setAccessibleName(f"{button.words}: {use_title(use)}")
 
     def _show_count(self, number: int) -> None:
         self._count.setVisible(number > 1)
@@ -126,8 +127,8 @@ class ApprovalCard(QFrame):
         if self._use is not None:
             self.answered.emit(self._use.call_id, answer, self.word.text())
 
-    def _button(self, text: str, answer: Answer, name: str = "") -> QPushButton:
-        button = QPushButton(text, self)
+    def _button(self, text: str, answer: Answer, name: str = "") -> WrappedButton:
+        button = WrappedButton(self, text)
         button.setObjectName(name)
         button.clicked.connect(lambda: self._answer(answer))
         return button
@@ -138,18 +139,23 @@ class ApprovalCard(QFrame):
         head.addWidget(self._mark)
         head.addWidget(self._head, 1)
         head.addWidget(self._count)
-        answers = QWidget(self)
+        inside = QWidget()
+        answers = QWidget(inside)
         buttons = FlowLayout(answers, 8)
         for button in (self.once, self.always, self.deny):
             buttons.addWidget(button)
+        column = QVBoxLayout(inside)
+        column.setContentsMargins(12, 10, 12, 10)
+        column.setSpacing(8)
+        column.addLayout(head)
+        column.addWidget(self._note)
+        column.addWidget(self._area)
+        column.addWidget(answers)
+        column.addWidget(self.word)
+        self.area = BoundedArea(tr("A tool asks"), inside, self)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(12, 10, 12, 10)
-        layout.setSpacing(8)
-        layout.addLayout(head)
-        layout.addWidget(self._note)
-        layout.addWidget(self._area)
-        layout.addWidget(answers)
-        layout.addWidget(self.word)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.area)
 
 
 def _asked(reply: Message) -> list[ToolUse]:

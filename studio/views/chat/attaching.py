@@ -17,6 +17,7 @@ from studio.views.actions import CommandId
 from studio.views.chat.attachment_bar import AttachmentBar
 from studio.views.chat.composer import Composer
 from studio.views.context import Context
+from studio.views.dialogs.file_dialog import file_dialog
 from studio.views.icon_button import IconButton
 from studio.views.key_hints import hint
 from studio.views.words import tr
@@ -62,10 +63,9 @@ class Attaching(QObject):
 
     def choose(self) -> QFileDialog:
         """Ask for files to attach."""
-        dialog = QFileDialog(self._pane, tr("Attach files"))
+        dialog = file_dialog(self._pane, tr("Attach files"))
         dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
         dialog.filesSelected.connect(lambda names: self.attach([Path(name) for name in names]))
-        dialog.finished.connect(dialog.deleteLater)
         dialog.open()
         return dialog
 

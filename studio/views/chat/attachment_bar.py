@@ -9,11 +9,12 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from studio.models.attachment import Attachment, AttachmentKind
+from studio.views.elided_label import ElidedLabel
 from studio.views.flow_layout import FlowLayout
 from studio.views.icon_button import IconButton
-from studio.views.words import plural, shortened, tokens, tr
+from studio.views.words import plural, tokens, tr
 
-_NAME_CHARS = 36
+_NAME_EMS = 16
 _GAP_PX = 6
 
 
@@ -65,8 +66,9 @@ class _Chip(QFrame):
     def __init__(self, file: Attachment, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("chip")
-        name = QLabel(shortened(" ".join(file.name.split()), _NAME_CHARS), self)
-        name.setTextFormat(Qt.TextFormat.PlainText)
+        name = ElidedLabel(self, Qt.TextElideMode.ElideMiddle)
+        name.set_text(" ".join(file.name.split()))
+        name.setMaximumWidth(_NAME_EMS * self.fontMetrics().height())
         cost = QLabel(cost_words(file), self)
         cost.setObjectName("secondary")
         self.remove = IconButton("close", tr("Remove {name}").format(name=file.name), self)

@@ -30,16 +30,21 @@ from studio.views.chat.status_strip import StatusStrip
 from studio.views.context import Context
 from studio.views.elided_label import ElidedLabel
 from studio.views.icon_button import IconButton
+from studio.views.run_sentences import is_held
 from studio.views.start_view import StartView
 from studio.views.status_words import title_words
-from studio.views.steer_menu import is_held, is_outside
-from studio.views.words import shortened, tr
+from studio.views.steer_menu import is_outside
+from studio.views.words import in_sentence, tr
 
 _PROMPT_CHARS = 24
 """Of a title in the empty field to write in: the prompt has to stay on one line in the narrowest pane."""
 _LEAST_TRANSCRIPT_PX = 24
 _OUT_PX = 8
 """How far the field to write in reaches out of the column of text."""
+
+
+_BELOW_PX = 16
+_CARD_FRAME_PX = 10
 
 
 class ChatPane(QWidget):
@@ -213,13 +218,23 @@ class ChatPane(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         left, width = column_of(self.width())
         right = self.width() - left - width
-        self._composer_frame.setContentsMargins(left - _OUT_PX, 0, right - _OUT_PX, 16)
+        self._composer_frame.setContentsMargins(left - _OUT_PX, 0, right - _OUT_PX, _BELOW_PX)
         self.composer.set_room(self.height())
+        self._bound_cards()
         super().resizeEvent(event)
+
+    def _bound_cards(self) -> None:
+        """What asks above the composer gets the room that is left, and the messages a little of it."""
+        others = (self._header, self.find_bar, self.strip, self.sending.queued, self.composer)
+        taken_px = sum(one.sizeHint().height() for one in others if not one.isHidden())
+        left_px = self.height() - taken_px - _LEAST_TRANSCRIPT_PX - _BELOW_PX - _CARD_FRAME_PX
+        self.approval.area.set_most_px(left_px)
+        self.sending.overflow.area.set_most_px(left_px)
 
     def _show_messages(self) -> None:
         chat = self.chat
         if chat is None or not chat.messages:
+            self.start_view.is_temporary = chat is not None and chat.is_temporary
             self.start_view.refresh()
             self._stack.setCurrentWidget(self.start_view)
             return
@@ -256,7 +271,7 @@ class ChatPane(QWidget):
         if chat is self.chat:
             self._header.set_title(title_words(chat))
             self.composer.set_prompt(
-                tr("Message {chat}").format(chat=shortened(chat.title, _PROMPT_CHARS))
+                tr("Message {chat}").format(chat=_at_the_end(chat.title))
                 if chat.title != NEW_CHAT_TITLE
                 else tr("Write a message")
             )
@@ -271,6 +286,7 @@ class ChatPane(QWidget):
         chat = self.chat
         self.strip.setVisible(chat is not None and bool(chat.messages))
         self.approval.show_reply(chat.running_message if chat is not None else None)
+        self._bound_cards()
         if chat is None or (reply := chat.running_message) is None:
             self.strip.show_nothing()
             return
@@ -319,6 +335,11 @@ class ChatPane(QWidget):
     def _on_edited(self, text: str) -> None:
         if self.chat is not None:
             self._chats.set_draft(self.chat, text)
+
+
+def _at_the_end(title: str) -> str:
+    """A title in the field's words, which turns nothing there; marks for that would only make the line higher."""
+    return in_sentence(title, _PROMPT_CHARS).strip("\u2068\u2069")
 
 
 class _PaneHeader(QWidget):

@@ -28,13 +28,13 @@ from studio.views.chat.row_events import RowEvents, foot_of
 from studio.views.chat.row_views import RowView
 from studio.views.chat.row_window import RowWindow
 from studio.views.chat.sections import Row, Section
+from studio.views.focus_ring import FocusRing
 from studio.views.frame_ticker import FrameTicker
 from studio.views.icon_button import IconButton
 from studio.views.words import tr
 
 _COLUMN_PX = 760
 SIDE_PX = 24
-_SCROLL_BAR_PX = 12
 _SLICE_S = 0.006
 """How long the window may be kept busy with rows out of sight before it looks at the user again."""
 _PAUSE_MS = 4
@@ -94,8 +94,11 @@ class ChatView(QScrollArea):
         self.to_end_button = IconButton("down", tr("To the end"), self)
         self.to_end_button.setObjectName("toEnd")
         self.to_end_button.setFixedSize(34, 34)
+        self.to_end_button.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click leaves the cursor
         self.to_end_button.hide()
         self.to_end_button.clicked.connect(self.scroll_to_end)
+        FocusRing(self)
+        FocusRing(self)
         self._later = _single_shot(self, _PAUSE_MS, self._lay_out_more)
         self._placing = _single_shot(self, 0, self._measure_again)
         bar = self.verticalScrollBar()
@@ -198,7 +201,7 @@ class ChatView(QScrollArea):
         if section is None or section.is_edited is is_edited:
             return
         if not is_edited:
-            self.setFocus(Qt.FocusReason.OtherFocusReason)  # or it would go anywhere
+            self.setFocus(Qt.FocusReason.ShortcutFocusReason)  # or it would go anywhere
         with self._place_kept():
             section.edit(is_edited=is_edited, width=self.rows.width)
             self.rows.drop_gone(section)
@@ -324,6 +327,8 @@ class ChatView(QScrollArea):
                 break
         self._place_views()
         self._is_placing = False
+        if self._sticks and self.to_end_button.hasFocus():
+            self.setFocus(Qt.FocusReason.OtherFocusReason)  # or it would go anywhere
         self.to_end_button.setVisible(not self._sticks)
 
     def _fit_page(self) -> None:
@@ -362,11 +367,10 @@ class ChatView(QScrollArea):
 
 
 def column_of(width_px: int) -> tuple[int, int]:
-    """(left edge, width) of the column of text in a transcript; room for the scroll bar is kept even while it is not
-    there, so that its coming wraps no line anew."""
-    room = width_px - _SCROLL_BAR_PX
-    side = max(SIDE_PX, (room - _COLUMN_PX) // 2)
-    return side, room - 2 * side
+    """(left edge, width) of the column of text in the middle of a transcript. Its scroll bar stands at the side, so
+    that its coming wraps no line anew."""
+    side = max(SIDE_PX, (width_px - _COLUMN_PX) // 2)
+    return side, width_px - 2 * side
 
 
 def _single_shot(view: ChatView, interval_ms: int, do: Callable[[], None]) -> QTimer:

@@ -59,7 +59,6 @@ class Composer(QFrame):
         self._queue.set_label(tr("Queue"), shortcut="Enter")
         self._queue.clicked.connect(self._on_submit)
         self._foot = foot = QHBoxLayout()
-        foot.setContentsMargins(6, 0, 0, 0)
         foot.setSpacing(8)
         foot.addWidget(self._hint, 1)
         foot.addWidget(self._queue)
@@ -114,8 +113,10 @@ class Composer(QFrame):
             self._show_state()
 
     def clear(self) -> None:
-        """The text has been sent."""
+        """The text has been sent; whoever pressed a button for that goes on writing."""
         self._input.clear()
+        if self._button.hasFocus() or self._queue.hasFocus():
+            self._input.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def set_running(self, *, is_running: bool) -> None:
         """Have Stop in Send's place while the chat's reply is alive."""

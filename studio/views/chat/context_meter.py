@@ -52,6 +52,7 @@ class ContextWatch(QObject):
         super().__init__(parent)
         self._context = context
         self._service = context.services.chats.context
+        self._desk = context.services.chats.desk
         self._composer = composer
         self._chat: Conversation | None = None
         self._is_counting = False
@@ -67,6 +68,7 @@ class ContextWatch(QObject):
             context.services.chats.path_changed.connect(self._on_chat_changed),
             context.services.chats.message_changed.connect(self._on_message_changed),
             context.services.models.changed.connect(self.touch),
+            *(() if self._desk is None else (self._desk.service.changed.connect(self._on_tools),)),
         )
 
     def close(self) -> None:
@@ -86,6 +88,9 @@ class ContextWatch(QObject):
         """Something that counts has changed."""
         if self._chat is not None and not self._timer.isActive():
             self._timer.start()
+
+    def _on_tools(self, _server: str) -> None:
+        self.touch()
 
     def _on_chat_changed(self, chat: Conversation) -> None:
         if chat is self._chat:
@@ -107,6 +112,8 @@ class ContextWatch(QObject):
 
     async def _count(self, chat: Conversation) -> None:
         self._is_counting = True
+        if self._desk is not None and self._composer.text():
+            self._desk.service.start_soon(chat.tools.servers)  # the message will need them
         try:
             use = await self._service.estimate(chat, self._composer.text())
         finally:

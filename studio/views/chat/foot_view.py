@@ -22,7 +22,7 @@ from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QToolTip, QWidget
 
 from studio.models.chat import Message, Role
 from studio.views.chat.kit import Kit
-from studio.views.elided_label import ElidedLabel
+from studio.views.elided_label import ElidedFigures
 from studio.views.icon_button import IconButton
 from studio.views.state_mark import StateMark
 from studio.views.status_words import Mark, Tone, describe_state, details
@@ -81,7 +81,7 @@ class FootView(QWidget):
         self._version = (1, 1)
         self._copied: QTimer | None = None
         self._mark = StateMark(kit.theme, self)
-        self._state = ElidedLabel(self)
+        self._state = ElidedFigures(self)
         self._state.setFixedHeight(_HEIGHT_PX)
         self._count: QLabel | None = None
         words = QHBoxLayout()
@@ -96,6 +96,7 @@ class FootView(QWidget):
         self._layout.setContentsMargins(0, 0, 0, 0)
         self._layout.setSpacing(0)
         self._layout.addLayout(words, 1)
+        self._layout.setAlignment(words, Qt.AlignmentFlag.AlignTop)
         self._layout.addLayout(self._buttons)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setAccessibleName(

@@ -9,7 +9,6 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
-    QLabel,
     QPlainTextEdit,
     QPushButton,
     QVBoxLayout,
@@ -17,6 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from studio.models.chat import Message, Role
+from studio.views.elided_label import ElidedLabel
 from studio.views.theme import Theme
 from studio.views.words import tr
 
@@ -45,9 +45,9 @@ class MessageEditor(QFrame):
         self._text.accepted.connect(self._on_send)
         self._text.cancelled.connect(self.cancelled)
         kept = tr("The old version and its answer are kept")
-        hint = QLabel(kept if is_prompt else tr("The old version is kept"), self)
+        hint = ElidedLabel(self)
+        hint.set_text(kept if is_prompt else tr("The old version is kept"))
         hint.setObjectName("secondary")
-        hint.setWordWrap(True)
         self._send = QPushButton(tr("Send") if is_prompt else tr("Save"), self)
         self._send.setObjectName("primarySmall")
         self._send.clicked.connect(self._on_send)

@@ -6,12 +6,13 @@ It only says what is wanted; must not import other services than for their types
 from __future__ import annotations
 
 from PySide6.QtCore import Signal, SignalInstance
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
 
 from studio.services.context_service import ContextUse, CutPlan
+from studio.views.chat.bounded_area import BoundedArea
 from studio.views.flow_layout import FlowLayout
 from studio.views.words import count, tokens, tr
+from studio.views.wrapped_button import WrappedButton
 
 _GAP_PX = 8
 
@@ -36,17 +37,22 @@ class OverflowPanel(QFrame):
         self.summarise = self._button(self.summarise_wanted)
         self.raise_limit = self._button(self.raise_wanted)
         self.cancel = self._button(self.cancelled)
-        self.cancel.setText(tr("Change the message"))
-        buttons = QWidget(self)
+        self.cancel.set_words(tr("Change the message"))
+        inside = QWidget()
+        buttons = QWidget(inside)
         row = FlowLayout(buttons, _GAP_PX)
         for button in (self.leave_out, self.summarise, self.raise_limit, self.cancel):
             row.addWidget(button)
-        self._column = layout = QVBoxLayout(self)
-        layout.setContentsMargins(14, 12, 14, 12)
-        layout.setSpacing(8)
-        layout.addWidget(self._words)
-        layout.addWidget(self._why)
-        layout.addWidget(buttons)
+        column = QVBoxLayout(inside)
+        column.setContentsMargins(14, 12, 14, 12)
+        column.setSpacing(8)
+        column.addWidget(self._words)
+        column.addWidget(self._why)
+        column.addWidget(buttons)
+        self.area = BoundedArea(tr("What can be done"), inside, self)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.area)
         self.hide()
 
     def ask(self, use: ContextUse, plan: CutPlan | None, *, pool_tokens: int | None) -> None:
@@ -59,18 +65,17 @@ class OverflowPanel(QFrame):
         self.summarise.setVisible(plan is not None)
         if plan is not None:
             leave = tr("Leave out the oldest {number} messages ({tokens})")
-            self.leave_out.setText(
+            self.leave_out.set_words(
                 leave.format(number=count(plan.num_messages), tokens=tokens(plan.tokens))
             )
-            self.summarise.setText(tr("Sum them up first"))
+            self.summarise.set_words(tr("Sum them up first"))
         self.raise_limit.setVisible(pool_tokens is not None)
         if pool_tokens is not None:
             more = tr("Make room for {tokens} and load again")
-            self.raise_limit.setText(more.format(tokens=tokens(pool_tokens)))
+            self.raise_limit.set_words(more.format(tokens=tokens(pool_tokens)))
             self.raise_limit.setToolTip(tr("Replies that run are parked meanwhile, and go on"))
         self._why.setText(self._reason(plan, pool_tokens))
         self._why.setVisible(bool(self._why.text()))
-        self._keep_height()
         self.show()
         first = next(b for b in self._buttons if not b.isHidden() and b.isEnabled())
         first.setFocus()
@@ -88,20 +93,12 @@ class OverflowPanel(QFrame):
         for button in self._buttons:
             button.setEnabled(True)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._keep_height()
-
-    def _keep_height(self) -> None:
-        """All choices are seen, however low the pane: what is above gives way."""
-        self.setMinimumHeight(self._column.heightForWidth(self.width()))
-
     @property
-    def _buttons(self) -> tuple[QPushButton, ...]:
+    def _buttons(self) -> tuple[WrappedButton, ...]:
         return self.leave_out, self.summarise, self.raise_limit, self.cancel
 
-    def _button(self, wanted: SignalInstance) -> QPushButton:
-        button = QPushButton(self)
+    def _button(self, wanted: SignalInstance) -> WrappedButton:
+        button = WrappedButton(self)
         button.clicked.connect(wanted)
         return button
 

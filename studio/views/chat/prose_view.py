@@ -10,18 +10,21 @@ import math
 
 from PySide6.QtCore import QEvent, QSize, Qt, QUrl
 from PySide6.QtGui import (
+    QFocusEvent,
     QPainter,
     QPaintEvent,
+    QTextCharFormat,
     QTextCursor,
     QTextDocument,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser, QWidget
+from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser, QTextEdit, QWidget
 
 from studio.views.chat.kit import Kit
 from studio.views.chat.link_menu import offer_link
 from studio.views.chat.markdown_style import Dress, is_quote, render, render_plain
 from studio.views.chat.plain_growth import plain_growth
+from studio.views.focus_ring import is_by_keyboard
 from studio.views.theme import Colors
 
 _QUOTE_BAR_PX = 3
@@ -113,6 +116,12 @@ class ProseView(QTextBrowser):
     def loadResource(self, kind: int, name: QUrl | str) -> None:
         """Nothing that a message names is loaded, from disk or from the network."""
 
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """The keyboard comes for the links: it stands on the first of them, or from below on the last."""
+        super().focusInEvent(event)
+        if is_by_keyboard(event):
+            self.focusNextPrevChild(event.reason() is not Qt.FocusReason.BacktabFocusReason)
+
     def wheelEvent(self, event: QWheelEvent) -> None:
         event.ignore()  # the transcript scrolls, not its pieces
 
@@ -186,7 +195,8 @@ class ProseView(QTextBrowser):
             self.setDocument(self._own_document)
         if old is not None:
             old.deleteLater()
-        has_links = "](" in self._source or "://" in self._source
+        may_have_links = "](" in self._source or "://" in self._source
+        has_links = may_have_links and _has_links(self._own_document)
         tab = Qt.FocusPolicy.StrongFocus if has_links else Qt.FocusPolicy.ClickFocus
         if self.focusPolicy() is not tab:
             self.setFocusPolicy(tab)
@@ -201,8 +211,12 @@ class ProseView(QTextBrowser):
         self.setToolTip(url.toString())
 
 
+def _has_links(document: QTextDocument) -> bool:
+    return any(form.toCharFormat().isAnchor() for form in document.allFormats())
+
+
 class _KeptSelection:
-    """What is selected in a piece of text stays selected while more text comes, and does not grow with it."""
+    """What is selected or marked in a piece of text stays so while more text comes, and does not grow with it."""
 
     def __init__(self, edit: QTextBrowser) -> None:
         self._edit = edit
@@ -210,12 +224,27 @@ class _KeptSelection:
     def __enter__(self) -> None:
         cursor = self._edit.textCursor()
         self._anchor, self._place = cursor.anchor(), cursor.position()
+        self._marks = [
+            (mark.cursor.anchor(), mark.cursor.position(), QTextCharFormat(mark.format))
+            for mark in self._edit.extraSelections()
+        ]
+        if self._marks:
+            self._edit.setExtraSelections([])  # Qt would look for them in a document that is gone
 
     def __exit__(self, *_: object) -> None:
-        if self._anchor == self._place:
-            return
+        if self._marks:
+            self._edit.setExtraSelections([self._mark(*mark) for mark in self._marks])
+        if self._anchor != self._place:
+            self._edit.setTextCursor(self._cursor(self._anchor, self._place))
+
+    def _mark(self, anchor: int, place: int, form: QTextCharFormat) -> QTextEdit.ExtraSelection:
+        mark = QTextEdit.ExtraSelection()
+        mark.cursor, mark.format = self._cursor(anchor, place), form
+        return mark
+
+    def _cursor(self, anchor: int, place: int) -> QTextCursor:
         last = self._edit.document().characterCount() - 1
         cursor = QTextCursor(self._edit.document())
-        cursor.setPosition(min(self._anchor, last))
-        cursor.setPosition(min(self._place, last), QTextCursor.MoveMode.KeepAnchor)
-        self._edit.setTextCursor(cursor)
+        cursor.setPosition(min(anchor, last))
+        cursor.setPosition(min(place, last), QTextCursor.MoveMode.KeepAnchor)
+        return cursor

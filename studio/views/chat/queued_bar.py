@@ -41,20 +41,25 @@ class QueuedBar(QFrame):
         layout.addWidget(back)
         self.hide()
 
-    def show_prompt(self, prompt: QueuedPrompt | None) -> None:
-        """Show what waits, or nothing."""
+    def show_prompt(self, prompt: QueuedPrompt | None, *, is_running: bool) -> None:
+        """Show what waits, or nothing; `is_running`: behind a reply."""
         self.setVisible(prompt is not None)
         if prompt is not None:
             is_too_long = prompt.is_too_long
-            self._head.setText(_head_words(prompt))
+            self._head.setText(_head_words(prompt, is_running=is_running))
             self.now.setVisible(not prompt.waits_for_model)
-            self.now.setText(tr("What now…") if is_too_long else tr("Send now"))
-            self.now.setToolTip("" if is_too_long else tr("Stop the reply and send this"))
+            send = tr("Send now") if is_running else tr("Send")
+            self.now.setText(tr("What now…") if is_too_long else send)
+            stops = is_running and not is_too_long
+            self.now.setToolTip(tr("Stop the reply and send this") if stops else "")
             names = ", ".join(one.name for one in prompt.attachments)
             self._text.set_text(" ".join(prompt.text.split()) or names)
 
 
-def _head_words(prompt: QueuedPrompt) -> str:
+def _head_words(prompt: QueuedPrompt, *, is_running: bool) -> str:
+    """Without a reply it waits for the user: that reply was stopped, or has failed, or ended with the program."""
     if prompt.waits_for_model:
         return tr("Will be sent when the model is there")
-    return tr("Too long") if prompt.is_too_long else tr("Next")
+    if prompt.is_too_long:
+        return tr("Too long")
+    return tr("Next") if is_running else tr("Not sent yet")

@@ -68,7 +68,8 @@ class Sending(QObject):
         """Show what waits to be sent; what turned out too long is asked about, unless something else is typed."""
         chat = self._chat
         queued = chat.queued if chat is not None else None
-        self.queued.show_prompt(queued)
+        is_running = chat is not None and chat.running_message is not None
+        self.queued.show_prompt(queued, is_running=is_running)
         if chat is None or queued is None or not queued.is_too_long:
             return
         if not self._composer.text() and not chat.draft_attachments:
@@ -91,16 +92,13 @@ class Sending(QObject):
         chat = self._chat
         if chat is None:
             return
-        if not self._has_model() and self._model_comes() and chat.queued is None:
+        if not self._has_model() and self._models.is_coming and chat.queued is None:
             self._context.tasks.start(self._queue_for_model(chat, text))
         elif self.may_ask():
             self._context.tasks.start(self._send(chat, text))
 
     def _has_model(self) -> bool:
         return self._models.state is EngineState.READY or self._models.is_resting
-
-    def _model_comes(self) -> bool:
-        return self._models.state is EngineState.LOADING or self._models.fetching is not None
 
     async def _queue_for_model(self, chat: Conversation, text: str) -> None:
         """Let it wait; the model may have become ready before it stood in the queue."""

@@ -69,7 +69,7 @@ class StatusStrip(QWidget):
         below.addWidget(self.first_button, 0, Qt.AlignmentFlag.AlignLeft)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(_EDGE_PX + _EDGE_GAP_PX, 0, 4, 6)
-        layout.setSpacing(0)
+        layout.setSpacing(2)
         layout.addLayout(head)
         layout.addWidget(self._why)
         self._mark.hide()

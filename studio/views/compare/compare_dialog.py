@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtWidgets import (
     QDialog,
     QHBoxLayout,
-    QLabel,
     QPlainTextEdit,
     QPushButton,
     QVBoxLayout,
@@ -20,12 +19,20 @@ from studio.models.chat_settings import ChatSettings
 from studio.services.compare_service import MAX_COLUMNS
 from studio.services.preset_service import PresetService
 from studio.views.compare.column_editor import ColumnEditor
+from studio.views.compare.share_words import share_words
+from studio.views.labels import line
+from studio.views.paged_dialog import scrolled
 from studio.views.word_button import WordButton
 from studio.views.words import tr
 
 _WIDTH_PX = 620
 _LEAST_PROMPT_PX = 48
 _PROMPT_PX = 96
+_LEAST_AREA_PX = 40
+_EDGE_PX = 2
+"""Of the area around the columns."""
+_FRAME_PX = 60
+"""The dialog's frame and title bar, whose size is not known before it is shown."""
 _FIRST_TEMPERATURES = (0.0, 0.8, 1.2, 0.4)
 
 
@@ -41,6 +48,8 @@ class CompareDialog(QDialog):
         self.setMinimumWidth(_WIDTH_PX)
         self._chat = chat
         self._presets = presets
+        self._fitting_px = self.height()
+        """As high as it was made, unless the user has made it higher since."""
         self.columns: list[ColumnEditor] = []
         self.prompt = QPlainTextEdit(chat.draft, self)
         self.prompt.setObjectName("field")
@@ -52,6 +61,15 @@ class CompareDialog(QDialog):
         self.prompt.textChanged.connect(self._refresh)
         self._rows = QVBoxLayout()
         self._rows.setSpacing(8)
+        self._rows.setContentsMargins(0, 0, 0, 0)
+        self._rows.setAlignment(Qt.AlignmentFlag.AlignTop)
+        page = QWidget(self)
+        page.setLayout(self._rows)
+        page.installEventFilter(self)
+        self._area = scrolled(tr("Columns"), page, self)
+        self._area.setMinimumHeight(_LEAST_AREA_PX)
+        self.shares = line("", "secondary", self)
+        """Which columns read as one."""
         self._add = WordButton("plus", tr("Add a column"), self)
         self._add.setObjectName("link")
         self._add.clicked.connect(self.add_column)
@@ -71,6 +89,7 @@ class CompareDialog(QDialog):
             settings = replace(mine, sampling=replace(mine.sampling, temperature=heat))
             editor = ColumnEditor(settings, self._choices(), self)
             editor.removed.connect(lambda: self._remove(editor))
+            editor.changed.connect(self._refresh)
             self.columns.append(editor)
             self._rows.addWidget(editor)
             self._refresh()
@@ -98,6 +117,29 @@ class CompareDialog(QDialog):
         self._add.setEnabled(num_columns < MAX_COLUMNS)
         has_prompt = bool(self.prompt.toPlainText().strip() or self._chat.draft_attachments)
         self._do.setEnabled(has_prompt)
+        self.shares.setText(share_words([editor.settings() for editor in self.columns]))
+        self._give_room()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """What the columns take is known once they are dressed and shown."""
+        if event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.Show):
+            self._give_room()
+        return False
+
+    def _give_room(self) -> None:
+        """The columns are seen whole, unless the dialog would outgrow the screen: then they scroll."""
+        if (layout := self.layout()) is None:
+            return
+        gaps_px = self._rows.spacing() * (len(self.columns) - 1)
+        columns_px = sum(editor.sizeHint().height() for editor in self.columns) + gaps_px + _EDGE_PX
+        area = layout.itemAt(layout.indexOf(self._area))
+        assert area is not None
+        around_px = layout.totalHeightForWidth(self.width()) - area.sizeHint().height()
+        most_px = self.screen().availableGeometry().height() - _FRAME_PX
+        fitting_px = min(around_px + columns_px, most_px)
+        if self.height() < fitting_px or self.height() == self._fitting_px:
+            self.resize(self.width(), fitting_px)
+        self._fitting_px = self.height()
 
     def _on_done(self) -> None:
         settings = tuple(editor.settings() for editor in self.columns)
@@ -105,15 +147,9 @@ class CompareDialog(QDialog):
         self.close()
 
     def _lay_out(self) -> None:
-        about = QLabel(
-            tr(
-                "Each column is a chat of its own, with the messages so far. Columns with the same "
-                "system prompt read them only once."
-            ),
-            self,
+        about = line(
+            tr("Each column is a chat of its own, with the messages so far."), "secondary", self
         )
-        about.setObjectName("secondary")
-        about.setWordWrap(True)
         cancel = QPushButton(tr("Cancel"), self)
         cancel.clicked.connect(self.close)
         buttons = QHBoxLayout()
@@ -126,6 +162,7 @@ class CompareDialog(QDialog):
         layout.setSpacing(12)
         layout.addWidget(about)
         layout.addWidget(self.prompt)
-        layout.addLayout(self._rows)
+        layout.addWidget(self._area, 1)
+        layout.addWidget(self.shares)
         layout.addSpacing(4)
         layout.addLayout(buttons)

@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from studio.services.support_service import BundleFile
+from studio.views.dialogs.file_dialog import file_dialog
 from studio.views.window_size import fit_to_screen
 from studio.views.words import file_size, tr
 
@@ -51,6 +52,7 @@ class LogBundleDialog(QDialog):
         for file in files:
             self.names.addItem(f"{file.name}   {file_size(len(file.text.encode()))}")
         self.text = QPlainTextEdit(self)
+        self.text.setObjectName("detail")
         self.text.setReadOnly(True)
         self.text.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self.text.setAccessibleName(tr("Content of the file"))
@@ -86,11 +88,10 @@ class LogBundleDialog(QDialog):
         self.text.setPlainText(self._files[row].text[-_MOST_SHOWN_CHARS:])
 
     def _ask_where(self) -> None:
-        dialog = QFileDialog(self, tr("Save the log bundle"))
+        dialog = file_dialog(self, tr("Save the log bundle"))
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.setDefaultSuffix("zip")
         dialog.selectFile("layby-logs.zip")
         dialog.fileSelected.connect(lambda path: self.save_wanted.emit(Path(path)))
         dialog.fileSelected.connect(lambda _path: self.accept())
-        dialog.finished.connect(dialog.deleteLater)
         dialog.open()

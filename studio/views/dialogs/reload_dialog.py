@@ -47,7 +47,7 @@ class ReloadDialog(QDialog):
         affected = self._reloads.affected()
         self.setWindowTitle(self._question())
         self._title.setText(self._waits() if self._is_waiting else self._question())
-        self._names.setText(_name_list(affected))
+        self._names.setText(name_list(affected))
         for choice, (text, help_text) in self._choices(affected).items():
             self.buttons[choice].setText(text)
             self.buttons[choice].setAccessibleDescription(help_text)
@@ -80,7 +80,7 @@ class ReloadDialog(QDialog):
 
     def _choices(self, affected: tuple[Affected, ...]) -> dict[ReloadChoice, tuple[str, str]]:
         stop = (tr("Stop them"), tr("They end here; what they have written is kept."))
-        wait = (tr("Wait for them"), tr("It is done once all of these have ended."))
+        wait = (tr("Wait for them"), tr("It happens by itself once all of these have ended."))
         if self._reloads.is_same_model(self._target):
             park = (
                 tr("Park, and continue afterwards"),
@@ -152,7 +152,8 @@ class ReloadDialog(QDialog):
             self._reloads.cancel()
 
 
-def _name_list(affected: tuple[Affected, ...]) -> str:
+def name_list(affected: tuple[Affected, ...]) -> str:
+    """Who runs, a line each, as far as there is room."""
     lines = []
     for one in affected[:_MOST_NAMED]:
         name = shortened(one.name, _NAME_CHARS)

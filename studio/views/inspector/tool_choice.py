@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QCheckBox, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 from shiboken6 import isValid
 
 from studio.models.chat import Conversation
 from studio.models.tool_use import ChatTools
 from studio.services.chat_service import ChatService
 from studio.services.tools.tool_service import ToolService
+from studio.views.inputs import CheckBox
 from studio.views.labels import line
 from studio.views.words import plural, tr
 
@@ -26,16 +27,16 @@ class ToolChoice(QWidget):
         self._chats = chats
         self._tools = tools
         self._chat: Conversation | None = None
-        self.switches: dict[str, QCheckBox] = {}
+        self.switches: dict[str, CheckBox] = {}
         self._list = QVBoxLayout()
         self._list.setSpacing(0)
         self._none = line(tr("No server of tools is switched on."), "secondary", self)
         self._always = line("", "secondary", self)
         self.forget = QPushButton(tr("Ask again"), self)
-        self.forget.setObjectName("link")
+        self.forget.setObjectName("lineLink")
         self.forget.clicked.connect(self._forget)
         self.declare = QPushButton(tr("Tool servers…"), self)
-        self.declare.setObjectName("link")
+        self.declare.setObjectName("lineLink")
         self.declare.clicked.connect(self.settings_wanted)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -77,7 +78,7 @@ class ToolChoice(QWidget):
         self.switches = {}
         for server in self._tools.store.servers:
             if server.is_on:
-                switch = QCheckBox(server.name, self)
+                switch = CheckBox(server.name, self)
                 switch.setAccessibleName(tr("Tools of {name}").format(name=server.name))
                 switch.toggled.connect(
                     lambda is_on, name=server.name: self._choose(name, is_on=is_on)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -101,6 +103,8 @@ class DownloadRow(QFrame):
         self._state: DownloadState | None = None
         self._name = ElidedLabel(self)
         self._name.setObjectName("title")
+        self._source = ElidedLabel(self)
+        self._source.setObjectName("secondary")
         self._words = line("", "secondary", self)
         self._progress = _bar(self)
         self.main = QPushButton(self)
@@ -109,12 +113,14 @@ class DownloadRow(QFrame):
         self.cancel = QPushButton(tr("Cancel"), self)
         self.cancel.setAutoDefault(False)
         self.cancel.clicked.connect(lambda: self._tasks.start(self._downloads.cancel(self._id)))
-        _lay_out(self, self._name, (self._progress, self._words), (self.main, self.cancel))
+        buttons = (self.main, self.cancel)
+        _lay_out(self, (self._name, self._source), buttons, (self._progress, self._words))
 
     def show_download(self, download: Download) -> None:
         """How far it is."""
         self._state, name = download.state, download.offer.name
-        self._name.set_text(f"{name}   {download.offer.source}")
+        self._name.set_text(name)
+        self._source.set_text(download.offer.source)
         self._words.setText(download_words(download))
         kind = "failed" if download.state is DownloadState.FAILED else "secondary"
         if self._words.objectName() != kind:
@@ -164,7 +170,7 @@ class _FetchRow(QFrame):
         cancel = QPushButton(tr("Cancel"), self)
         cancel.setAutoDefault(False)
         cancel.clicked.connect(self._models.cancel_fetch)
-        _lay_out(self, self._name, (self._progress, self._words), (cancel,))
+        _lay_out(self, (self._name,), (cancel,), (self._progress, self._words))
 
     def refresh(self) -> None:
         fetching = self._models.fetching
@@ -187,18 +193,21 @@ def _bar(parent: QWidget) -> QProgressBar:
 
 def _lay_out(
     frame: QFrame,
-    name: QLabel,
-    below: tuple[QWidget, ...],
-    buttons: tuple[QPushButton, ...],
+    texts: Sequence[QWidget],
+    buttons: Sequence[QWidget],
+    below: Sequence[QWidget],
 ) -> None:
-    column = QVBoxLayout()
+    """The texts and the buttons share the first line."""
+    heading = QHBoxLayout()
+    heading.setSpacing(8)
+    for text in texts:
+        heading.addWidget(text)
+    heading.addStretch(1)
+    for button in buttons:
+        heading.addWidget(button)
+    column = QVBoxLayout(frame)
+    column.setContentsMargins(16, 12, 12, 12)
     column.setSpacing(6)
-    column.addWidget(name)
+    column.addLayout(heading)
     for widget in below:
         column.addWidget(widget)
-    layout = QHBoxLayout(frame)
-    layout.setContentsMargins(16, 12, 12, 12)
-    layout.setSpacing(8)
-    layout.addLayout(column, 1)
-    for button in buttons:
-        layout.addWidget(button)

@@ -11,7 +11,6 @@ from PySide6.QtCore import QTimer
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import (
     QFileDialog,
-    QHBoxLayout,
     QInputDialog,
     QLabel,
     QPushButton,
@@ -23,6 +22,8 @@ from engine.api import EngineState
 from studio.models.model_library import FoundModel, ModelEntry, ModelSource
 from studio.views.context import Context
 from studio.views.dialogs.confirm import Question, confirm
+from studio.views.dialogs.file_dialog import file_dialog
+from studio.views.flow_layout import FlowLayout
 from studio.views.labels import line
 from studio.views.models.load_dialog import LoadDialog
 from studio.views.models.model_row import FoundRow, ModelRow, RowActions
@@ -58,8 +59,11 @@ class LibraryPage(QWidget):
         column.addWidget(self._empty)
         column.addLayout(self._list)
         column.addSpacing(8)
-        column.addWidget(self._found_title)
-        column.addWidget(self._found_hint)
+        found = QVBoxLayout()
+        found.setSpacing(2)
+        found.addWidget(self._found_title)
+        found.addWidget(self._found_hint)
+        column.addLayout(found)
         column.addLayout(self._found_list)
         column.addStretch(1)
         layout = QVBoxLayout(self)
@@ -123,13 +127,11 @@ class LibraryPage(QWidget):
         for row in self.found_rows:
             self._found_list.addWidget(row)
 
-    def _heading(self, parent: QWidget) -> QHBoxLayout:
+    def _heading(self, parent: QWidget) -> QVBoxLayout:
         title = QLabel(tr("Models"), parent)
         title.setObjectName("heading")
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        row.addWidget(title)
-        row.addStretch(1)
+        buttons = QWidget(parent)
+        row = FlowLayout(buttons, 8)
         for text, do in (
             (tr("Add a file…"), self._context.model_actions.add_file),
             (tr("Add a folder…"), self._context.model_actions.add_folder),
@@ -139,7 +141,10 @@ class LibraryPage(QWidget):
             button.setAutoDefault(False)
             button.clicked.connect(do)
             row.addWidget(button)
-        return row
+        column = QVBoxLayout()
+        column.addWidget(title)
+        column.addWidget(buttons)
+        return column
 
     def _row_actions(self) -> RowActions:
         actions = self._context.model_actions
@@ -173,12 +178,11 @@ class LibraryPage(QWidget):
         dialog.open()
 
     def _locate(self, name: str) -> None:
-        dialog = QFileDialog(self, tr("Where is {model} now?").format(model=name))
+        dialog = file_dialog(self, tr("Where is {model} now?").format(model=name))
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
         dialog.fileSelected.connect(
             lambda path: self._context.tasks.start(self._models.relocate(name, Path(path)))
         )
-        dialog.finished.connect(dialog.deleteLater)
         dialog.open()
 
     def _remove(self, name: str) -> None:

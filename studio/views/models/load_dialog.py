@@ -8,11 +8,20 @@ from __future__ import annotations
 from enum import Enum
 from typing import TypeVar
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QDialog, QGridLayout, QHBoxLayout, QLabel, QPushButton, QWidget
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtWidgets import (
+    QDialog,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from engine.api import Device, EngineState, KvType, LoadOptions
 from engine.errors import EngineError
+from studio.models.capacity import USUAL_CHAT_TOKENS
 from studio.models.errors import StudioError
 from studio.models.load_choices import LoadChoices
 from studio.models.model_fit import Verdict, plan_fit
@@ -22,14 +31,20 @@ from studio.views.context import Context
 from studio.views.error_words import error_sentence
 from studio.views.inputs import QuietList, QuietNumber
 from studio.views.labels import line
-from studio.views.models.model_words import fit_words, park_words, verdict_words
+from studio.views.models.model_words import (
+    fit_words,
+    park_words,
+    verdict_words,
+)
 from studio.views.monitor.history_words import capacity_words
-from studio.views.paged_dialog import page_column
+from studio.views.paged_dialog import page_column, scrolled
 from studio.views.settings.setting_words import choice_words
+from studio.views.window_size import fit_to_screen
 from studio.views.words import count, tr
 
-_CHAT_TOKENS = 2000
-_FIELD_PX = 312
+_WIDTH_PX = 760
+_FIELD_PX = (200, 380)
+"""A field's least and most width."""
 _MOST_TOKENS = (1 << 31) - 1
 
 _Kind = TypeVar("_Kind", bound=Enum)
@@ -42,7 +57,6 @@ class LoadDialog(QDialog):
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("Load settings of {model}").format(model=entry.name))
-        self.resize(760, 0)
         self._context = context
         self._entry = entry
         self._store = context.services.models.load_settings
@@ -58,7 +72,7 @@ class LoadDialog(QDialog):
         self.device = self._list(Device, self._base.device)
         self.chat_tokens = QuietNumber(self)
         self.chat_tokens.setRange(1, 1 << 24)
-        self.chat_tokens.setValue(_CHAT_TOKENS)
+        self.chat_tokens.setValue(USUAL_CHAT_TOKENS)
         self.chat_tokens.setSingleStep(500)
         self.chat_tokens.setGroupSeparatorShown(True)
         self.chat_tokens.setAccessibleName(tr("Tokens of a chat"))
@@ -73,6 +87,7 @@ class LoadDialog(QDialog):
         self._show(self._store.choices(entry.path))
         self._disable_fixed()
         self._show_fit()
+        fit_to_screen(self, QSize(_WIDTH_PX, self._height_at(_WIDTH_PX)))
 
     @property
     def choices(self) -> LoadChoices:
@@ -107,21 +122,24 @@ class LoadDialog(QDialog):
         field.setSingleStep(step)
         field.setGroupSeparatorShown(True)
         field.setKeyboardTracking(False)
-        field.setSpecialValueText(tr("As for all models ({value})").format(value=base))
+        field.setSpecialValueText(tr("As for all: {value}").format(value=base))
         field.valueChanged.connect(self._show_fit)
         return field
 
     def _list(self, kinds: type[_Kind], base: _Kind) -> QuietList:
         field = QuietList(self)
-        words = tr("As for all models ({value})").format(value=choice_words(base))
+        words = tr("As for all: {value}").format(value=choice_words(base))
         field.addItem(words, None)
         for kind in kinds:
             field.addItem(choice_words(kind), kind)
         field.currentIndexChanged.connect(self._show_fit)
+        field.currentTextChanged.connect(field.setToolTip)
+        field.setToolTip(words)
         return field
 
     def _lay_out(self) -> None:
-        column = page_column(self)
+        page = QWidget(self)
+        self._column = column = page_column(page)
         column.addWidget(
             line(
                 tr(
@@ -131,6 +149,27 @@ class LoadDialog(QDialog):
                 self,
             )
         )
+        column.addLayout(self._fields())
+        column.addSpacing(4)
+        column.addWidget(self._verdict)
+        column.addWidget(self._needs)
+        column.addLayout(self._capacity_row())
+        column.addWidget(self._parks)
+        column.addWidget(self._problem)
+        column.addStretch(1)
+        self._foot = foot = self._buttons()
+        foot.setContentsMargins(24, 12, 24, 20)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(scrolled(self.windowTitle(), page, self), 1)
+        layout.addLayout(foot)
+
+    def _height_at(self, width: int) -> int:
+        """With which nothing has to be scrolled."""
+        return self._column.totalHeightForWidth(width) + self._foot.sizeHint().height()
+
+    def _fields(self) -> QGridLayout:
         grid = QGridLayout()
         grid.setHorizontalSpacing(16)
         grid.setVerticalSpacing(8)
@@ -149,23 +188,18 @@ class LoadDialog(QDialog):
         for number, (title, field, hint) in enumerate(rows):
             label = QLabel(title, self)
             label.setBuddy(field)
+            label.setWordWrap(True)
             field.setAccessibleName(title)
-            field.setToolTip(hint)
-            field.setFixedWidth(_FIELD_PX)
+            field.setAccessibleDescription(hint)
+            least_px, most_px = _FIELD_PX
+            field.setMinimumWidth(least_px)
+            field.setMaximumWidth(most_px)
             grid.addWidget(label, number, 0)
             grid.addWidget(field, number, 1)
-            note = line(hint, "secondary", self)
-            note.setWordWrap(False)
-            grid.addWidget(note, number, 2)
-        grid.setColumnStretch(2, 1)
-        column.addLayout(grid)
-        column.addSpacing(4)
-        column.addWidget(self._verdict)
-        column.addWidget(self._needs)
-        column.addLayout(self._capacity_row())
-        column.addWidget(self._parks)
-        column.addWidget(self._problem)
-        column.addLayout(self._buttons())
+            grid.addWidget(line(hint, "secondary", self), number, 2)
+        for place, share in enumerate((3, 5, 3)):
+            grid.setColumnStretch(place, share)
+        return grid
 
     def _capacity_row(self) -> QHBoxLayout:
         row = QHBoxLayout()

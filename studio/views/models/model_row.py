@@ -146,9 +146,9 @@ class FoundRow(QFrame):
         name.set_text(found.name)
         badge = QLabel(found.finder.value, self)
         badge.setObjectName("badge")
-        known = facts.info if facts is not None else None
         problem = problem_words(facts) if facts is not None else ""
-        words = facts_words(known) if known is not None else problem or size(found.size_bytes)
+        known = facts_words(facts.info) if facts is not None and facts.info is not None else ""
+        words = problem or known or size(found.size_bytes)
         self.button = QPushButton(tr("Use"), self)
         self.button.setAccessibleName(tr("Use: {model}").format(model=found.name))
         self.button.setEnabled(not problem)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from engine.api import ModelInfo
 from engine.errors import ModelError
+from studio.models.capacity import USUAL_CHAT_TOKENS
 from studio.models.downloads import Download, DownloadState, Offer
 from studio.models.model_fit import Fit, Machine, Verdict, largest_model
 from studio.models.model_library import ModelEntry, ModelFacts
-from studio.views.error_words import detail_words, error_sentence
-from studio.views.words import count, decimal, elapsed, memory, size, tr
+from studio.views.error_words import as_sentence, detail_words, error_sentence
+from studio.views.monitor.history_words import capacity_words
+from studio.views.words import count, decimal, elapsed, file_size, memory, size, tokens, tr
 
 
 def facts_words(info: ModelInfo) -> str:
@@ -84,6 +86,22 @@ def verdict_words(fit: Fit) -> str:
             return tr("What it takes will be known once it is loaded")
 
 
+def room_words(fit: Fit) -> str:
+    """What a model would do here, in chats: "On this computer: 4 chats of 8,192 tokens at once, one more waits"."""
+    match fit.verdict:
+        case Verdict.UNKNOWN:
+            return ""
+        case Verdict.TOO_LARGE:
+            return verdict_words(fit)
+        case Verdict.FITS | Verdict.TIGHT:
+            each = min(fit.window_tokens, fit.pool_tokens // fit.parallel)
+            words = tr("{count} chats of {length} at once, one more would wait its turn")
+            chats = words.format(count=count(fit.parallel), length=tokens(each))
+            if each < USUAL_CHAT_TOKENS or fit.parallel == 1:
+                chats = capacity_words(fit.capacity(USUAL_CHAT_TOKENS))
+            return tr("On this computer: {chats}").format(chats=chats)
+
+
 def machine_words(machine: Machine) -> str:
     """What this machine can do, for somebody who has never thought about it."""
     largest = largest_model(machine)
@@ -110,13 +128,13 @@ def offer_words(offer: Offer) -> str:
 
 def problem_words(facts: ModelFacts) -> str:
     """Why a model cannot be used; empty if it can."""
-    return detail_words(facts.problem, ModelError.code)
+    return as_sentence(detail_words(facts.problem, ModelError.code))
 
 
 def download_words(download: Download) -> str:
     """How far it is, or what is wrong."""
-    done, total = size(download.done_bytes), download.total_bytes
-    amount = tr("{done} of {total}").format(done=done, total=size(total)) if total else done
+    done, total = file_size(download.done_bytes), download.total_bytes
+    amount = tr("{done} of {total}").format(done=done, total=file_size(total)) if total else done
     match download.state:
         case DownloadState.QUEUED:
             return tr("Waiting for its turn")
@@ -133,7 +151,7 @@ def download_words(download: Download) -> str:
                 error_sentence(download.error) if download.error is not None else tr("It failed.")
             )
         case DownloadState.DONE:
-            return tr("{amount} · in the library").format(amount=size(download.done_bytes))
+            return tr("{amount} · in the library").format(amount=done)
 
 
 def _running_words(download: Download, amount: str) -> str:

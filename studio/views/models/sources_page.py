@@ -32,7 +32,7 @@ from studio.views.error_words import error_sentence
 from studio.views.inputs import CheckBox
 from studio.views.labels import line
 from studio.views.models.model_words import offer_words
-from studio.views.paged_dialog import card, page_column, scrolled
+from studio.views.paged_dialog import page_column, scrolled
 from studio.views.settings.setting_words import help_words
 from studio.views.words import count, size, tr
 
@@ -269,8 +269,9 @@ class _AddressSource(_Source):
 
 
 def _add_offer(column: QVBoxLayout, name: str, words: str, parent: QWidget) -> QPushButton:
-    """A card with a name, a line and a button, which is returned."""
-    frame, inner = card(parent)
+    """A row with a name, a line and a button, which is returned."""
+    frame = QFrame(parent)
+    frame.setObjectName("offer")
     title = ElidedLabel(frame)
     title.setObjectName("title")
     title.set_text(name)
@@ -281,10 +282,10 @@ def _add_offer(column: QVBoxLayout, name: str, words: str, parent: QWidget) -> Q
     texts.setSpacing(2)
     texts.addWidget(title)
     texts.addWidget(line(words, "secondary", frame))
-    row = QHBoxLayout()
+    row = QHBoxLayout(frame)
+    row.setContentsMargins(0, 8, 0, 0)
     row.setSpacing(8)
     row.addLayout(texts, 1)
     row.addWidget(button)
-    inner.addLayout(row)
     column.addWidget(frame)
     return button

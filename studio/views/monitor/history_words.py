@@ -32,6 +32,8 @@ def tally_words(tally: Tally) -> str:
     if tally.num_told == 1:
         held = tr("The one wait so far ended within what was said")
         return held if tally.num_held else tr("The one wait so far took longer than was said")
+    if tally.num_held == tally.num_told:
+        return tr("All {told} waits ended within what was said").format(told=count(tally.num_told))
     text = tr("Of {told} waits {held} ended within what was said")
     return text.format(told=count(tally.num_told), held=count(tally.num_held))
 
@@ -45,10 +47,21 @@ def saving_words(saving: Saving) -> str:
         return tr(
             "One more GB of pool would have saved none of {waited} of waiting for room"
         ).format(waited=waited)
+    if saved == waited:
+        text = tr("One more GB of pool would have saved all {waited} of waiting for room")
+        return text.format(waited=waited)
     text = tr(
         "One more GB of pool would have saved at least {saved} of {waited} of waiting for room"
     )
     return text.format(saved=saved, waited=waited)
+
+
+def denser_words(saving: Saving) -> str:
+    """What storing keys and values as Q8_0 would have saved; empty where that is nothing."""
+    if saving.saved_s < _WORTH_TELLING_S:
+        return ""
+    text = tr("Keys and values as Q8_0 would have saved at least {saved} of it")
+    return text.format(saved=elapsed(saving.saved_s))
 
 
 def capacity_words(capacity: Capacity) -> str:

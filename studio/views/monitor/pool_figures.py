@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
-from engine.api import EngineSnapshot
-from studio.models.capacity import capacity_of
+from engine.api import EngineSnapshot, PoolUsage
+from studio.models.capacity import USUAL_CHAT_TOKENS, capacity_of
 from studio.views.context import Context
 from studio.views.labels import line
 from studio.views.monitor.history_words import capacity_words
@@ -19,11 +19,10 @@ from studio.views.monitor.segments import (
     pool_segments,
 )
 from studio.views.monitor.status_line import pool_words
-from studio.views.words import tr
+from studio.views.status_words import joined
+from studio.views.words import count, tr
 
 _MEMORY_PX = 10
-_CHAT_TOKENS = 2000
-"""A chat of some twenty turns, for saying how many fit."""
 
 
 class PoolFigures(QWidget):
@@ -76,8 +75,7 @@ class PoolFigures(QWidget):
     def show_words(self, snapshot: EngineSnapshot) -> None:
         """What is read."""
         pool, parks, options = snapshot.pool, snapshot.parks, snapshot.options
-        words = pool_words(pool)
-        set_text(self._pool, words[:1].upper() + words[1:])
+        set_text(self._pool, _pool_words(pool))
         set_text(self._parks, park_words(parks))
         has_pool = bool(pool.total_pages) and options is not None
         self.map.setVisible(has_pool)
@@ -88,12 +86,18 @@ class PoolFigures(QWidget):
         if options is not None and has_pool:
             capacity = capacity_of(
                 pool.total_pages * pool.page_tokens,
-                chat_tokens=min(_CHAT_TOKENS, snapshot.window_tokens or _CHAT_TOKENS),
+                chat_tokens=min(USUAL_CHAT_TOKENS, snapshot.window_tokens or USUAL_CHAT_TOKENS),
                 parallel=options.parallel,
                 can_park=parks.budget_bytes != 0,
                 page_tokens=pool.page_tokens,
             )
             set_text(self._capacity, capacity_words(capacity))
+
+
+def _pool_words(pool: PoolUsage) -> str:
+    """As in the status line, and what the dim cells are."""
+    kept = tr("{count} kept for reuse").format(count=count(pool.reusable_pages * pool.page_tokens))
+    return joined(pool_words(pool), kept if pool.reusable_pages else "")
 
 
 def set_text(label: QLabel, text: str) -> None:

@@ -29,7 +29,7 @@ from studio.views.monitor.stripes import brush_of
 from studio.views.theme import Theme
 
 _CELL_PX = 9
-_PITCH_PX = 11
+_GAP_PX = 2
 _MOST_ROWS = 5
 _NEXT_KEYS = frozenset({Qt.Key.Key_Right, Qt.Key.Key_Down})
 _PREVIOUS_KEYS = frozenset({Qt.Key.Key_Left, Qt.Key.Key_Up})
@@ -73,19 +73,20 @@ class PoolMap(QWidget):
     @property
     def pages_per_cell(self) -> int:
         """1, or more where the pool is too large for a cell each."""
-        room = self._columns * _MOST_ROWS
+        room = self._most_columns * _MOST_ROWS
         return max(1, -(-self._total // room))
 
     def segment_at(self, at: QPoint) -> Segment | None:
         """The piece under a point."""
-        column, row = at.x() // _PITCH_PX, at.y() // _PITCH_PX
+        column = at.x() * self._columns // max(1, self.width() + _GAP_PX)
+        row = at.y() // (_CELL_PX + _GAP_PX)
         cell = row * self._columns + column
         is_inside = 0 <= column < self._columns and 0 <= cell < self._num_cells
         return self._segment_of(cell) if is_inside else None
 
     def sizeHint(self) -> QSize:
         rows = max(1, -(-self._num_cells // self._columns))
-        return QSize(120, rows * _PITCH_PX)
+        return QSize(120, rows * (_CELL_PX + _GAP_PX))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -153,8 +154,13 @@ class PoolMap(QWidget):
         return self._ends[-1] if self._ends else 0
 
     @property
+    def _most_columns(self) -> int:
+        return max(1, (self.width() + _GAP_PX) // (_CELL_PX + _GAP_PX))
+
+    @property
     def _columns(self) -> int:
-        return max(1, (self.width() + _PITCH_PX - _CELL_PX) // _PITCH_PX)
+        """As many as there is room for; fewer and wider ones where all cells fit in a row."""
+        return max(1, min(self._most_columns, self._num_cells))
 
     @property
     def _num_cells(self) -> int:
@@ -169,13 +175,20 @@ class PoolMap(QWidget):
         return next(one for one, end in zip(self._segments, self._ends, strict=True) if page < end)
 
     def _cells(self) -> Iterator[tuple[Segment, list[QRect]]]:
-        per_cell, columns = self.pages_per_cell, self._columns
+        per_cell = self.pages_per_cell
         first = 0
         for segment, end in zip(self._segments, self._ends, strict=True):
             after = -(-end // per_cell)  # a cell of several pages shows who has the first of them
             if after > first:
-                yield segment, [_box(*divmod(cell, columns)) for cell in range(first, after)]
+                yield segment, [self._box(cell) for cell in range(first, after)]
             first = max(first, after)
+
+    def _box(self, cell: int) -> QRect:
+        """Together they reach from edge to edge."""
+        row, column = divmod(cell, self._columns)
+        width = self.width() + _GAP_PX
+        left, right = (at * width // self._columns for at in (column, column + 1))
+        return QRect(left, row * (_CELL_PX + _GAP_PX), right - left - _GAP_PX, _CELL_PX)
 
     def _step(self, by: int) -> None:
         if not self._segments:
@@ -195,7 +208,3 @@ class PoolMap(QWidget):
     def _choose(self) -> None:
         if self._current is not None and self._current.kind is Kind.HELD:
             self.chosen.emit(self._current.request_ids[0])
-
-
-def _box(row: int, column: int) -> QRect:
-    return QRect(column * _PITCH_PX, row * _PITCH_PX, _CELL_PX, _CELL_PX)

@@ -12,19 +12,16 @@ from PySide6.QtWidgets import (
     QBoxLayout,
     QHBoxLayout,
     QLabel,
-    QScrollArea,
     QVBoxLayout,
     QWidget,
 )
 
-from engine.api import EngineSnapshot
 from studio.views.context import Context
 from studio.views.icon_button import IconButton
-from studio.views.labels import line
 from studio.views.monitor.pool_figures import PoolFigures
 from studio.views.monitor.pool_history import PoolHistory
+from studio.views.monitor.run_list import RunList
 from studio.views.monitor.run_row import RunRow
-from studio.views.run_sentences import Others
 from studio.views.words import tr
 
 WIDTH_PX = 340
@@ -51,19 +48,12 @@ class PoolPanel(QWidget):
         self.hide()
         self._context = context
         self._is_below = False
-        self.rows: dict[str, RunRow] = {}
         self.figures = PoolFigures(context, self)
         self.figures.chosen.connect(self.chosen)
         self.history = PoolHistory(context, self)
-        self._nothing = line("", "secondary", self)
-        self._nothing.setText(
-            tr(
-                "Nothing runs. Chats and requests of programs appear here, with who holds which part of the pool, who "
-                "waits for whom, and what can be done about it."
-            )
-        )
-        self._list = QVBoxLayout()
-        self._list.setSpacing(4)
+        self.runs = RunList(context.theme, self)
+        self.runs.steer_wanted.connect(context.services.runs.steer)
+        self.runs.pointed.connect(self._hold)
         self._body = QBoxLayout(QBoxLayout.Direction.TopToBottom)
         self._left = QVBoxLayout()
         self._lay_out()
@@ -115,35 +105,23 @@ class PoolPanel(QWidget):
             return
         snapshot = self._context.watch.snapshot
         self.figures.show_words(snapshot)
-        self._give_room()
+        if not self.runs.is_pointed:
+            self._give_room()
         self.history.refresh()
-        self._show_runs(snapshot, self._context.watch.others)
+        self.runs.show_runs(snapshot, self._context.watch.others)
 
-    def _show_runs(self, snapshot: EngineSnapshot, others: Others) -> None:
-        alive = {run.request_id: run for run in snapshot.runs}
-        for request_id in self.rows.keys() - alive.keys():
-            row = self.rows.pop(request_id)
-            self._list.removeWidget(row)
-            row.hide()
-            row.deleteLater()
-        for run in snapshot.runs:
-            row = self.rows.get(run.request_id) or self._add_row(run.request_id)
-            row.show_run(run, others)
-        self._nothing.setVisible(not self.rows)
-        self._settle()
+    def _hold(self, is_pointed: bool) -> None:
+        """What stands above the list keeps its height as long as the pointer is over the list."""
+        self.figures.setMaximumHeight(self.figures.height() if is_pointed else _MOST_PX)
+        if is_pointed:
+            self.figures.setMinimumHeight(self.figures.height())
+        else:
+            self._give_room()
 
-    def _settle(self) -> None:
-        """Give the rows their heights now: left to the loop, one whose words are fewer is drawn tall first."""
-        for widget in (*self.rows.values(), self._page):
-            if (layout := widget.layout()) is not None:
-                layout.activate()
-
-    def _add_row(self, request_id: str) -> RunRow:
-        row = RunRow(request_id, self._context.theme, self)
-        row.steer_wanted.connect(self._context.services.runs.steer)
-        self._list.addWidget(row)
-        self.rows[request_id] = row
-        return row
+    @property
+    def rows(self) -> dict[str, RunRow]:
+        """Those of the requests, by id."""
+        return self.runs.rows
 
     def _lay_out(self) -> None:
         title = QLabel(tr("Pool"), self)
@@ -164,26 +142,10 @@ class PoolPanel(QWidget):
         history.addStretch(1)
         self._body.setSpacing(12)
         self._body.addLayout(self._left)
-        self._body.addWidget(self._make_list())
+        self._body.addWidget(self.runs)
         self._body.addLayout(history)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(_SIDE_PX, 8, 8, 12)
         layout.setSpacing(6)
         layout.addLayout(head)
         layout.addLayout(self._body, 1)
-
-    def _make_list(self) -> QScrollArea:
-        self._page = page = QWidget(self)
-        page.setObjectName("runsPage")
-        inner = QVBoxLayout(page)
-        inner.setContentsMargins(0, 0, 8, 0)
-        inner.addWidget(self._nothing)
-        inner.addLayout(self._list)
-        inner.addStretch(1)
-        area = QScrollArea(self)
-        area.setObjectName("runs")
-        area.setAccessibleName(tr("Requests in flight"))
-        area.setWidgetResizable(True)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        area.setWidget(page)
-        return area

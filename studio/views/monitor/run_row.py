@@ -1,25 +1,29 @@
-"""One request in flight in the pool panel: its name, how it stands, why it waits, what can be done. GUI thread."""
+"""One request in flight in the pool panel: its name, how it stands, why it waits, what can be done. GUI thread.
+
+Every row is as high as every other, and its buttons have their places, whatever happens to the request: whoever aims at
+one meets it.
+"""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from engine.runs import Run, RunState
 from studio.services.run_service import Steer
-from studio.views.elided_label import ElidedLabel
+from studio.views.elided_label import ElidedFigures, ElidedLabel, ElidedLines
 from studio.views.icon_button import IconButton
-from studio.views.labels import line
-from studio.views.run_sentences import Others, describe_run, reason_sentence
+from studio.views.run_sentences import Others, describe_run, is_held, reason_sentence
 from studio.views.state_mark import StateMark
-from studio.views.status_words import StatusWords, Tone, joined
-from studio.views.steer_menu import SteerButton, first_words, is_held, is_outside
+from studio.views.status_words import Mark, StatusWords, Tone, joined
+from studio.views.steer_menu import SteerButton, first_words, is_outside
 from studio.views.theme import Theme
 from studio.views.words import tokens, tr
 
 _EDGE_PX = 3
 _BUTTON_PX = 24
+_REASON_LINES = 2
 
 
 class RunRow(QFrame):
@@ -35,11 +39,11 @@ class RunRow(QFrame):
         self._title = ElidedLabel(self)
         self._title.setObjectName("title")
         self._mark = StateMark(theme, self)
-        self._state = line("", "secondary", self)
-        self._reason = line("", "secondary", self)
-        self.first_button = QPushButton(self)
-        self.first_button.setObjectName("steer")
-        self.first_button.clicked.connect(lambda: self._steer(Steer.GO_FIRST))
+        self._state = ElidedFigures(self)
+        self._state.setObjectName("secondary")
+        self._reason = ElidedLines(_REASON_LINES, self)
+        self._reason.setObjectName("secondary")
+        self.first_button = self._icon("first", Steer.GO_FIRST)
         self.park_button = self._icon("park", Steer.PARK)
         self.pin_button = self._icon("pin", None)
         self.pin_button.setCheckable(True)
@@ -50,6 +54,13 @@ class RunRow(QFrame):
         self.more_button = SteerButton("", self)
         self.more_button.setFixedSize(_BUTTON_PX, _BUTTON_PX)
         self.more_button.wanted.connect(self._steer)
+        self._buttons = (
+            self.first_button,
+            self.park_button,
+            self.pin_button,
+            self.stop_button,
+            self.more_button,
+        )
         self._lay_out()
 
     def show_run(self, run: Run, others: Others) -> None:
@@ -59,17 +70,15 @@ class RunRow(QFrame):
         self._mark.show_state(words)
         self._show_state(words, run)
         reason = reason_sentence(None, run, others)
-        if reason != self._reason.text():
-            self._reason.setText(reason)
-            self._reason.setVisible(bool(reason))
-        self.first_button.setVisible(is_outside(run))
-        if first_words(run) != self.first_button.text():
-            self.first_button.setText(first_words(run))
+        self._reason.set_text(reason)
+        self.first_button.setEnabled(is_outside(run))
         can_park = others.can_park and run.state is not RunState.AWAITS_OWNER
         self.park_button.setEnabled(can_park and not is_held(run))
         self.pin_button.setEnabled(can_park)
         self.pin_button.setChecked(run.is_pinned)
         self.more_button.show_run(run, can_park=others.can_park)
+        self.stop_button.setEnabled(True)
+        self.more_button.setEnabled(True)
         self._name_buttons(name, run)
         spoken = f"{name}: {joined(words.text, reason)}"
         if spoken != self.accessibleName():
@@ -78,15 +87,25 @@ class RunRow(QFrame):
             self._hue = hue
             self.update()
 
+    def show_ended(self) -> None:
+        """The request is not in flight any more; the row stays where it is for the moment."""
+        self._state.set_text(tr("Ended"))
+        self._reason.set_text("")
+        self._mark.show_state(StatusWords(Mark.NONE, tr("Ended"), Tone.QUIET))
+        self.setAccessibleName(f"{self._title.text()}: {tr('Ended')}")
+        for button in self._buttons:
+            button.setEnabled(False)
+
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        self.more_button.menu_of_run.popup(event.globalPos())
+        if self.more_button.isEnabled():
+            self.more_button.menu_of_run.popup(event.globalPos())
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(self._theme.hues[self._hue])
-        edge = QRectF(0, 6, _EDGE_PX, self.height() - 12)
+        edge = QRectF(0, 4, _EDGE_PX, self.height() - 8)
         painter.drawRoundedRect(edge, _EDGE_PX / 2, _EDGE_PX / 2)
         painter.end()
 
@@ -103,20 +122,18 @@ class RunRow(QFrame):
         head.setSpacing(2)
         head.addWidget(self._title, 1)
         head.addSpacing(6)
-        for button in (self.park_button, self.pin_button, self.stop_button, self.more_button):
+        for button in self._buttons:
             head.addWidget(button)
         state = QHBoxLayout()
         state.setSpacing(6)
-        state.addWidget(self._mark, 0, Qt.AlignmentFlag.AlignTop)
+        state.addWidget(self._mark)
         state.addWidget(self._state, 1)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(12, 4, 0, 8)
-        layout.setSpacing(2)
+        layout.setContentsMargins(12, 2, 0, 2)
+        layout.setSpacing(1)
         layout.addLayout(head)
         layout.addLayout(state)
         layout.addWidget(self._reason)
-        self._reason.hide()
-        layout.addWidget(self.first_button, 0, Qt.AlignmentFlag.AlignLeft)
 
     def _name_buttons(self, name: str, run: Run) -> None:
         """What each does is its tool tip; a screen reader hears to whom, too."""
@@ -131,13 +148,13 @@ class RunRow(QFrame):
             spoken = f"{words}: {name}"
             if button.accessibleName() != spoken:
                 button.setAccessibleName(spoken)
-                button.setToolTip(words if isinstance(button, IconButton) else "")
+                button.setToolTip(words)
 
     def _show_state(self, words: StatusWords, run: Run) -> None:
         pinned = tr("never parked") if run.is_pinned else ""
-        text = joined(words.text, tokens(run.held_tokens), pinned)
-        if text != self._state.text():
-            self._state.setText(text)
+        has_figure = run.held_tokens and run.state is not RunState.READING  # said already
+        held = tokens(run.held_tokens) if has_figure else ""
+        self._state.set_text(joined(words.text, pinned, held))
         name = "waiting" if words.tone is Tone.WAITING else "secondary"
         if self._state.objectName() != name:
             self._state.setObjectName(name)

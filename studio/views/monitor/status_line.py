@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QMouseEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QSizePolicy, QWidget
 
 from engine.api import EngineSnapshot, EngineState, PoolUsage
 from studio.views.actions import CommandId
 from studio.views.context import Context
-from studio.views.elided_label import ElidedLabel
+from studio.views.elided_label import ElidedFigures, ElidedLabel
 from studio.views.key_hints import hint
 from studio.views.monitor.pool_bar import PoolBar
 from studio.views.monitor.segments import describe_pool, pool_segments, used_pages
@@ -42,8 +42,9 @@ class StatusLine(QWidget):
         self._pool.setObjectName("quiet")
         hint(self._pool, tr("Who is in the pool, and who waits"), CommandId.POOL)
         self._pool.clicked.connect(self.pool_wanted)
-        self._work = QLabel(self)
+        self._work = ElidedFigures(self)
         self._model = ElidedLabel(self)
+        self._model.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self._model.setAlignment(Qt.AlignmentFlag.AlignRight)
         self._address = QPushButton(self)
         self._address.setObjectName("quiet")
@@ -71,8 +72,9 @@ class StatusLine(QWidget):
         """Show the engine's last snapshot."""
         snapshot = self._context.watch.snapshot
         self._draw()
-        _set_text(self._pool, pool_words(snapshot.pool))
-        _set_text(self._work, work_words(snapshot))
+        if (words := pool_words(snapshot.pool)) != self._pool.text():
+            self._pool.setText(words)
+        self._work.set_text(work_words(snapshot))
         self._model.set_text(model_words(snapshot))
 
     def _draw(self) -> None:
@@ -135,11 +137,11 @@ class _PoolSummary(PoolBar):
 
 
 def pool_words(pool: PoolUsage) -> str:
-    """ "pool 1,910 of 2,048 tokens"."""
+    """ "Pool 1,910 of 2,048 tokens in use"."""
     if not pool.total_pages:
-        return tr("no pool yet")
+        return tr("No pool yet")
     used, total = used_pages(pool) * pool.page_tokens, pool.total_pages * pool.page_tokens
-    return tr("pool {used} of {total} tokens").format(used=count(used), total=count(total))
+    return tr("Pool {used} of {total} tokens in use").format(used=count(used), total=count(total))
 
 
 def work_words(snapshot: EngineSnapshot) -> str:
@@ -159,14 +161,9 @@ def model_words(snapshot: EngineSnapshot) -> str:
             model = snapshot.model
             return " · ".join(part for part in (model.name, model.quantization) if part)
         case EngineState.LOADING:
-            return tr("loading a model")
+            return tr("Loading a model")
         case EngineState.FAILED:
-            return tr("the model did not load")
+            return tr("The model did not load")
         case EngineState.STOPPED:
-            return tr("the engine has stopped")
-    return tr("no model")
-
-
-def _set_text(label: QLabel | QPushButton, text: str) -> None:
-    if label.text() != text:
-        label.setText(text)
+            return tr("The engine has stopped")
+    return tr("No model")

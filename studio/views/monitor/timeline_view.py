@@ -30,10 +30,11 @@ from studio.views.words import elapsed, plural, shortened, tr
 
 _LANE_PX = 18
 _AXIS_PX = 18
-_LABEL_PX = 88
+_LABEL_PX = 104
+_LABEL_SHARE = 0.4
 _GAP_PX = 8
 _BAR_PX = 10
-_WINDOWS_S = (60.0, 120.0, 300.0, 600.0)
+_WINDOWS_S = (20.0, 60.0, 120.0, 300.0, 600.0)
 _SPOKEN_CHARS = 32
 
 
@@ -118,10 +119,17 @@ class TimelineView(QWidget):
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            found = self.span_at(event.pos())
-            QToolTip.showText(event.globalPos(), self.describe(*found) if found else "", self)
+            QToolTip.showText(event.globalPos(), self._tip_at(event.pos()), self)
             return True
         return super().event(event)
+
+    def _tip_at(self, at: QPoint) -> str:
+        """What a stretch was; over a name all of it."""
+        if found := self.span_at(at):
+            return self.describe(*found)
+        row = at.y() // _LANE_PX
+        has_name = at.x() < self._label_px and 0 <= row < len(self._picture.lanes)
+        return self._picture.lanes[row].name if has_name else ""
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         steps = {
@@ -146,7 +154,7 @@ class TimelineView(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setFont(self._theme.font(self._theme.small_px - 1))
+        painter.setFont(self._theme.font(self._theme.small_px))
         for row, lane in enumerate(self._picture.lanes):
             self._paint_name(painter, lane, row)
             for span, box in self._boxes(lane, row):
@@ -166,8 +174,12 @@ class TimelineView(QWidget):
     def _y(row: int) -> float:
         return row * _LANE_PX + _LANE_PX / 2
 
+    @property
+    def _label_px(self) -> int:
+        return min(_LABEL_PX, round(_LABEL_SHARE * self.width()))
+
     def _x(self, moment_s: float) -> float:
-        left = _LABEL_PX + _GAP_PX
+        left = self._label_px + _GAP_PX
         share = 1 - (self._picture.now_s - moment_s) / self._window_s
         return left + max(share, 0.0) * (self.width() - left)
 
@@ -192,8 +204,8 @@ class TimelineView(QWidget):
     def _paint_name(self, painter: QPainter, lane: Lane, row: int) -> None:
         painter.setPen(self._theme.colors.secondary)
         metrics = painter.fontMetrics()
-        text = metrics.elidedText(lane.name, Qt.TextElideMode.ElideRight, _LABEL_PX)
-        box = QRectF(0, row * _LANE_PX, _LABEL_PX, _LANE_PX)
+        text = metrics.elidedText(lane.name, Qt.TextElideMode.ElideRight, self._label_px)
+        box = QRectF(0, row * _LANE_PX, self._label_px, _LANE_PX)
         painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)
 
     def _paint_span(self, painter: QPainter, span: Span, box: QRectF, hue: QColor) -> None:
@@ -215,14 +227,12 @@ class TimelineView(QWidget):
             painter.drawRect(bar.adjusted(-1.5, -2.5, 1.5, 2.5))
 
     def _paint_axis(self, painter: QPainter) -> None:
-        left, top = _LABEL_PX + _GAP_PX, max(len(self._picture.lanes), 1) * _LANE_PX
+        left, top = self._label_px + _GAP_PX, max(len(self._picture.lanes), 1) * _LANE_PX
         painter.setPen(QPen(self._theme.colors.border, 1))
         painter.drawLine(left, top, self.width(), top)
         painter.setPen(self._theme.colors.secondary)
         box = QRectF(left, top + 2, self.width() - left, _AXIS_PX - 2)
-        minutes = round(self._window_s / 60)
-        since = plural(minutes, "1 min ago", "{count} min ago")
-        painter.drawText(box, Qt.AlignmentFlag.AlignLeft, since)
+        painter.drawText(box, Qt.AlignmentFlag.AlignLeft, _since_words(self._window_s))
         painter.drawText(box, Qt.AlignmentFlag.AlignRight, tr("now"))
 
     def _walk(self, along: int, across: int) -> None:
@@ -246,6 +256,12 @@ class TimelineView(QWidget):
         at = self._box(self._current, row).bottomLeft().toPoint()
         QToolTip.showText(self.mapToGlobal(at), words, self)
         self.update()
+
+
+def _since_words(window_s: float) -> str:
+    if window_s < 60:
+        return tr("{count} s ago").format(count=round(window_s))
+    return plural(round(window_s / 60), "1 min ago", "{count} min ago")
 
 
 def _last_moment(lane: Lane) -> float:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QScrollArea, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QPushButton, QWidget
 
 from studio.models.notices import Notice, NoticeAction, NoticeLevel
 from studio.services.notice_service import NoticeService
 from studio.views.error_words import detail_words
 from studio.views.icon_button import IconButton
 from studio.views.icons import pixmap
+from studio.views.notices.notice_text import NoticeText
 from studio.views.theme import Theme
 from studio.views.words import tr
 
 _ICON_PX = 18
+_GAP_PX = 12
+_BESIDE_PX = 320
+"""So wide the words must be for the button to stand beside them; in a narrower bar it stands below."""
 _LEAST_LINES = 2
 _SHARE = 0.15
 """So much of the window's height the words may take, where that is more than _LEAST_LINES; then they scroll."""
@@ -31,33 +35,24 @@ class NoticeBar(QFrame):
         self._theme = theme
         self._notice: Notice | None = None
         self._icon = QLabel(self)
-        self._text = QLabel(self)
-        self._text.setWordWrap(True)
-        self._text.setTextFormat(Qt.TextFormat.PlainText)
-        self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._area = QScrollArea(self)
-        self._area.setObjectName("noticeText")
-        self._area.setWidgetResizable(True)
-        self._area.setFrameShape(QFrame.Shape.NoFrame)
-        self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._area.viewport().setAutoFillBackground(False)
-        self._area.setWidget(self._text)
-        self._area.viewport().installEventFilter(self)
+        self._text = NoticeText(self)
+        self._text.reflowed.connect(self._fit)
         parent.window().installEventFilter(self)
-        self._text.setAutoFillBackground(False)
         self._action = QPushButton(self)
         self._action.clicked.connect(self._on_action)
         self._dismiss = IconButton("close", tr("Dismiss"), self)
         self._dismiss.setObjectName("small")
         self._dismiss.clicked.connect(self._on_dismiss)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(24, 8, 12, 8)
-        layout.setSpacing(12)
-        layout.addWidget(self._icon)
-        layout.addWidget(self._area, 1)
-        layout.addWidget(self._action)
-        layout.addWidget(self._dismiss)
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(24, 8, 12, 8)
+        self._grid.setHorizontalSpacing(_GAP_PX)
+        self._grid.setVerticalSpacing(8)
+        self._grid.setColumnStretch(1, 1)
+        self._grid.addWidget(self._icon, 0, 0)
+        self._grid.addWidget(self._text, 0, 1)
+        self._grid.addWidget(self._action, 0, 2)
+        self._grid.addWidget(self._dismiss, 0, 3)
+        self._is_beside = True
         self._disconnect = notices.notices.changed.connect(self.refresh)
         self.refresh()
 
@@ -69,6 +64,11 @@ class NoticeBar(QFrame):
     def notice(self) -> Notice | None:
         """What is shown."""
         return self._notice
+
+    @property
+    def words(self) -> str:
+        """What it says."""
+        return self._text.toPlainText()
 
     def refresh(self) -> None:
         """Show the newest notice there is."""
@@ -89,9 +89,7 @@ class NoticeBar(QFrame):
             self._draw_icon(self._notice.level)
 
     def _show(self, notice: Notice) -> None:
-        text = tr(notice.text)
-        detail = detail_words(notice.detail, notice.code)  # which may begin with the name of a file
-        self._text.setText(f"{text.rstrip('.')}: {detail}" if detail else text)
+        self._text.setPlainText(notice_words(notice))
         words = action_words(notice.action)
         self._action.setText(words)
         self._action.setVisible(bool(words))
@@ -99,13 +97,23 @@ class NoticeBar(QFrame):
         self._fit()
 
     def _fit(self) -> None:
-        """As high as the words, up to a part of the window: in a low one the chat below keeps its room."""
-        line_px = self._text.fontMetrics().lineSpacing()
-        most_px = max(_LEAST_LINES * line_px, round(_SHARE * self.window().height()))
-        wanted_px = self._text.heightForWidth(self._area.viewport().width())
-        height_px = min(wanted_px, most_px) + 1
-        if self._area.height() != height_px:
-            self._area.setFixedHeight(height_px)
+        """The button beside the words or below them, and the words as high as they are, up to a part of the window."""
+        self._place_button()
+        room_px = _SHARE * self.window().height()
+        if not (self._is_beside or self._action.isHidden()):
+            room_px -= self._action.sizeHint().height() + self._grid.verticalSpacing()
+        self._text.fit_height(room_px, least_lines=_LEAST_LINES)
+
+    def _place_button(self) -> None:
+        margins = self._grid.contentsMargins()
+        around_px = margins.left() + _ICON_PX + self._dismiss.sizeHint().width() + margins.right()
+        around_px += self._action.sizeHint().width() + 3 * _GAP_PX
+        is_beside = self.width() - around_px >= _BESIDE_PX
+        if is_beside != self._is_beside:
+            self._is_beside = is_beside
+            self._grid.removeWidget(self._action)
+            place = (0, 2) if is_beside else (1, 1)
+            self._grid.addWidget(self._action, *place, Qt.AlignmentFlag.AlignLeft)
 
     def _draw_icon(self, level: NoticeLevel) -> None:
         colors = self._theme.colors
@@ -125,6 +133,14 @@ class NoticeBar(QFrame):
     def _on_dismiss(self) -> None:
         if self._notice is not None:
             self._service.resolve(self._notice.code)
+
+
+def notice_words(notice: Notice) -> str:
+    """All that is said, as one sentence."""
+    text = tr(notice.text).rstrip(".")
+    if detail := detail_words(notice.detail, notice.code):  # may begin with the name of a file
+        text = f"{text}: {detail.rstrip('.')}"
+    return f"{text}."
 
 
 def action_words(action: NoticeAction) -> str:

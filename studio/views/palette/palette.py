@@ -30,11 +30,13 @@ from PySide6.QtWidgets import (
 )
 
 from studio.views.palette.entries import Entry, matching
+from studio.views.shadow import cast_shadow
 from studio.views.theme import Theme
 from studio.views.words import plural, tr
 
 _WIDTH_PX = 600
-_TOP_PX = 56
+_TOP_PX = 84
+"""Below the bar with the chat's name."""
 _MOST_ROWS = 10
 _PAD_PX = 12
 _MOST_SHOWN = 200
@@ -52,6 +54,7 @@ class Palette(QFrame):
         self._window = parent
         self.setObjectName("palette")
         self.setAccessibleName(tr("All commands"))
+        cast_shadow(self)
         self.hide()
         self._entries: Sequence[Entry] = ()
         self._recent: Sequence[str] = ()

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from studio.views.actions import COMMANDS, Menu, plain
+from studio.views.focus_ring import FocusRing
 from studio.views.shortcuts import Shortcuts, shown
 from studio.views.window_size import fit_to_screen
 from studio.views.words import tr
@@ -53,6 +54,7 @@ class ShortcutList(QDialog):
         area.setWidgetResizable(True)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setWidget(inner)
+        FocusRing(area)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 8, 0, 16)
         layout.addWidget(area, 1)
@@ -77,7 +79,11 @@ class ShortcutList(QDialog):
         self._row(tr("Send the message"), shown(("Return",)))
         self._row(tr("A new line in the message"), shown(("Shift+Return",)))
         self._row(tr("Open the chat in the list"), shown(("Return",)))
-        self._row(tr("Ask to delete the chat in the list"), shown(("Del",)))
+        self._row(tr("Delete what is selected in the list"), shown(("Del",)))
+        self._row(tr("Take back what was done in the list"), shown(("Ctrl+Z",)))
+        self._row(tr("Move the folder in the list"), shown(("Alt+Up", "Alt+Down")))
+        self._row(tr("To the first message, to the end"), shown(("Home", "End")))
+        self._row(tr("From one message's buttons to the next"), shown(("Up", "Down")))
         self._row(tr("The next control, the one before"), shown(("Tab", "Shift+Tab")))
 
     def _head(self, text: str) -> None:

@@ -5,7 +5,7 @@ A secret is shown once: until it was copied and the page is left, or the window 
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication, QHideEvent
 from PySide6.QtWidgets import (
     QFrame,
@@ -171,7 +171,7 @@ class _KeyForm(QFrame):
         grid = QGridLayout(self)
         grid.setContentsMargins(16, 12, 16, 12)
         grid.setHorizontalSpacing(16)
-        grid.setVerticalSpacing(4)
+        grid.setVerticalSpacing(12)
         fields = (
             (tr("Name"), self.name),
             (tr("Lane"), self.lane),
@@ -183,11 +183,15 @@ class _KeyForm(QFrame):
             label.setObjectName("secondary")
             label.setBuddy(field)
             field.setAccessibleName(title)
-            grid.addWidget(label, 0, place)
-            grid.addWidget(field, 1, place)
-        grid.addWidget(self.make, 1, len(fields))
-        grid.addWidget(self._problem, 2, 0, 1, len(fields) + 1)
-        grid.setColumnStretch(0, 1)
+            cell = QVBoxLayout()
+            cell.setSpacing(4)
+            cell.addWidget(label)
+            cell.addWidget(field)
+            row, column = divmod(place, 2)
+            grid.addLayout(cell, row, column)
+            grid.setColumnStretch(column, 1)
+        grid.addWidget(self._problem, 2, 0, 1, 2)
+        grid.addWidget(self.make, 3, 0, 1, 2, Qt.AlignmentFlag.AlignRight)
 
     def show_problem(self, text: str) -> None:
         self._problem.setText(text)

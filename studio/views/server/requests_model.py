@@ -7,15 +7,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from datetime import datetime
 from enum import IntEnum
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
 
-from engine.runs import Run, RunState
-from studio.models.request_log import RequestRow, RequestState
-from studio.models.run_words import state_words
-from studio.views.words import count, seconds, tr
+from engine.runs import Run
+from studio.models.request_log import RequestRow
+from studio.views.server.request_words import (
+    describe_request,
+    detail_words,
+    duration_words,
+    request_words,
+    time_words,
+    token_words,
+)
+from studio.views.words import tr
 
 _Index = QModelIndex | QPersistentModelIndex
 
@@ -28,7 +34,12 @@ class Column(IntEnum):
     REQUEST = 2
     STATE = 3
     TOKENS = 4
-    SECONDS = 5
+    DURATION = 5
+
+
+STATE_ROLE = Qt.ItemDataRole.UserRole
+"""The StatusWords of a row's state."""
+_MAY_BE_CUT = frozenset({Column.CLIENT, Column.REQUEST, Column.STATE})
 
 
 class RequestsModel(QAbstractTableModel):
@@ -42,23 +53,42 @@ class RequestsModel(QAbstractTableModel):
 
     def refresh(self, rows: tuple[RequestRow, ...], runs: tuple[Run, ...]) -> None:
         """Show these. The engine's runs tell the state and tokens of the rows under way."""
-        newest_first = rows[::-1]
         self._runs = {run.request_id: run for run in runs}
-        old_ids = [row.row_id for row in self._rows]
-        if [row.row_id for row in newest_first] != old_ids:
+        before = {row.row_id: row for row in self._rows}
+        self._take(rows[::-1])
+        for place, row in enumerate(self._rows):
+            if row is not before.get(row.row_id) or not row.is_over:
+                self.dataChanged.emit(
+                    self.index(place, Column.STATE), self.index(place, Column.DURATION)
+                )
+
+    def _take(self, rows: tuple[RequestRow, ...]) -> None:
+        """New rows come on top and old ones go at the end, so that a chosen one stays chosen."""
+        newest_id = self._rows[0].row_id if self._rows else 0
+        num_new = sum(row.row_id > newest_id for row in rows)
+        num_left = len(rows) - num_new
+        if any(a.row_id != b.row_id for a, b in zip(rows[num_new:], self._rows, strict=False)):
             self.beginResetModel()
-            self._rows = newest_first
+            self._rows = rows
             self.endResetModel()
             return
-        before, self._rows = self._rows, newest_first
-        for place, row in enumerate(newest_first):
-            if row is not before[place] or not row.is_over:
-                self.dataChanged.emit(
-                    self.index(place, Column.STATE), self.index(place, Column.SECONDS)
-                )
+        if num_left < len(self._rows):
+            self.beginRemoveRows(QModelIndex(), num_left, len(self._rows) - 1)
+            self._rows = self._rows[:num_left]
+            self.endRemoveRows()
+        if num_new:
+            self.beginInsertRows(QModelIndex(), 0, num_new - 1)
+            self._rows = rows
+            self.endInsertRows()
+        self._rows = rows
 
     def row_at(self, index: _Index) -> RequestRow | None:
         return self._rows[index.row()] if index.isValid() else None
+
+    def detail(self, index: _Index) -> str:
+        """All that is known of a row."""
+        row = self.row_at(index)
+        return detail_words(row, self._runs_of(row), self._clock()) if row is not None else ""
 
     def rowCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008 - Qt's own signature
         return 0 if parent.isValid() else len(self._rows)
@@ -75,7 +105,7 @@ class RequestsModel(QAbstractTableModel):
             return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         if role != Qt.ItemDataRole.DisplayRole:
             return None
-        words = (tr("Time"), tr("Client"), tr("Request"), tr("State"), tr("Tokens"), tr("Seconds"))
+        words = (tr("Time"), tr("Client"), tr("Request"), tr("State"), tr("Tokens"), tr("Duration"))
         return words[section]
 
     def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
@@ -84,8 +114,11 @@ class RequestsModel(QAbstractTableModel):
         row, column = self._rows[index.row()], Column(index.column())
         if role == Qt.ItemDataRole.DisplayRole:
             return self._text(row, column)
+        if role == STATE_ROLE:
+            return describe_request(row, self._runs_of(row))
         if role == Qt.ItemDataRole.ToolTipRole:
-            return row.error or row.prompt or None
+            words = self._text(row, column) if column in _MAY_BE_CUT else ""
+            return "\n".join(text for text in (words, row.error or row.prompt) if text) or None
         if role == Qt.ItemDataRole.TextAlignmentRole and column >= Column.TOKENS:
             return int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         return None
@@ -93,51 +126,19 @@ class RequestsModel(QAbstractTableModel):
     def _text(self, row: RequestRow, column: Column) -> str:
         match column:
             case Column.TIME:
-                return f"{datetime.fromtimestamp(row.started_s):%H:%M:%S}"
+                return time_words(row)
             case Column.CLIENT:
                 return row.client
             case Column.REQUEST:
-                return f"{row.method} {row.path}"
+                return request_words(row)
             case Column.STATE:
-                return row_state_words(row, self._runs_of(row))
+                return describe_request(row, self._runs_of(row)).text
             case Column.TOKENS:
-                return _token_words(row, self._runs_of(row))
-            case Column.SECONDS:
-                end_s = row.ended_s if row.ended_s is not None else self._clock()
-                return seconds(max(0.0, end_s - row.started_s))
+                return token_words(row, self._runs_of(row))
+            case Column.DURATION:
+                return duration_words(row, self._clock())
 
     def _runs_of(self, row: RequestRow) -> tuple[Run, ...]:
         if row.is_over:
             return ()
         return tuple(self._runs[run] for run in row.run_ids if run in self._runs)
-
-
-def row_state_words(row: RequestRow, runs: tuple[Run, ...]) -> str:
-    """Where a request is: that of its most advanced choice, while it is under way."""
-    if row.is_over:
-        return _ended_words(row)
-    if row.state is RequestState.HELD_BACK:
-        return tr("Queued: its key holds its share of the pool")
-    order = (RunState.WRITING, RunState.READING, RunState.BEING_RESTORED, RunState.BEING_PARKED)
-    for state in (*order, RunState.PARKED, RunState.QUEUED):
-        if any(run.state is state for run in runs):
-            return tr(state_words(state))
-    return tr("Running")
-
-
-def _ended_words(row: RequestRow) -> str:
-    if row.state is RequestState.LEFT:
-        return tr("The client left")
-    if row.state is RequestState.REFUSED:
-        return tr("Failed · {status}").format(status=row.status)
-    if row.parked_s >= 0.05:
-        return tr("Done · parked for {time}").format(time=seconds(row.parked_s))
-    return tr("Done")
-
-
-def _token_words(row: RequestRow, runs: tuple[Run, ...]) -> str:
-    prompt, reply = row.prompt_tokens, row.completion_tokens
-    if runs:
-        prompt = max(run.prompt_tokens for run in runs)
-        reply += sum(run.completion_tokens for run in runs)
-    return f"{count(prompt)} + {count(reply)}" if prompt or reply else ""

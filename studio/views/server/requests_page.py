@@ -5,37 +5,23 @@ It looks four times a second, and only while it is seen.
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, Qt
-from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QHBoxLayout,
-    QHeaderView,
-    QLabel,
-    QPlainTextEdit,
-    QPushButton,
-    QTableView,
-    QWidget,
-)
+from PySide6.QtCore import QModelIndex
+from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QWidget
 
-from studio.models.request_log import RequestRow
 from studio.views.context import Context
 from studio.views.labels import line
 from studio.views.paged_dialog import page_column
-from studio.views.server.requests_model import Column, RequestsModel
+from studio.views.server.requests_model import RequestsModel
+from studio.views.server.requests_table import RequestsTable
 from studio.views.words import tr
 
-_WIDTHS = {
-    Column.TIME: 84,
-    Column.CLIENT: 112,
-    Column.STATE: 176,
-    Column.TOKENS: 104,
-    Column.SECONDS: 76,
-}
+_DETAIL_SHARE = 0.28
+_MOST_DETAIL_PX = 120
 
 
 class RequestsPage(QWidget):
-    """`table` shows `model`."""
+    """`table` shows `model`; `detail` tells all about the row that is chosen."""
 
     def __init__(self, context: Context, parent: QWidget) -> None:
         super().__init__(parent)
@@ -45,27 +31,27 @@ class RequestsPage(QWidget):
         self.model = RequestsModel()
         title = QLabel(tr("Requests"), self)
         title.setObjectName("heading")
-        clear = QPushButton(tr("Clear"), self)
-        clear.setAutoDefault(False)
-        clear.clicked.connect(self._clear)
+        self.clear = QPushButton(tr("Clear"), self)
+        self.clear.setAutoDefault(False)
+        self.clear.clicked.connect(self._clear)
         head = QHBoxLayout()
         head.addWidget(title)
         head.addStretch(1)
-        head.addWidget(clear)
+        head.addWidget(self.clear)
         self._empty = line(
             tr(
                 "No program has asked for anything yet. Under “Connect” stands what to paste into yours. "
-                "Prompts are not kept unless you switch that on."
+                "Their prompts are kept only if “Show prompts of requests” is on, under “Server”."
             ),
             "secondary",
             self,
         )
-        self.table = self._make_table()
+        self.table = RequestsTable(self.model, context.theme, self)
+        self.table.selectionModel().currentRowChanged.connect(self._show_detail)
         self.detail = QPlainTextEdit(self)
         self.detail.setObjectName("detail")
         self.detail.setReadOnly(True)
         self.detail.setAccessibleName(tr("About the request"))
-        self.detail.setMaximumHeight(120)
         self.detail.hide()
         column = page_column(self)
         column.addLayout(head)
@@ -88,44 +74,30 @@ class RequestsPage(QWidget):
         super().hideEvent(event)
         self._follow(is_on=False)
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.detail.setFixedHeight(min(_MOST_DETAIL_PX, round(_DETAIL_SHARE * self.height())))
+
     def refresh(self) -> None:
         """Show the log as it is now."""
         rows = self._log.rows
         self.model.refresh(rows, self._context.watch.snapshot.runs)
         self._empty.setVisible(not rows)
         self.table.setVisible(bool(rows))
+        self.clear.setEnabled(any(row.is_over for row in rows))
+        self._show_detail()
 
-    def _make_table(self) -> QTableView:
-        table = QTableView(self)
-        table.setObjectName("requests")
-        table.setAccessibleName(tr("Requests of programs"))
-        table.setModel(self.model)
-        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        table.setShowGrid(False)
-        table.setWordWrap(False)
-        table.setTabKeyNavigation(False)
-        table.verticalHeader().hide()
-        table.verticalHeader().setDefaultSectionSize(28)
-        header = table.horizontalHeader()
-        header.setHighlightSections(False)
-        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        header.setSectionResizeMode(Column.REQUEST, QHeaderView.ResizeMode.Stretch)
-        for column, width in _WIDTHS.items():
-            header.resizeSection(column, width)
-        table.selectionModel().currentRowChanged.connect(self._show_detail)
-        return table
-
-    def _show_detail(self, index: QModelIndex, _before: QModelIndex) -> None:
-        row = self.model.row_at(index)
-        text = detail_words(row) if row is not None else ""
-        self.detail.setPlainText(text)
+    def _show_detail(self) -> None:
+        text = self.model.detail(self.table.currentIndex())
+        if text != self.detail.toPlainText():
+            place = self.detail.verticalScrollBar().value()
+            self.detail.setPlainText(text)
+            self.detail.verticalScrollBar().setValue(place)
         self.detail.setVisible(bool(text))
 
     def _clear(self) -> None:
         self._log.clear()
-        self.detail.hide()
+        self.table.setCurrentIndex(QModelIndex())
         self.refresh()
 
     def _follow(self, *, is_on: bool) -> None:
@@ -134,12 +106,3 @@ class RequestsPage(QWidget):
         elif not is_on and self._is_followed:
             self._context.watch.ticked.disconnect(self.refresh)
         self._is_followed = is_on
-
-
-def detail_words(row: RequestRow) -> str:
-    """What the table has no room for."""
-    told = tr("The program was told: {error}").format(error=row.error) if row.error else ""
-    lines = [told, row.prompt]
-    if row.model:
-        lines.insert(0, tr("Model: {model}").format(model=row.model))
-    return "\n\n".join(text for text in lines if text)

@@ -13,6 +13,7 @@ from studio.models.setting_field import SettingField
 from studio.models.settings import all_settings
 from studio.services.server_service import ServerState
 from studio.views.context import Context
+from studio.views.dialogs.confirm import Question, confirm
 from studio.views.error_words import error_sentence
 from studio.views.labels import line
 from studio.views.paged_dialog import page_column, scrolled
@@ -64,6 +65,7 @@ class ServerPage(QWidget):
             self._server.keys.changed.connect(self.refresh),
             self._settings.changed.connect(lambda _settings: self._on_settings()),
         )
+        context.watch.ticked.connect(self._on_tick)
         self.refresh()
 
     def _lay_out_head(self, column: QVBoxLayout) -> None:
@@ -86,6 +88,7 @@ class ServerPage(QWidget):
 
     def close_page(self) -> None:
         """Follow the services no longer."""
+        self._context.watch.ticked.disconnect(self._on_tick)
         for disconnect in self._disconnects:
             disconnect()
 
@@ -114,6 +117,10 @@ class ServerPage(QWidget):
             row.refresh()
         self.refresh()
 
+    def _on_tick(self) -> None:
+        if self._server.state is ServerState.FINISHING:  # one more of them may have ended
+            self._state.setText(self._state_words())
+
     def _restore(self) -> None:
         try:
             for key in self.rows:
@@ -124,9 +131,10 @@ class ServerPage(QWidget):
     def _state_words(self) -> str:
         server = self._server
         if server.state is ServerState.FINISHING:
-            number = len(server.requests_under_way())
-            return tr("It takes no more requests. {number} are still being answered.").format(
-                number=number
+            return plural(
+                len(server.requests_under_way()),
+                "It takes no more requests. 1 is still being answered.",
+                "It takes no more requests. {count} are still being answered.",
             )
         if server.address is not None:
             return tr("Programs reach it at {address}").format(address=f"{server.address}/v1")
@@ -193,16 +201,23 @@ class ServerPage(QWidget):
         self._context.tasks.start(self._server.stop())
 
     def _on_restart(self) -> None:
+        if under_way := len(self._server.requests_under_way()):
+            question = Question(
+                text=_under_way_words(under_way),
+                detail=tr("Starting again ends them."),
+                do=tr("Start again"),
+            )
+            confirm(question, self._restart, self)
+        else:
+            self._restart()
+
+    def _restart(self) -> None:
         self._context.tasks.start(self._server.restart())
 
     def ask_how_to_stop(self, under_way: int) -> QMessageBox:
         """Requests are being answered: let them finish, or end them."""
         box = QMessageBox(self)
-        box.setText(
-            plural(
-                under_way, "1 request is being answered.", "{count} requests are being answered."
-            )
-        )
+        box.setText(_under_way_words(under_way))
         box.setInformativeText(
             tr("Finishing takes no more requests and stops with the last of these.")
         )
@@ -218,6 +233,10 @@ class ServerPage(QWidget):
         box.finished.connect(box.deleteLater)
         box.open()
         return box
+
+
+def _under_way_words(number: int) -> str:
+    return plural(number, "1 request is being answered.", "{count} requests are being answered.")
 
 
 def _place_of(declared: SettingField) -> int:

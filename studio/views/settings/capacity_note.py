@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QLabel, QWidget
 
-from studio.models.capacity import capacity_of
+from studio.models.capacity import USUAL_CHAT_TOKENS, capacity_of
 from studio.models.settings import Settings
 from studio.views.monitor.history_words import capacity_words
-
-_CHAT_TOKENS = 2000
 
 
 class CapacityNote(QLabel):
@@ -26,7 +24,7 @@ class CapacityNote(QLabel):
         self.setVisible(pool_tokens > 0)
         capacity = capacity_of(
             pool_tokens,
-            chat_tokens=_CHAT_TOKENS,
+            chat_tokens=USUAL_CHAT_TOKENS,
             parallel=settings.engine.parallel,
             can_park=settings.park.ram_mib != 0,
         )

@@ -53,6 +53,8 @@ PAGES = (
     ),
     Page("Appearance", (("appearance", ""), ("window", "Window"), ("log", "Log"))),
 )
+_INDENT_PX = 8
+"""Room for the ring of what has the keyboard, left of everything on a page."""
 _USUAL_EM_PX = 17
 """The height of a line at the usual text size."""
 
@@ -91,7 +93,6 @@ class SettingsDialog(QDialog):
         footer: Callable[[QWidget], QWidget] | None = None,
     ) -> None:
         super().__init__(parent)
-        self._footer = footer(self) if footer is not None else None
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("Settings"))
         em = self.fontMetrics().height()
@@ -113,13 +114,14 @@ class SettingsDialog(QDialog):
             self.pages.addItem(tr(own.title))
             self._stack.addWidget(self._make_own_page(own, content))
         self.pages.currentRowChanged.connect(self._stack.setCurrentIndex)
-        self._lay_out()
+        self._lay_out(footer(self) if footer is not None else None)
         self.pages.currentRowChanged.connect(self._on_page)
         self.pages.setCurrentRow(0)
+        self.pages.setFocus()
         self._disconnect = settings.changed.connect(self._on_changed)
         self.finished.connect(lambda _result: self._disconnect())
 
-    def _lay_out(self) -> None:
+    def _lay_out(self, footer: QWidget | None) -> None:
         self._restore_button = restore = QPushButton(tr("Restore the defaults of this page"), self)
         restore.setAutoDefault(False)
         restore.clicked.connect(self._restore)
@@ -127,14 +129,15 @@ class SettingsDialog(QDialog):
         close.setAutoDefault(False)
         close.clicked.connect(self.close)
         foot = QHBoxLayout()
+        foot.setContentsMargins(_INDENT_PX, 0, 0, 0)
         foot.addWidget(restore)
         foot.addStretch(1)
         foot.addWidget(close)
         right = QVBoxLayout()
         right.setContentsMargins(0, 0, 16, 16)
         right.addWidget(self._stack, 1)
-        if self._footer is not None:
-            right.addWidget(self._footer)
+        if footer is not None:
+            right.addWidget(footer)
         right.addLayout(foot)
         self._column = layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -146,10 +149,11 @@ class SettingsDialog(QDialog):
         inner = QWidget(self)
         inner.setObjectName("settingsPage")
         column = QVBoxLayout(inner)
-        column.setContentsMargins(8, 16, 16, 16)
+        column.setContentsMargins(_INDENT_PX, 16, 16, 16)
         column.setSpacing(16)
         for group, heading in page.groups:
             if heading:
+                column.addSpacing(0 if group == page.groups[0][0] else 8)
                 title = QLabel(tr(heading), inner)
                 title.setObjectName("title")
                 column.addWidget(title)
@@ -168,7 +172,7 @@ class SettingsDialog(QDialog):
         inner = QWidget(self)
         inner.setObjectName("settingsPage")
         column = QVBoxLayout(inner)
-        column.setContentsMargins(8, 16, 16, 16)
+        column.setContentsMargins(_INDENT_PX, 16, 16, 16)
         assert isinstance(content, QWidget)
         column.addWidget(content)
         column.addStretch(1)

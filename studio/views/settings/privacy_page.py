@@ -78,7 +78,7 @@ class PrivacyPage(QWidget):
 
     def _add(self, row: int, one: Stored) -> None:
         name = QLabel(kind_words(one.kind), self)
-        path = ElidedLabel(self)
+        path = ElidedLabel(self, Qt.TextElideMode.ElideMiddle)
         path.setObjectName("body")
         path.set_text(str(one.path))
         room = QLabel(file_size(one.size_bytes), self)

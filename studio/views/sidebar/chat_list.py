@@ -153,6 +153,8 @@ class ChatList(QListView):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
+        if self.hasFocus() and not self.currentIndex().isValid():
+            self._paint_focus()
         if self._line is not None:
             row, is_after = self._line
             box = self.visualRect(self.model().index(row, 0))
@@ -161,6 +163,13 @@ class ChatList(QListView):
             painter.setPen(QPen(self._theme.colors.accent, 2))
             painter.drawLine(box.left() + 8, y, box.right() - 8, y)
             painter.end()
+
+    def _paint_focus(self) -> None:
+        """Around the whole list, where the keyboard stands on no row of it."""
+        painter = QPainter(self.viewport())
+        painter.setPen(QPen(self._theme.colors.accent, 1))
+        painter.drawRoundedRect(self.viewport().rect().adjusted(8, 1, -9, -2), 8, 8)
+        painter.end()
 
     def _dragged(self, event: QDropEvent) -> list[Row]:
         model = self.model()

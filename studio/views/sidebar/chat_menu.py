@@ -16,8 +16,9 @@ from engine.runs import Run
 from studio.models.chat import Conversation
 from studio.models.folder import Folder
 from studio.services.run_service import Steer
+from studio.views.run_sentences import is_held
 from studio.views.sidebar.row_actions import RowActions
-from studio.views.steer_menu import first_words, is_held, is_outside
+from studio.views.steer_menu import first_words, is_outside
 from studio.views.words import plural, tr
 
 
@@ -134,6 +135,6 @@ def _for(chats: Sequence[Conversation], text: str) -> str:
     """Says how many it is for, where it is for several."""
     if len(chats) == 1:
         return text
-    return tr("{what} ({chats})").format(
-        what=text, chats=plural(len(chats), "1 chat", "{count} chats")
-    )
+    what = text.removesuffix("…")
+    chats_words = plural(len(chats), "1 chat", "{count} chats")
+    return tr("{what} ({chats})").format(what=what, chats=chats_words) + text[len(what) :]

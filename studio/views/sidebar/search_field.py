@@ -17,6 +17,7 @@ class SearchField(QLineEdit):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
+        self.setObjectName("search")
         self._glass = self.addAction(
             palette_icon("search", self.palette()), QLineEdit.ActionPosition.LeadingPosition
         )

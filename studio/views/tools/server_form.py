@@ -46,9 +46,7 @@ class ServerForm(QFrame):
         self.kind.addItem(tr("JSON from another program"), "json")
         self.kind.setAccessibleName(tr("What it is"))
         self.name = self._field(tr("Name"), tr("files"))
-        self.command = self._field(
-            tr("Command"), "npx -y @modelcontextprotocol/server-filesystem ~"
-        )
+        self.command = self._field(tr("Command"), "uvx mcp-server-time")
         self.env = self._lines(tr("Variables"), "KEY=value")
         self.url = self._field(tr("Address"), "http://127.0.0.1:8000/mcp")
         self.headers = self._lines(tr("Headers"), "Authorization: Bearer …")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from PySide6.QtWidgets import (
-    QCheckBox,
     QFrame,
     QHBoxLayout,
     QLabel,
@@ -21,6 +20,7 @@ from studio.views.context import Context
 from studio.views.dialogs.confirm import Question, confirm
 from studio.views.elided_label import ElidedLabel
 from studio.views.error_words import error_sentence
+from studio.views.inputs import CheckBox
 from studio.views.labels import line
 from studio.views.state_mark import StateMark
 from studio.views.status_words import Tone
@@ -115,7 +115,7 @@ class ServerRow(QFrame):
         self._server = server
         self._context = context
         self._tools = tools
-        self.switch = QCheckBox(server.name, self)
+        self.switch = CheckBox(server.name, self)
         self.switch.setChecked(server.is_on)
         self.switch.setAccessibleName(tr("Switched on: {name}").format(name=server.name))
         self.switch.toggled.connect(self._switch)

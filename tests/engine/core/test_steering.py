@@ -116,6 +116,19 @@ def test_one_parked_for_room_can_be_held_as_well() -> None:
     assert sequences[1].status is SeqStatus.PARKED
 
 
+def test_one_that_is_only_let_go_keeps_its_place_in_line() -> None:
+    bench = Bench(make_scheduler(40, page_tokens=4, max_running=1))
+    running(bench, 1)
+    waiting = [make_sequence(arrival=i) for i in range(5, 8)]
+    bench.add(*waiting)
+    steer(bench, ParkNow(request_id="r6"))
+    bench.steps(2)
+    assert steer(bench, ResumeNext(request_id="r6", goes_first=False))
+    assert steer(bench, ResumeNext(request_id="r7", goes_first=False))
+    assert [bench.scheduler.explain().place(seq) for seq in waiting] == [1, 2, 3]
+    assert list(bench.run()) == ["r0", "r5", "r6", "r7"]
+
+
 def test_the_latest_call_is_the_next_to_enter() -> None:
     bench = Bench(make_scheduler(40, page_tokens=4, max_running=1))
     running(bench, 1)

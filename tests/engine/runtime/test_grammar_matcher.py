@@ -17,6 +17,7 @@ from engine.errors import InvalidRequest
 from engine.runtime.grammar_compiler import GrammarCompiler
 from engine.runtime.grammar_matcher import GrammarMatcher
 from engine.text.tokenizer import Tokenizer
+from fakes.no_trials import NoTrials
 from fakes.tiny_text import byte_level, sentencepiece
 
 MARKS = ("<tool_call>", "</tool_call>", "<think>", "</think>")
@@ -56,7 +57,7 @@ def matcher_of(
 ) -> GrammarMatcher:
     grammar = Grammar(kind=kind, source=source)
     request = Request(request_id="r", origin=Origin.API, prompt=Text(text=""), grammar=grammar)
-    matcher = GrammarCompiler(tokenizer).matcher_for(request)
+    matcher = GrammarCompiler(tokenizer, NoTrials()).matcher_for(request)
     assert matcher is not None
     return matcher
 

@@ -32,6 +32,8 @@ from engine.errors import InvalidRequest
 from engine.factory import create_engine
 from engine.runtime.disk.state_folder import SUFFIX
 from engine.runtime.engine import Engine
+from engine.runtime.grammar_compiler import GrammarCompiler
+from engine.runtime.grammar_trial import TooCostly
 from fakes.disk_rig import ID, LONG, comeback, command_at, park, resumed, wait_on_disk
 from fakes.listening import Ear, run_all, submit_together
 from fakes.native_rig import needs_kernels
@@ -373,15 +375,16 @@ def test_ignore_eos_does_not_go_with_a_grammar(engine: Engine, model_path: Path)
     assert "ignore_eos does not go with grammar" in str(error)
 
 
-def test_grammars_are_compiled_on_a_thread_of_their_own(engine: Engine, model_path: Path) -> None:
+def test_grammars_are_compiled_on_threads_of_their_own(engine: Engine, model_path: Path) -> None:
     load(engine, model_path, pool_tokens=LONG)
     threads = []
     compiler = inside(engine).grammars
     compiled = compiler._compiled
 
-    def watched(grammar: Grammar) -> object:
+    def watched(grammar: Grammar, *, is_plain: bool) -> object:
         threads.append(threading.current_thread().name)
-        return compiled(grammar)
+        assert is_plain
+        return compiled(grammar, is_plain=is_plain)
 
     compiler._compiled = watched  # type: ignore[method-assign, assignment]
     tool = Tool(name="add", parameters='{"type": "object", "properties": {}}', is_strict=True)
@@ -393,6 +396,51 @@ def test_grammars_are_compiled_on_a_thread_of_their_own(engine: Engine, model_pa
     finished(ear, "own")
     finished(ear, "calls")
     assert threads == ["layby-grammars"] * 2
+
+
+class Hall:
+    """Trials that a test lets go on."""
+
+    def __init__(self) -> None:
+        self.tried: list[str] = []
+        self.is_open = threading.Event()
+
+    def check(self, source: str, special: frozenset[int]) -> None:
+        self.tried.append(source)
+        if "hostile" in source:
+            assert self.is_open.wait(60)
+            raise TooCostly("preparing it takes longer than 5 s")
+
+    def close(self) -> None:
+        self.is_open.set()
+
+
+def test_nobody_waits_behind_costly_grammars_and_these_are_refused(
+    engine: Engine, model_path: Path
+) -> None:
+    load(engine, model_path, pool_tokens=LONG)
+    hall, model = Hall(), inside(engine)
+    model.grammars = GrammarCompiler(model.tokenizer, hall)
+    ear = Ear(engine)
+    for n in range(3):
+        engine.submit(asked(f"hostile-{n}", lark(f"start: /hostile{n}/")))
+    for name, grammar in {
+        "again": regex("[ab]{3}"),
+        "json": JSON,
+        "other": regex("[ab]{3}"),
+    }.items():
+        engine.submit(asked(name, grammar))
+    for name in ("again", "json", "other"):
+        assert finished(ear, name).reason is FinishReason.STOP
+    assert not {f"hostile-{n}" for n in range(3)} & {event.request_id for event in ear.events}
+    hall.is_open.set()
+    for n in range(3):
+        end = ear.wait_end(f"hostile-{n}")
+        assert isinstance(end, Failed)
+        assert isinstance(end.error, InvalidRequest)
+        assert "grammar cannot be followed: preparing it takes longer than 5 s" in str(end.error)
+    own = [source for source in hall.tried if "hostile" not in source]
+    assert len(own) == 1, "what was tried is not tried again, and a plain schema never"
 
 
 def test_a_chat_reply_begins_where_the_grammar_does(engine: Engine, model_path: Path) -> None:
@@ -426,7 +474,7 @@ def test_a_chain_of_rules_as_long_as_a_grammar_can_be_ends_nobody(
         ),
         gbnf("root ::= a0\n" + rule_chain("a{} ::= a{} | root\n", 4000) + 'a4000 ::= "x"\n'),
     ]
-    ear = Ear(engine)  # and not together: on the thread that is there for them
+    ear = Ear(engine)  # and not together: on the threads that are there for them
     for n, grammar in enumerate(chains):
         engine.submit(asked(f"r{n}", grammar))
     ends = [ear.wait_end(f"r{n}") for n in range(4)]

@@ -203,11 +203,36 @@ def test_reasoning_that_the_prompt_has_begun_comes_apart(
         assert "".join(delta.reasoning for delta in deltas(ear, request.request_id))
 
 
-def test_a_stop_string_counts_in_the_text_alone(engine: Engine, plain_path: Path) -> None:
+@pytest.mark.parametrize("template", ["plain", "hermes"])
+def test_a_stop_string_counts_in_arguments_and_not_in_how_a_call_is_written(
+    engine: Engine, plain_path: Path, model_path: Path, template: str
+) -> None:
+    load(engine, plain_path if template == "plain" else model_path, pool_tokens=LONG)
+    stops = {"name": ("get_weather", "tool_call"), "inside": ('"c"', "never"), "end": ("}",)}
+    ear = run_all(engine, [one_call(name, stop=stop) for name, stop in stops.items()])
+    assert reason(ear, "name") is FinishReason.TOOL_CALLS
+    whole = called(ear, "name")
+    assert_city(whole)
+    for name, stop in (("inside", '"c"'), ("end", "}")):
+        end = ear.wait_end(name)
+        assert isinstance(end, Finished)
+        assert (end.reason, end.stop_text) == (FinishReason.STOP, stop)
+        ((_, tool, arguments),) = called(ear, name)
+        assert tool == "get_weather"
+        assert stop not in arguments
+        assert arguments.startswith("{")
+
+
+def test_a_stop_string_cuts_what_a_grammar_makes(engine: Engine, plain_path: Path) -> None:
     load(engine, plain_path, pool_tokens=LONG)
-    ear = run_all(engine, [one_call("r", stop=("get_weather", '"'))])
-    assert reason(ear, "r") is FinishReason.TOOL_CALLS
-    assert_city(called(ear, "r"))
+    source = '{"type": "object", "properties": {"a": {"const": "one"}}, "required": ["a"]}'
+    bound = Grammar(kind=GrammarKind.JSON_SCHEMA, source=source, param="response_format")
+    request = asked("r", chat(tools=()), grammar=bound, stop=('"one',))
+    ear = run_all(engine, [request])
+    end = ear.wait_end("r")
+    assert isinstance(end, Finished)
+    assert (end.reason, end.stop_text) == (FinishReason.STOP, '"one')
+    assert "".join(ear.text("r").split()) == '{"a":'
 
 
 def test_wishes_that_exclude_each_other_are_refused(engine: Engine, plain_path: Path) -> None:

@@ -34,9 +34,10 @@ from engine.text.replies.families import FAMILIES
 from engine.text.replies.family import Family
 from engine.text.replies.json_families import GENERIC
 from engine.text.replies.reply_format import ReplyFormat, ReplyParser, ReplyPlan
-from engine.text.replies.thinking import THINKING
+from engine.text.replies.thinking import THINKING, Thinking
 from engine.text.text_stream import TextStream, Told
 from engine.text.tokenizer import Tokenizer
+from fakes.no_trials import NoTrials
 from fakes.tiny_text import CHATML_CONTROLS, byte_level
 
 SCHEMA = {
@@ -67,10 +68,15 @@ def tokenizer(*tags: str) -> Tokenizer:
 
 
 def format_of(family: Family, words: Tokenizer, *, thinks: bool = False) -> ReplyFormat:
-    source = " ".join(family.has) + (THINK.open + THINK.close if thinks else "")
+    think = thinking_of(family)
+    source = " ".join(family.has) + (think.open + think.close if thinks else "")
     reply = ReplyFormat.of(source, words)
     assert reply.family.name == family.name
-    return reply
+    return reply if thinks else changed(reply, thinking=None)
+
+
+def thinking_of(family: Family) -> Thinking:
+    return family.thinking or THINK
 
 
 def chat(**fields: object) -> Chat:
@@ -145,7 +151,7 @@ def closers_of(family: Family) -> tuple[bytes, ...]:
     """What ends texts of any length."""
     shape = family.shape
     ends = [] if shape is None or shape.parameters is None else [shape.parameters.after_value]
-    return tuple(end.strip().encode() for end in (*ends, THINK.close))
+    return tuple(end.strip().encode() for end in (*ends, thinking_of(family).close))
 
 
 def drawn(
@@ -165,10 +171,11 @@ def drawn(
 def wishes_of(
     family: Family, *, tags_are_tokens: bool, thinks: bool = False
 ) -> tuple[ReplyWishes, Tokenizer]:
-    tags = (*family.marks, *((THINK.open, THINK.close) if thinks else ()))
+    think = thinking_of(family)
+    tags = (*family.marks, *((think.open, think.close) if thinks else ()))
     words = tokenizer(*(tags if tags_are_tokens else ()))
     reply = format_of(family, words, thinks=thinks)
-    return ReplyWishes(reply, words, GrammarCompiler(words)), words
+    return ReplyWishes(reply, words, GrammarCompiler(words, NoTrials())), words
 
 
 def assert_sound(name: str, arguments: str) -> None:

@@ -327,4 +327,9 @@ def test_everybody_in_flight_is_listed_with_what_he_waits_for(
     assert {run.wait.kind for run in parked} >= {WaitKind.NO_ROOM}
     assert any(run.expected_wait_s is not None for run in parked)
     assert all(run.held_tokens >= run.prompt_tokens > 0 for run in parked)
+    writing = [run for runs in lists for run in runs if run.state is RunState.WRITING]
+    assert {run.held_tokens - run.computed_tokens for run in writing} == {1}
+    reading = [run for runs in lists for run in runs if run.state is RunState.READING]
+    assert all(0 <= run.computed_tokens < run.held_tokens for run in reading)
+    assert any(run.computed_tokens for run in reading), "in parts of 16 tokens"
     assert lists[-1] == ()

@@ -332,7 +332,8 @@ FAMILY_OF = {
     "NVIDIA-Nemotron-Nano-v2": "nemotron", "LFM2-8B-A1B": "lfm2", "ByteDance-Seed-OSS": "seed",
     "google-gemma-2-2b-it": "generic", "deepseek-ai-DeepSeek-V4": "dsml", "google-gemma-4-31B-it-interleaved": "gemma4",
     "Apertus-8B-Instruct": "apertus", "GigaChat3.1-10B-A1.8B": "gigachat", "upstage-Solar-Open-100B": "solar",
-    "muse-glimmer": "atem",
+    "muse-glimmer": "atem", "MiniMax-M3": "minimax-m3", "tencent-Hy3": "hunyuan-3",
+    "GigaChat3-10B-A1.8B": "gigachat-3.0",
 }  # fmt: skip
 
 

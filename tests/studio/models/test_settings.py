@@ -76,7 +76,12 @@ def test_every_instruction_set_of_the_native_kernels_can_be_asked_for() -> None:
 def test_what_tests_may_twist_is_hidden_and_nothing_else_is() -> None:
     hidden = {entry.key for entry in all_settings() if entry.info.is_hidden}
     twists = {entry.key for entry in all_settings() if entry.group == "park_test"}
-    kept_by_the_window = {"window.keys", "window.recent_commands", "window.was_told_of_tray"}
+    kept_by_the_window = {
+        f"window.{name}"
+        for name in (
+            "keys", "recent_commands", "was_told_of_tray", "has_sidebar", "has_pool_panel", "place",
+        )
+    }  # fmt: skip
     assert hidden == twists | kept_by_the_window
 
 

@@ -17,7 +17,6 @@ KEYED = ServerSettings(api_key="hunter2")
     [
         ("/chat/completions", CHAT),
         ("/completions", "/completion"),
-        ("/embeddings", "/v1/embeddings"),
         ("/models", "/v1/models"),
         ("/v1/health", "/health"),
     ],

@@ -102,6 +102,19 @@ async def test_a_model_in_use_is_never_taken_away(library: ModelLibraryService) 
         assert (await client.post(CHAT, json=HELLO)).status_code == 200
 
 
+@pytest.mark.parametrize("name", ["default", "Local-Model"])
+@on_a_loop
+async def test_a_stand_in_for_a_name_means_the_loaded_model(
+    library: ModelLibraryService, name: str
+) -> None:
+    engine = LoadingEngine()
+    async with open_client(engine, parts=parts_of(library)) as client:
+        answer = await client.post(CHAT, json={**HELLO, "model": name})
+    assert answer.status_code == 200
+    assert answer.json()["model"] == "tiny"
+    assert engine.commands == []
+
+
 @pytest.mark.parametrize("name", ["three", "/etc/passwd", "../One.gguf"])
 @on_a_loop
 async def test_only_what_the_library_has_is_loaded(library: ModelLibraryService, name: str) -> None:

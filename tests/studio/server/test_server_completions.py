@@ -53,6 +53,20 @@ def chunks(engine: Engine, body: dict[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.parametrize("prompt", ["", None, [[]]])
+def test_an_empty_prompt_begins_a_text(engine: Engine, prompt: object) -> None:
+    answer = ask(engine, {"prompt": prompt, "max_tokens": 4, "ignore_eos": True, "echo": True})
+    assert answer["usage"]["completion_tokens"] == 4
+    assert answer["usage"]["prompt_tokens"] == 1
+    assert answer["choices"][0]["finish_reason"] == "length"
+
+
+def test_as_many_replies_are_written_as_clients_of_openai_may_ask_for(engine: Engine) -> None:
+    answer = ask(engine, {"prompt": "hello you", "n": 128, "max_tokens": 2, "temperature": 1})
+    assert [choice["index"] for choice in answer["choices"]] == list(range(128))
+    assert answer["usage"]["completion_tokens"] <= 256
+
+
 def test_the_prompt_is_echoed_before_the_reply(engine: Engine) -> None:
     plain = ask(engine, {"prompt": "hello you", "max_tokens": 4})["choices"][0]
     echoed = ask(engine, {"prompt": "hello you", "max_tokens": 4, "echo": True})["choices"][0]

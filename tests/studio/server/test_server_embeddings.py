@@ -7,7 +7,7 @@ import base64
 import json
 import math
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,7 @@ import pytest
 from engine.factory import create_engine
 from engine.runtime.engine import Engine
 from fakes.fake_engine import TINY_MODEL, FakeEngine
-from fakes.http_driver import EMBED, TEXT, assert_error, on_a_loop, open_client
+from fakes.http_driver import EMBED, LLAMA_EMBED, TEXT, assert_error, on_a_loop, open_client
 from fakes.parking_rig import load
 from fakes.tiny_files import write_tiny_gguf
 from studio.server.embeddings import encoded
@@ -166,3 +166,59 @@ async def test_a_large_batch_is_encoded_in_turns_with_others() -> None:
     counting.cancel()
     assert turns >= 10
     assert [tuple(json.loads(each)) for each in coded] == vectors
+
+
+def llama_answer(engine: Engine, body: dict[str, Any], path: str = LLAMA_EMBED) -> Any:
+    """What llama-server's clients are answered."""
+    found: list[Any] = []
+
+    @on_a_loop
+    async def ask() -> None:
+        async with open_client(engine) as client:
+            answer = await client.post(path, json=body)
+            assert answer.status_code == 200, answer.text
+            found.append(answer.json())
+
+    ask()
+    return found[0]
+
+
+@pytest.mark.parametrize("path", ["/embedding", "/embeddings"])
+@pytest.mark.parametrize("field", ["content", "input"])
+def test_llama_servers_form_has_the_same_vectors(engine: Engine, path: str, field: str) -> None:
+    (ours,) = answers(engine, {"input": TEXTS})
+    entries = llama_answer(engine, {field: TEXTS}, path)
+    assert [entry["index"] for entry in entries] == [0, 1, 2, 3]
+    assert [entry["embedding"] for entry in entries] == [[vector_of(ours, i)] for i in range(4)]
+    assert llama_answer(engine, {field: TEXTS[0]}, path)[0] == entries[0]
+
+
+@pytest.mark.parametrize(
+    ("norm", "size"),
+    [
+        (0, lambda vector: max(map(abs, vector)) / 32760),
+        (1, lambda vector: math.fsum(map(abs, vector))),
+        (2, lambda vector: math.hypot(*vector)),
+        (3, lambda vector: math.fsum(abs(value) ** 3 for value in vector) ** (1 / 3)),
+        (100, lambda vector: max(map(abs, vector))),
+    ],
+)
+def test_llama_servers_norms(
+    engine: Engine, norm: int, size: Callable[[list[float]], float]
+) -> None:
+    (entry,) = llama_answer(engine, {"content": "hello world", "embd_normalize": norm})
+    (vector,) = entry["embedding"]
+    assert size(vector) == pytest.approx(1, rel=0.02 if norm == 100 else 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [({}, "content"), ({"content": ""}, "input"), ({"content": "a", "embd_normalize": -1}, "embd_normalize"),
+     ({"content": "a", "embd_normalize": 101}, "embd_normalize"), ({"content": [1.5]}, "content")],
+)  # fmt: skip
+@on_a_loop
+async def test_llama_servers_form_is_refused_by_name(body: dict[str, Any], param: str) -> None:
+    async with open_client(FakeEngine()) as client:
+        answer = await client.post(LLAMA_EMBED, json=body)
+    assert answer.status_code == 400
+    assert answer.json()["error"]["param"] == param

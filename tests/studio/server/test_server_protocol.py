@@ -33,7 +33,7 @@ BOTH: list[tuple[dict[str, Any], str]] = [
     ({"seed": 1.5}, "seed"),
     ({"seed": 1 << 70}, "seed"),
     ({"n": 0}, "n"),
-    ({"n": 9}, "n"),
+    ({"n": 129}, "n"),
     ({"max_tokens": -5}, "max_tokens"),
     ({"max_tokens": "7"}, "max_tokens"),
     ({"stop": 5}, "stop"),
@@ -111,7 +111,6 @@ CHAT_ONLY: list[tuple[dict[str, Any], str]] = [
     ({"max_completion_tokens": -2}, "max_completion_tokens"),
 ]
 TEXT_ONLY: list[tuple[dict[str, Any], str]] = [
-    ({"prompt": None}, "prompt"),
     ({"prompt": []}, "prompt"),
     ({"prompt": {}}, "prompt"),
     ({"prompt": [1, 2.5]}, "prompt"),
@@ -128,7 +127,7 @@ TEXT_ONLY: list[tuple[dict[str, Any], str]] = [
     ({"echo": 1}, "echo"),
     ({"suffix": 5}, "suffix"),
     ({"suffix": "end", "prompt": [1, 2]}, "suffix"),
-    ({"best_of": 9}, "best_of"),
+    ({"best_of": 129}, "best_of"),
     ({"best_of": 1, "n": 2}, "best_of"),
     ({"best_of": 3, "stream": True}, "best_of"),
     ({"stop_token_ids": [-1]}, "stop_token_ids[0]"),

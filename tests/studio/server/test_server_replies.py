@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from engine.api import Finished, FinishReason, TokenDelta, TokenLogprob, Usage
 from studio.server.completion_reply import CompletionReply, CompletionTelling
@@ -81,6 +82,20 @@ def test_completion_logprobs_are_four_parallel_lists() -> None:
         "top_logprobs": [{"Hi": -0.1, "Ho": -2}, {}],
         "text_offset": [0, 2],
     }
+
+
+def test_tokens_that_are_no_whole_characters_are_told_apart_by_their_bytes() -> None:
+    first, second, again = (
+        TokenLogprob(token_id=i, text="\ufffd", token_bytes=raw, logprob=-i)
+        for i, raw in enumerate((b"\xf0\x9f", b"\xe2", b"\xe2"), start=1)
+    )
+    chosen = replace(first, top=(first, second, again))
+    whole = CompletionReply(HEAD, CompletionTelling(has_logprobs=True)).whole(
+        *whole_reply(delta("", chosen))
+    )
+    told = whole["choices"][0]["logprobs"]
+    assert told["tokens"] == [r"bytes:\xf0\x9f"]
+    assert told["top_logprobs"] == [{r"bytes:\xf0\x9f": -1, r"bytes:\xe2": -2}]
 
 
 def test_text_offsets_count_on_from_chunk_to_chunk_per_choice() -> None:

@@ -114,7 +114,7 @@ async def test_usage_is_one_last_chunk_with_no_choices_if_asked_for(path: str) -
     await call.finished()
     assert call.chunks[-1]["choices"] == []
     assert call.chunks[-1]["usage"]["total_tokens"] == 8
-    assert not any("usage" in chunk for chunk in call.chunks[:-1])
+    assert all(chunk["usage"] is None for chunk in call.chunks[:-1])
 
 
 @on_a_loop

@@ -125,12 +125,14 @@ def test_prompts_stay_in_order_with_their_choices_side_by_side() -> None:
 
 def test_every_form_of_prompt_is_understood() -> None:
     assert [r.prompt for r in completion(prompt="a")] == [Text(text="a")]
-    assert [r.prompt for r in completion(prompt="")] == [Text(text="")]
+    for nothing in ("", None, [[]]):
+        (begun,) = completion(prompt=nothing)
+        assert begun.prompt == Text(text="", begins_anew=True)
     assert [r.prompt for r in completion(prompt=["a", "b"])] == [Text(text="a"), Text(text="b")]
     assert [r.prompt for r in completion(prompt=[3, 4])] == [TokenIds(ids=(3, 4))]
     assert [r.prompt for r in completion(prompt=[[3], []])] == [
         TokenIds(ids=(3,)),
-        TokenIds(ids=()),
+        Text(text="", begins_anew=True),
     ]
 
 

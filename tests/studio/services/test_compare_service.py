@@ -97,6 +97,7 @@ def test_one_is_picked_and_the_others_can_be_brought_back(path: Path) -> None:
             await until(lambda: len(rig.engine.requests) == 2)
             await rig.chats.comparing.pick(columns[1])
             assert rig.chats.comparing.current is None
+            assert (chat.title, columns[1].title) == ("hello", "hello (2)")
             assert set(rig.chats.chats) == {chat, columns[1]}
             await until(lambda: len(rig.engine.aborted) == 1)
             await offered[-1].run()
@@ -110,10 +111,11 @@ def test_a_column_deleted_by_hand_leaves_the_comparison(path: Path) -> None:
         async with open_chats(path) as rig:
             empty = await rig.chats.new_chat()
             columns = await rig.chats.comparing.start(empty, "And now?", (COLD, HOT, TERSE))
-            assert [one.title for one in columns] == [f"And now? ({n})" for n in (2, 3, 4)]
+            assert [one.title for one in columns] == [f"{n} · And now?" for n in (1, 2, 3)]
             await rig.chats.delete(columns[0])
             assert rig.chats.comparing.current is not None
             assert rig.chats.comparing.current.columns == columns[1:]
+            assert rig.chats.comparing.current.place(columns[1]) == 2, "as its title says"
             await rig.chats.delete(columns[1])
             assert rig.chats.comparing.current is None
 

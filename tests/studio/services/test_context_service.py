@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from engine.api import Chat, Prompt
+from engine.api import Chat, Prompt, Tool
 from engine.client import EngineClient
 from fakes.fake_engine import FakeEngine
 from studio.models.chat import (
@@ -21,6 +21,7 @@ from studio.models.chat import (
     Role,
 )
 from studio.models.chat_settings import ChatSettings
+from studio.models.tool_use import ChatTools
 from studio.services.chat_prompt import prompt_for
 from studio.services.context_service import ContextService, CutPlan
 
@@ -63,6 +64,41 @@ def plan(chat: Conversation, draft: str) -> CutPlan | None:
 def test_system_prompt_chat_and_draft_are_counted_as_they_would_be_sent() -> None:
     assert use(chat_of(3), "one two three") == (2 + 600 + 3, 2048, True)
     assert use(Conversation(1, "Empty", 0.0, 0.0, is_loaded=True), "") == (0, 2048, True)
+
+
+def test_tools_are_counted_where_something_is_said_and_where_nothing_is_yet() -> None:
+    tool = Tool(name="weather", description="Tells the weather.", parameters="{}")
+
+    async def ask() -> None:
+        client = EngineClient(FakeEngine(), asyncio.get_running_loop())
+        made = ContextService(client, lambda chat: (tool,) if chat.tools.servers else ())
+        for chat, plain in ((chat_of(3), 605), (Conversation(1, "Empty", 0.0, 0.0), 0)):
+            draft = "one two three" if chat.messages else ""
+            for servers, more in (((), 0), (("home",), 5)):
+                chat.tools = ChatTools(servers=servers)
+                for count in (made.use, made.estimate):
+                    found = await count(chat, draft)
+                    assert found is not None
+                    assert found.tokens == plain + more
+        client.close()
+
+    asyncio.run(ask())
+
+
+def test_the_tools_of_a_long_chat_are_counted_when_they_become_known() -> None:
+    tools: list[Tool] = []
+
+    async def ask() -> None:
+        client = EngineClient(FakeEngine(), asyncio.get_running_loop())
+        made, chat = ContextService(client, lambda _chat: tuple(tools)), chat_of(200, words=110)
+        for more in (0, 5):
+            found = await made.estimate(chat, "x")
+            assert found is not None
+            assert found.tokens == 400 * 110 + 2 + 1 + more
+            tools.append(Tool(name="weather", description="Tells the weather.", parameters="{}"))
+        client.close()
+
+    asyncio.run(ask())
 
 
 def test_a_reply_that_is_being_written_is_counted_by_what_the_engine_says() -> None:

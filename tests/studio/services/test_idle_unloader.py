@@ -97,3 +97,75 @@ def test_a_model_that_the_user_has_unloaded_stays_away() -> None:
     waking.control(UnloadModel())
     waking.submit(Request(request_id="a", origin=Origin.GUI, prompt=Text(text="x")))
     assert rig.engine.commands == [UnloadModel()]
+
+
+# --- what programs wish
+
+
+def gone(rig: Rig) -> bool:
+    """Whether the unloader finds that it is time now."""
+    return rig.unloader.check()
+
+
+def test_a_program_may_have_the_model_leave_sooner_and_never_later() -> None:
+    rig = Rig(limit_min=10)
+    rig.unloader.stay(60)
+    assert rig.unloader.left_s() == 60
+    assert not rig.at(0.9)
+    assert rig.at(1)
+    rig = Rig(limit_min=10)
+    rig.unloader.stay(3600)
+    assert rig.unloader.left_s() == 600
+    assert rig.at(10)
+
+
+def test_where_the_user_has_set_nothing_a_program_may_still_have_it_leave() -> None:
+    rig = Rig(limit_min=0)
+    assert rig.unloader.left_s() is None
+    rig.unloader.stay(0)
+    assert gone(rig)
+    assert rig.engine.commands == [UnloadModel(only_if_idle=True)]
+
+
+def test_what_is_wished_with_a_request_counts_from_its_end() -> None:
+    rig = Rig(limit_min=0)
+    rig.engine.auto = False
+    rig.unloader.stay(0, request_id="a")
+    assert not gone(rig), "it has not even begun"
+    rig.engine.submit(Request(request_id="a", origin=Origin.API, prompt=Text(text="x")))
+    rig.engine.start("a")
+    assert not gone(rig)
+    rig.engine.finish("a")
+    assert gone(rig)
+
+
+def test_a_model_in_use_stays_until_it_is_free() -> None:
+    rig = Rig(limit_min=0)
+    rig.engine.publish(make_run("chat-1"))
+    rig.unloader.stay(0)
+    assert not gone(rig)
+    rig.engine.publish()
+    assert gone(rig)
+
+
+def test_the_wish_of_one_program_ends_when_somebody_else_uses_the_model() -> None:
+    rig = Rig(limit_min=0)
+    rig.unloader.stay(0, request_id="a")
+    for request_id in ("a", "b"):
+        rig.engine.submit(Request(request_id=request_id, origin=Origin.GUI, prompt=Text(text="x")))
+    assert not gone(rig)
+    assert rig.unloader.left_s() is None
+
+
+def test_a_wish_is_about_the_model_that_was_there() -> None:
+    rig = Rig(limit_min=0)
+    rig.unloader.stay(60)
+    rig.engine.emit(ModelChanged(state=EngineState.LOADING, model=None))
+    assert rig.unloader.left_s() is None
+
+
+def test_nothing_said_takes_a_wish_back() -> None:
+    rig = Rig(limit_min=0)
+    rig.unloader.stay(60)
+    rig.unloader.stay(None)
+    assert rig.unloader.left_s() is None

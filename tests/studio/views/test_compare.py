@@ -6,8 +6,11 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
+import pytest
+from PySide6.QtCore import QCoreApplication, QEvent, QRect
+from PySide6.QtGui import QScreen
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtWidgets import QPushButton, QScrollArea
 
 from engine.api import EngineState
 from fakes.fake_window import Stage, open_stage, until
@@ -51,14 +54,43 @@ def test_a_prompt_runs_in_columns_and_one_is_gone_on_with(play: Play, tmp_path: 
             assert bar.isVisible()
             assert [one.text() for one in bar.buttons] == [
                 "1: temperature 0",
-                "2: temperature 0.8",
+                "2: temperature 0.8 · other system prompt",
                 "3: temperature 1.5",
             ]
             bar.buttons[0].click()
             await until(lambda: len(panes.panes) == 1)
             assert panes.active.chat.messages[0].text == "Why is the sky blue?"
+            assert panes.active.chat.title == "A (2)"
             assert bar.isHidden()
             assert len(stage.chats.chats) == 2
+
+    play(story())
+
+
+def test_columns_without_room_for_their_buttons_are_in_a_menu(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            dialog = asked(stage)
+            QTest.keyClicks(dialog.prompt, "Hello?")
+            button(dialog, "Compare").click()
+            bar = stage.window.findChild(CompareBar)
+            await until(lambda: bar.isVisible() and stage.engine.requests)
+
+            def offered(width: int) -> tuple[bool, bool]:
+                bar.setFixedWidth(width)
+                QCoreApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)
+                shown = {one.isVisible() for one in bar.buttons}
+                assert len(shown) == 1
+                return shown.pop(), bar.choose.isVisible()
+
+            assert offered(900) == (True, False)
+            assert offered(bar.minimumSizeHint().width()) == (False, True)
+            assert offered(900) == (True, False)
+            actions = bar.choose.menu().actions()
+            assert [one.text() for one in actions] == [one.text() for one in bar.buttons]
+            actions[1].trigger()
+            await until(lambda: len(stage.window.panes.panes) == 1)
+            assert stage.window.panes.active.chat.settings.sampling.temperature == 0.8
 
     play(story())
 
@@ -94,6 +126,71 @@ def test_a_column_can_be_removed_but_two_stay(play: Play, tmp_path: Path) -> Non
     play(story())
 
 
+def test_a_column_may_have_a_system_prompt_of_its_own_and_who_reads_alone_is_said(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            chat = stage.chats.chats[0]
+            stage.chats.presets.set_settings(chat, ChatSettings(system_prompt="Be brief."))
+            dialog = asked(stage)
+            dialog.add_column()
+            assert dialog.shares.text() == "What the columns have in common is read once."
+            column = dialog.columns[2]
+            assert column.system_prompt.isHidden()
+            column.source.setCurrentIndex(column.source.count() - 1)
+            column.source.activated.emit(column.source.count() - 1)
+            assert not column.system_prompt.isHidden()
+            assert column.system_prompt.toPlainText() == "Be brief."
+            column.system_prompt.setPlainText("Answer in verse.")
+            apart = (
+                "Columns 1 and 2 share what they read. "
+                "Column 3 has another system prompt and reads for itself."
+            )
+            assert dialog.shares.text() == apart
+            QTest.keyClicks(dialog.prompt, "Hello?")
+            button(dialog, "Compare").click()
+            await until(lambda: len(stage.engine.requests) == 2)
+            systems = [one.prompt.messages[0].content for one in stage.engine.requests.values()]
+            assert systems == ["Be brief.", "Answer in verse."]
+            bar = stage.window.findChild(CompareBar)
+            assert bar.buttons[2].text() == "3: temperature 1.2 · other system prompt"
+            assert bar.buttons[2].toolTip() == "Answer in verse."
+
+    play(story())
+
+
+def test_four_columns_with_prompts_of_their_own_scroll_on_a_low_screen(
+    play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            dialog = asked(stage)
+            for _ in range(2):
+                dialog.add_column()
+            for column in dialog.columns:
+                column.source.setCurrentIndex(column.source.count() - 1)
+                column.source.activated.emit(column.source.count() - 1)
+            await until(dialog.columns[3].system_prompt.isVisible)
+            (area,) = dialog.findChildren(QScrollArea)
+            await until(lambda: not area.verticalScrollBar().maximum())
+            dialog.close()
+            room = QRect(0, 0, 640, 400)
+            monkeypatch.setattr(QScreen, "availableGeometry", lambda _screen: room)
+            dialog = asked(stage)
+            for _ in range(2):
+                dialog.add_column()
+            await until(lambda: all(one.isVisible() for one in dialog.columns))
+            for column in dialog.columns:
+                column.source.setCurrentIndex(column.source.count() - 1)
+                column.source.activated.emit(column.source.count() - 1)
+            await until(dialog.columns[3].system_prompt.isVisible)
+            assert dialog.height() < room.height()
+            dialog.close()
+
+    play(story())
+
+
 def test_without_a_model_the_way_on_is_told(play: Play, tmp_path: Path) -> None:
     async def story() -> None:
         async with open_stage(tmp_path, state=EngineState.NO_MODEL) as stage:
@@ -106,4 +203,4 @@ def test_without_a_model_the_way_on_is_told(play: Play, tmp_path: Path) -> None:
 
 
 def test_a_column_is_told_by_its_number_and_temperature() -> None:
-    assert difference(2, ChatSettings()) == "2: temperature 0.8"
+    assert difference(2, ChatSettings(), "") == "2: temperature 0.8"

@@ -20,10 +20,12 @@ from fakes.fake_window import open_stage, until
 from fakes.real_window import open_real
 from fakes.tiny_files import write_tiny_gguf
 from studio.app import open_services
+from studio.models.model_fit import Machine
 from studio.models.model_library import Finder, FoundModel, ModelFacts
 from studio.paths import find_paths
 from studio.services.server_service import ServerState
 from studio.services.settings_service import SettingsService
+from studio.views import start_view
 from studio.views.actions import CommandId
 from studio.views.main_window import MainWindow
 from studio.views.start_view import StartView
@@ -134,6 +136,38 @@ def test_what_is_on_this_computer_is_offered_first(
             assert not any("broken" in text for text in offers(view))
             press(view, "Use llama3-8b")
             await until(lambda: ("add_found", "llama3-8b") in stage.models.asked)
+
+    play(story())
+
+
+@pytest.mark.parametrize(
+    ("free_mb", "told"),
+    [
+        (
+            4_000,
+            "4 chats of 8,192 tokens at once, one more would wait its turn",
+        ),
+        (400, "3 chats of 2,000 tokens fit, a fourth would park"),
+        (50, "Does not fit: "),
+    ],
+)
+def test_what_the_suggested_model_would_do_here_is_told_in_chats(
+    play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, free_mb: int, told: str
+) -> None:
+    machine = Machine(
+        total_bytes=8 << 30, free_bytes=free_mb * 1_000_000, cores=4, has_native_kernels=True
+    )
+    monkeypatch.setattr(start_view, "look_at_machine", lambda _snapshot: machine)
+
+    async def story() -> None:
+        async with open_stage(tmp_path, state=EngineState.NO_MODEL) as stage:
+            view = stage.window.panes.active.start_view
+            (starter,) = (
+                button
+                for button in view.findChildren(QPushButton)
+                if button.text().startswith("Get the starter model")
+            )
+            assert told in starter.accessibleDescription()
 
     play(story())
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel, QPushButton
+from PySide6.QtWidgets import QPushButton
 
 from engine.api import EngineState, SamplingParams
 from fakes.at_once import NEVER_ENDS
@@ -55,9 +55,8 @@ def told(window: MainWindow) -> str:
     bar = window.notice_bar
     if not bar.isVisible():
         return ""
-    parts = [label.text() for label in bar.findChildren(QLabel)]
-    parts += [f"[{each.text()}]" for each in bar.findChildren(QPushButton) if each.isVisible()]
-    return " ".join(part for part in parts if part)
+    buttons = [each.text() for each in bar.findChildren(QPushButton) if each.isVisible()]
+    return " ".join((bar.words, *(f"[{text}]" for text in buttons)))
 
 
 def killed_while_three_write(home: Path, model: Path) -> dict[int, str]:
@@ -254,11 +253,9 @@ def test_a_model_whose_file_goes_while_it_is_loaded_writes_on_and_is_missed_at_t
             assert (reply.status, reply.text) == (MessageStatus.LENGTH, undisturbed.text)
             assert told(real.window) == ""
             assert not await real.services.models.load(str(model))
-            words = (
-                tr("The model's file is damaged") if is_emptied else tr("There is no such model")
-            )
-            assert words in told(real.window)
-            assert tr("Choose a model") in told(real.window) or not is_emptied
+            assert tr("This model cannot be used") in told(real.window)
+            way_on = tr("Choose a model") if is_emptied else tr("Open the models' page")
+            assert f"[{way_on}]" in told(real.window)
             assert real.services.models.state is EngineState.READY, "the one that is loaded stays"
             await real.shoot(f"model-{'emptied' if is_emptied else 'gone'}-while-loaded")
 

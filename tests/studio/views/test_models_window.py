@@ -273,6 +273,17 @@ def test_a_download_is_followed_paused_and_finished(play: Play, tmp_path: Path) 
     play(story())
 
 
+def test_the_list_of_pages_is_as_wide_as_its_words(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_models(tmp_path) as (stage, window):
+            window.set_page_title(ModelsPage.DOWNLOADS, "Downloads (1,000)")
+            for size in (14, 24):
+                stage.services.settings.change("appearance.text_size", size)
+                assert window.pages.sizeHintForColumn(0) <= window.pages.viewport().width()
+
+    play(story())
+
+
 def test_every_control_of_every_page_has_a_name(play: Play, tmp_path: Path) -> None:
     async def story() -> None:
         async with open_models(tmp_path) as (stage, window):

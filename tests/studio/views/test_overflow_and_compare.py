@@ -107,7 +107,6 @@ def test_s16_columns_that_differ_in_sampling_only_read_the_prompt_once(
             chat = await real.new_chat(verse)
             await chats.presets.save_as(chat, "Verse")
             chats.presets.set_settings(chat, replace(verse, system_prompt=""))
-            real.window.resize(1700, 900)
             real.window.commands[CommandId.POOL].trigger()
             real.window.commands[CommandId.COMPARE].trigger()
             dialog = real.window.findChildren(CompareDialog)[-1]
@@ -116,13 +115,16 @@ def test_s16_columns_that_differ_in_sampling_only_read_the_prompt_once(
             dialog.add_column()
             dialog.columns[3].source.setCurrentIndex(2)
             dialog.columns[3].source.activated.emit(2)
+            await until(lambda: all(one.isVisible() for one in dialog.columns))
             shoot(dialog, "s16-question")
-            real.gate.shut_at(4, 40)
+            real.gate.shut_at(1, 1)
             press(dialog, tr("Compare"))
             await until(lambda: real.gate.is_shut)
+            columns = chats.comparing.current.columns
+            await until(lambda: all(column.running_message for column in columns))
+            await real.run_until(4, 40)
             await real.shoot("s16-columns")
             real.gate.open()
-            columns = chats.comparing.current.columns
             replies = [column.messages[-1] for column in columns]
             await until(lambda: not any(one.status.is_alive for one in replies))
             assert {one.status for one in replies} == {MessageStatus.LENGTH}

@@ -15,17 +15,13 @@ from typing import Any
 import pytest
 
 from engine.api import EngineEvent, Parked, Restored, TokenDelta
-from engine.factory import create_engine
 from engine.runs import ParkCause, Run, RunState, WaitKind
 from fakes.at_once import ask, shut, start_at_once
 from fakes.chat_rig import until
 from fakes.gate import Gate
-from fakes.shots import shoot
+from fakes.real_window import RealWindow, open_real
 from fakes.tiny_files import write_tiny_gguf
-from studio.app import open_services
-from studio.models.chat import Conversation, Message, MessageStatus, reply_request_id
-from studio.paths import Paths
-from studio.services.settings_service import SettingsService
+from studio.models.chat import Message, MessageStatus, reply_request_id
 from studio.views.actions import CommandId
 from studio.views.main_window import MainWindow
 from studio.views.monitor.run_row import RunRow
@@ -44,26 +40,29 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @dataclass
 class Stage:
-    services: WindowServices
-    window: MainWindow
-    gate: Gate
+    real: RealWindow
     events: list[EngineEvent] = field(default_factory=list)
+
+    @property
+    def services(self) -> WindowServices:
+        return self.real.services
+
+    @property
+    def window(self) -> MainWindow:
+        return self.real.window
+
+    @property
+    def gate(self) -> Gate:
+        return self.real.gate
 
     @property
     def runs(self) -> tuple[Run, ...]:
         return self.services.runs.snapshot().runs
 
-    def run(self, reply: Message) -> Run | None:
-        id_ = reply_request_id(reply)
-        return next((run for run in self.runs if run.request_id == id_), None)
-
     def row(self, reply: Message) -> RunRow:
         """Its row in the panel, as it is now."""
         self.window.context.watch.look()
         return self.window.pool_panel.rows[reply_request_id(reply)]
-
-    def chat(self, reply: Message) -> Conversation:
-        return next(chat for chat in self.services.chats.chats if reply in chat.messages)
 
     def of(self, reply: Message, *kinds: type) -> list[EngineEvent]:
         id_ = reply_request_id(reply)
@@ -72,9 +71,7 @@ class Stage:
     async def start(self, *names: str, tokens: int) -> list[Message]:
         """All begin at one moment; the engine stands when four have written so much that a fifth was parked."""
         replies = await start_at_once(self.services, self.gate, names, tokens=tokens)
-        self.gate.shut_at(4, 100)
-        self.gate.open()
-        await until(lambda: self.gate.is_shut)
+        await self.real.run_until(4, 100)
         return replies
 
 
@@ -82,25 +79,16 @@ def play_on(
     play: Play, home: Path, model: Path, story: Callable[[Stage], Coroutine[Any, Any, None]]
 ) -> None:
     async def run() -> None:
-        paths = Paths(data=home / "data", cache=home / "cache", config=home, logs=home / "logs")
-        flags = {"engine.ctx_size": POOL_TOKENS, "engine.parallel": 5, "engine.threads": 1}
-        settings = SettingsService(home / "settings.json", environment={}, flags=flags)
-        engine = create_engine()
-        async with open_services(settings, paths, engine=engine) as services:
-            window = MainWindow(services)
-            window.resize(1280, 800)
-            window.show()
-            assert await services.models.load(str(model))
-            window.commands[CommandId.POOL].trigger()
-            stage = Stage(services, window, Gate(engine))
-            stop = engine.subscribe(stage.events.extend)
+        flags = {"engine__ctx_size": POOL_TOKENS, "engine__parallel": 5, "engine__threads": 1}
+        async with open_real(home, **flags) as real:
+            assert await real.services.models.load(str(model))
+            real.window.commands[CommandId.POOL].trigger()
+            stage = Stage(real)
+            stop = real.gate.engine.subscribe(stage.events.extend)
             try:
                 await story(stage)
             finally:
                 stop()
-                stage.gate.close()
-                window.quit()
-                window.deleteLater()
 
     play(run())
 
@@ -108,12 +96,12 @@ def play_on(
 def test_s6_pin_let_go_first_and_park_are_obeyed(play: Play, tmp_path: Path, model: Path) -> None:
     async def story(stage: Stage) -> None:
         replies = await stage.start(*NAMES, tokens=300)
-        runs = {id(one): stage.run(one) for one in replies}
+        runs = {id(one): stage.real.run(one) for one in replies}
         inside = [one for one in replies if runs[id(one)].state is RunState.WRITING]
         parked = [one for one in replies if runs[id(one)].state is RunState.PARKED]
         assert len(parked) >= 1
         pinned, by_hand, called = inside[0], inside[1], parked[-1]
-        shoot(stage.window, "s6-before")
+        await stage.real.shoot("s6-before")
         stage.row(pinned).pin_button.click()
         stage.row(called).first_button.click()
         stage.row(by_hand).park_button.click()
@@ -123,14 +111,12 @@ def test_s6_pin_let_go_first_and_park_are_obeyed(play: Play, tmp_path: Path, mod
         await until(lambda: stage.gate.is_shut)
         back = [e for e in stage.events[marked:] if isinstance(e, Restored)]
         assert back[0].request_id == reply_request_id(called), "it is the next to come back"
-        run = stage.run(by_hand)
+        run = stage.real.run(by_hand)
         assert run is not None
         assert run.wait is not None
         assert run.wait.kind is WaitKind.HELD_BY_USER
-        assert (
-            tr("Parked by hand until it is resumed by hand") in stage.row(by_hand).accessibleName()
-        )
-        shoot(stage.window, "s6-after")
+        assert tr("Waits until you bring it back") in stage.row(by_hand).accessibleName()
+        await stage.real.shoot("s6-after")
         stage.gate.open()
         others = [one for one in replies if one is not by_hand]
         await until(lambda: not any(one.status.is_alive for one in others))
@@ -138,7 +124,7 @@ def test_s6_pin_let_go_first_and_park_are_obeyed(play: Play, tmp_path: Path, mod
         taken = [e for e in stage.of(pinned, Parked) if e.reason.cause is not ParkCause.BY_USER]
         assert all(e in stage.events[:marked] for e in taken), "never while others could be"
         button = stage.row(by_hand).first_button
-        assert button.text() == tr("Bring it back")
+        assert button.toolTip() == tr("Bring it back")
         button.click()
         await until(lambda: by_hand.status is MessageStatus.LENGTH)
 
@@ -163,8 +149,7 @@ def test_s7_everybody_gets_on_while_short_ones_keep_coming(
             kinds = [type(one) for one in moves]
             pairs = list(pairwise(kinds))
             assert (Restored, Parked) not in pairs, "whoever comes back writes before he goes again"
-        stage.window.context.watch.look()
-        shoot(stage.window, "s7-after")
+        await stage.real.shoot("s7-after")
         assert stage.services.history.longest_wait() is not None
         assert stage.services.history.tally.num_held <= stage.services.history.tally.num_told
 
@@ -176,12 +161,12 @@ def test_s8_what_is_given_up_leaves_its_room_and_no_stray_row(
 ) -> None:
     async def story(stage: Stage) -> None:
         replies = await stage.start(*NAMES, tokens=300)
-        states = {id(one): stage.run(one).state for one in replies}
+        states = {id(one): stage.real.run(one).state for one in replies}
         parked = next(one for one in replies if states[id(one)] is RunState.PARKED)
         running = next(one for one in replies if states[id(one)] is RunState.WRITING)
-        await stage.window.panes.split(stage.chat(running))
-        chat, text = stage.chat(running), running.text
-        shoot(stage.window, "s8-before")
+        await stage.window.panes.split(stage.real.chat_of(running))
+        chat, text = stage.real.chat_of(running), running.text
+        await stage.real.shoot("s8-before")
         stage.row(parked).stop_button.click()
         await stage.services.chats.delete(chat)
         stage.window.panes.close_pane(stage.window.panes.panes[-1])
@@ -192,7 +177,7 @@ def test_s8_what_is_given_up_leaves_its_room_and_no_stray_row(
         assert not ids & held, "their pages are free"
         stage.window.context.watch.look()
         assert not ids & stage.window.pool_panel.rows.keys()
-        shoot(stage.window, "s8-after")
+        await stage.real.shoot("s8-after")
         stage.gate.open()
         others = [one for one in replies if one not in (parked, running)]
         await until(lambda: not any(one.status.is_alive for one in others))

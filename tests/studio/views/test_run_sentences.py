@@ -46,6 +46,16 @@ def test_a_parked_chat_says_since_when_its_place_and_the_expected_wait() -> None
     assert describe_row(message, run).text == "Parked, 2nd · back in 6 to 10 s"
     assert strip.mark is Mark.BARS
     assert describe_strip(message, None, now_s=285.0).text == "Parked for 3 min 5 s"
+    assert describe_strip(message, None, now_s=100.4).text == "Parked", "no time yet"
+
+
+def test_one_parked_by_hand_says_by_whom_and_that_it_waits_for_that_hand() -> None:
+    wait = replace(make_wait(WaitKind.HELD_BY_USER), place=0)
+    message, run = parked_reply(), make_run("c", RunState.PARKED, wait=wait)
+    assert describe_row(message, run).text == "Parked by you"
+    assert describe_run(run).text == "Parked by you"
+    assert describe_strip(message, run, now_s=108.2).text == "Parked by you for 8 s"
+    assert reason_sentence(message, run, OTHERS) == "Waits until you bring it back"
 
 
 def test_one_that_was_let_go_first_says_so_in_line_and_in_the_pool() -> None:
@@ -71,6 +81,17 @@ def test_a_chat_in_the_pool_says_what_it_does() -> None:
     again = reply(MessageStatus.READING)
     again.reread_tokens = 900
     assert describe_strip(again, run, now_s=0.0).text == "Re-reading 900 tokens"
+
+
+def test_a_request_that_reads_says_how_far_it_is() -> None:
+    run = make_run(
+        "chatcmpl-1", RunState.READING, held_tokens=3400, prompt_tokens=3400, computed_tokens=1200
+    )
+    words = describe_run(run)
+    assert words.text == "Reading 1,200 of 3,400 tokens"
+    assert words.progress == pytest.approx(1200 / 3400)
+    again = make_run("chatcmpl-1", RunState.READING, held_tokens=640, computed_tokens=320)
+    assert describe_run(again).text == "Re-reading 320 of 640 tokens"
 
 
 def test_a_chat_being_restored_is_coming_back() -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QCoreApplication, QEvent, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QMessageBox, QPushButton, QWidget
@@ -18,7 +20,7 @@ from fakes.fake_window import PretendServer, Stage, open_stage, until
 from fakes.runs import make_run, make_wait
 from fakes.shots import shoot
 from studio.models.errors import PortTaken
-from studio.models.request_log import RequestRow, RequestState
+from studio.models.request_log import MOST_ROWS, RequestRow, RequestState
 from studio.models.server_keys import KeyPlan, Lane
 from studio.models.snippets import SNIPPETS
 from studio.services.server_service import ServerState
@@ -52,17 +54,18 @@ def words_of(widget: QWidget) -> str:
     return " ".join(label.text() for label in widget.findChildren(QLabel) if not label.isHidden())
 
 
-def row(stage: Stage, *runs: str, ended_s: float | None = None) -> RequestRow:
-    log = stage.server.log
+def row(stage: Stage, *runs: str, took_s: float | None = None, error: str = "") -> RequestRow:
+    log, started_s = stage.server.log, time.time()
     made = RequestRow(
         row_id=log.new_id(),
-        started_s=1_700_000_000.0,
+        started_s=started_s,
         method="POST",
         path="/v1/chat/completions",
         client="editor",
         run_ids=runs,
-        ended_s=ended_s,
-        state=RequestState.RUNNING if ended_s is None else RequestState.DONE,
+        ended_s=started_s + took_s if took_s is not None else None,
+        state=RequestState.RUNNING if took_s is None else RequestState.DONE,
+        error=error,
     )
     log.put(made)
     return made
@@ -96,16 +99,18 @@ def test_stopping_with_requests_under_way_offers_to_finish_first(
         async with open_server(tmp_path) as (stage, window):
             page = window.server
             await stage.server.start()
-            for run in ("chatcmpl-a", "chatcmpl-b"):
-                row(stage, run)
+            first, _ = row(stage, "chatcmpl-a"), row(stage, "chatcmpl-b")
             page.switch.click()
             box = page.findChild(QMessageBox)
             assert box.text() == tr("{count} requests are being answered.").format(count=2)
             next(b for b in box.buttons() if b.text() == tr("Finish first")).click()
             await until(lambda: stage.server.state is ServerState.FINISHING)
-            words = tr("It takes no more requests. {number} are still being answered.")
-            assert words.format(number=2) in words_of(page)
+            words = tr("It takes no more requests. {count} are still being answered.")
+            assert words.format(count=2) in words_of(page)
             shoot(window, "s17-finishing")
+            stage.server.log.put(replace(first, state=RequestState.DONE, ended_s=time.time()))
+            words = tr("It takes no more requests. 1 is still being answered.")
+            await until(lambda: words in words_of(page))
             page.now.click()
             await until(lambda: stage.server.state is ServerState.OFF)
 
@@ -133,6 +138,24 @@ def test_changed_settings_offer_a_new_start(play: Play, tmp_path: Path) -> None:
             stage.services.settings.change("server.cors_origins", "https://a.example")
             assert not window.server.restart.isHidden()
             window.server.restart.click()
+            await until(
+                lambda: stage.server.state is ServerState.ON and not stage.server.needs_restart
+            )
+
+    play(story())
+
+
+def test_a_new_start_ends_no_request_unasked(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_server(tmp_path) as (stage, window):
+            await stage.server.start()
+            row(stage, "chatcmpl-a")
+            stage.services.settings.change("server.cors_origins", "https://a.example")
+            window.server.restart.click()
+            box = window.server.findChild(QMessageBox)
+            assert box.text() == "1 request is being answered."
+            assert stage.server.needs_restart
+            next(b for b in box.buttons() if b.text() == "Start again").click()
             await until(
                 lambda: stage.server.state is ServerState.ON and not stage.server.needs_restart
             )
@@ -229,7 +252,7 @@ def test_rows_follow_what_the_engine_says_and_a_thousand_do_no_harm(
     async def story() -> None:
         async with open_server(tmp_path) as (stage, window):
             for _ in range(1000):
-                row(stage, ended_s=1_700_000_001.0)
+                row(stage, took_s=1.0)
             row(stage, "chatcmpl-a")
             row(stage, "chatcmpl-b")
             window.show_page(ServerPages.REQUESTS)
@@ -242,15 +265,76 @@ def test_rows_follow_what_the_engine_says_and_a_thousand_do_no_harm(
             def cell(place: int, column: Column) -> object:
                 return model.data(model.index(place, column))
 
-            await until(lambda: cell(0, Column.STATE) == tr("Parked"))
+            await until(lambda: str(cell(0, Column.STATE)).startswith(tr("Parked")))
             assert model.rowCount() == 1000
             shoot(window, "s17-a-thousand-requests")
             assert cell(1, Column.STATE) == tr("Writing")
             assert cell(1, Column.TOKENS) == "300 + 340"
             assert cell(2, Column.STATE) == tr("Done")
-            assert cell(2, Column.SECONDS) == seconds(1.0)
-            window.requests.findChildren(QPushButton)[0].click()
+            assert cell(2, Column.DURATION) == seconds(1.0)
+            window.requests.clear.click()
             assert model.rowCount() == 2
+
+    play(story())
+
+
+def test_a_narrow_table_gives_columns_up_and_the_detail_tells_them(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_server(tmp_path) as (stage, window):
+            row(stage, took_s=1.0, error="no such path")
+            window.show_page(ServerPages.REQUESTS)
+            page = window.requests
+            table, model = page.table, page.model
+
+            def shown(width: int) -> set[Column]:
+                window.resize(width, 352)
+                QCoreApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)
+                widths = [table.columnWidth(column) for column in Column]
+                assert sum(widths) <= table.viewport().width()
+                assert table.columnWidth(Column.REQUEST) > table.fontMetrics().horizontalAdvance(
+                    "POST /v1/chat/completions"
+                )
+                return {column for column in Column if not table.isColumnHidden(column)}
+
+            assert shown(1000) == set(Column)
+            assert shown(624) == {Column.CLIENT, Column.REQUEST, Column.STATE}
+            assert shown(1000) == set(Column)
+            assert page.detail.isHidden()
+            table.selectRow(0)
+            words = page.detail.toPlainText()
+            for column in Column:
+                assert str(model.index(0, column).data()) in words
+            assert "no such path" in words
+            tip = model.index(0, Column.REQUEST).data(Qt.ItemDataRole.ToolTipRole)
+            assert tip == "POST /v1/chat/completions\nno such path"
+
+    play(story())
+
+
+def test_a_chosen_row_stays_chosen_while_others_come_and_go(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_server(tmp_path) as (stage, window):
+            window.show_page(ServerPages.REQUESTS)
+            page = window.requests
+            first, chosen = row(stage, took_s=1.0), row(stage, took_s=1.0)
+            page.refresh()
+            page.table.selectRow(0)
+            row(stage)
+            row(stage)
+            page.refresh()
+            assert page.model.row_at(page.table.currentIndex()) is chosen
+            assert not page.detail.isHidden()
+            for _ in range(MOST_ROWS - 3):  # pushes the first one out
+                row(stage)
+            page.refresh()
+            assert page.model.row_at(page.table.currentIndex()) is chosen
+            assert first not in stage.server.log.rows
+            assert page.model.rowCount() == MOST_ROWS
+            page.clear.click()
+            assert page.detail.isHidden()
+            assert not page.clear.isEnabled(), "what runs stays"
 
     play(story())
 

@@ -71,7 +71,7 @@ def test_reading_tells_how_far() -> None:
 def test_a_finished_reply_shows_its_figures() -> None:
     stats = ReplyStats(completion_tokens=312, tokens_per_s=11.84, first_token_s=0.93, parked_s=8.2)
     text = describe_reply(reply(MessageStatus.DONE, stats=stats)).text
-    assert text == "312 tokens · 11.8 tok/s · first token 0.9 s · parked 8.2 s"
+    assert text == "312 tokens · 11.8 tok/s · parked 8.2 s · first token 0.9 s"
     assert describe_reply(reply(MessageStatus.DONE)).text == ""
 
 
@@ -92,3 +92,13 @@ def test_a_chat_says_what_its_reply_does_or_that_it_is_done_or_when_it_was_used(
     assert (cut.mark, cut.text) == (Mark.RING_DOT, "Ended at the length limit")
     assert describe_chat(chat_with(done), now_s).mark is Mark.NONE
     assert describe_chat(chat_with(None), now_s).text
+
+
+def test_a_chat_in_which_only_something_is_typed_says_so() -> None:
+    chat = chat_with(None)
+    chat.draft = " \n"
+    assert describe_chat(chat, 60.0).text != "Draft"
+    chat.draft = "Dear"
+    assert describe_chat(chat, 60.0).text == "Draft"
+    chat.messages = [reply(MessageStatus.DONE)]
+    assert describe_chat(chat, 60.0).text != "Draft"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtGui import QAccessible
+from PySide6.QtGui import QAccessible, QGuiApplication
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
@@ -24,10 +24,12 @@ from PySide6.QtWidgets import (
 from shiboken6 import isValid
 
 from fakes.fake_window import open_stage, until
+from studio import __version__
 from studio.models.notices import NoticeAction
 from studio.services.notice_service import UNEXPECTED_NOTICE
 from studio.services.support_service import Stored, StoredKind, SupportService
 from studio.views.actions import CommandId
+from studio.views.dialogs.about import AboutDialog
 from studio.views.settings.privacy_page import PrivacyPage
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
@@ -79,6 +81,25 @@ def test_a_bundle_is_read_and_then_saved(play: Play, tmp_path: Path) -> None:
             chooser.reject()
             await until(target.exists)
             await until(lambda: stage.window.app.support.dialog is None)
+
+    play(story())
+
+
+def test_the_version_is_told_and_copied_and_leads_to_the_bundle(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path) as stage:
+            stage.window.commands[CommandId.ABOUT].trigger()
+            (about,) = stage.window.findChildren(AboutDialog)
+            assert any(__version__ in label.text() for label in about.findChildren(QLabel))
+            about.copy.click()
+            copied = QGuiApplication.clipboard().text()
+            assert copied.startswith(f"Layby {__version__}\n")
+            assert "Python" in copied
+            about.bundle.click()
+            await until(lambda: stage.window.app.support.dialog)
+            dialog = stage.window.app.support.dialog
+            assert dialog is not None
+            dialog.reject()
 
     play(story())
 

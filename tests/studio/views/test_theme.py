@@ -5,14 +5,16 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import fields
+from typing import Any
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QPalette
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 
 from studio.models.settings import Theme as ThemeChoice
 from studio.views.chat.highlighter import CodeColor
+from studio.views.dialogs.confirm import Question, confirm
 from studio.views.theme import (
     NUM_HUES,
     Colors,
@@ -147,3 +149,14 @@ def test_code_is_readable_in_every_colour(choice: ThemeChoice) -> None:
     assert set(colors) == {color.value for color in CodeColor}
     for name, color in colors.items():
         assert contrast(color, ground) >= 4.5, name
+
+
+def test_another_theme_leaves_the_keyboard_where_it_is(
+    theme: Theme, page: QWidget, qtbot: Any
+) -> None:
+    box = confirm(Question(text="Delete it?", detail="", do="Delete"), lambda: None, page)
+    no = box.defaultButton()
+    qtbot.waitUntil(no.hasFocus)
+    theme.apply(ThemeChoice.DARK, 14)
+    assert box.focusWidget() is no, "or Enter would delete"
+    box.reject()

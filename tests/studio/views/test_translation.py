@@ -15,10 +15,12 @@ from engine.errors import CorruptModel, ModelNotFound, UnsupportedModel
 from engine.runs import ParkCause, ParkReason, WaitKind, WaitReason
 from fakes.sentences import all_sentences, missing, unread
 from studio.models.errors import StoreError
+from studio.models.model_library import ModelFacts
 from studio.models.run_words import expected_wait_words, reason_words
 from studio.models.window_settings import Language
 from studio.views import words
 from studio.views.error_words import error_sentence, error_words
+from studio.views.models.model_words import problem_words
 from studio.views.translation import Catalogue, locale_of, read_catalogue, spoken_language
 
 GERMAN = read_catalogue(Language.GERMAN)
@@ -132,6 +134,11 @@ def test_no_error_of_the_engine_is_told_in_english_in_another_language(german: C
     assert error_sentence(UnsupportedModel("mixture-of-experts")).startswith("Modelle dieser Art")
     unknown = StoreError("/data/history.sqlite")
     assert error_words(unknown) == "/data/history.sqlite", "what is no sentence stays"
+
+
+def test_where_nothing_is_wrong_nothing_is_said_in_any_language(german: Catalogue) -> None:
+    assert problem_words(ModelFacts(info=None, problem="")) == ""
+    assert problem_words(ModelFacts(info=None, problem="tensor count is 0")) != ""
 
 
 def test_an_error_is_told_as_it_is_in_english(qapp: QApplication) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtWidgets import QMenu, QSystemTrayIcon
+from PySide6.QtWidgets import QMenu, QMessageBox, QSystemTrayIcon
 
 from engine.api import EngineSnapshot
 from fakes.fake_window import open_stage, until
@@ -50,6 +50,10 @@ def test_closing_hides_the_window_and_says_so_once(
             window.close()
             assert said == ["Layby is still running"]
             window.commands[CommandId.QUIT].trigger()
+            assert window.isVisible(), "a hidden window cannot ask"
+            yes = QMessageBox.ButtonRole.DestructiveRole
+            box = window.quit_flow.dialog
+            next(one for one in box.buttons() if box.buttonRole(one) is yes).click()
             await window.wait_closed()
             assert window.app.tray.icon is None
 

@@ -7,15 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import QPoint, QRect, QTimer
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from fakes.fake_window import open_stage, until
+from fakes.shots import shoot
 from studio.models.undo import Undo, UndoKind
 from studio.services.chat_book import ChatBook
 from studio.services.notice_service import NoticeService
+from studio.views.actions import CommandId
+from studio.views.monitor.status_line import StatusLine
 from studio.views.sidebar.conversation_list import Sidebar
 from studio.views.tasks import Tasks
+from studio.views.top_bar import TopBar
 from studio.views.undo_bar import UndoBar, words_of
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
@@ -73,6 +77,41 @@ def test_it_covers_nothing_beside_the_side_bar(play: Play, tmp_path: Path) -> No
             sidebar, label = window.findChild(Sidebar), bar.findChild(QLabel)
             assert bar.geometry().right() <= sidebar.mapTo(window, sidebar.rect().topRight()).x()
             assert label.height() >= label.heightForWidth(label.width())
+
+    play(story())
+
+
+def test_without_the_side_bar_it_covers_nothing_of_the_chat(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("Oslo", "A very long title " * 4)) as stage:
+            window, pane = stage.window, stage.window.panes.active
+
+            def covered() -> list[str]:
+                at = QRect(bar.mapTo(window, QPoint()), bar.size())
+                parts = (pane, window.findChild(TopBar), window.findChild(StatusLine))
+                return [
+                    type(one).__name__
+                    for one in parts
+                    if at.intersects(QRect(one.mapTo(window, QPoint()), one.size()))
+                ]
+
+            window.commands[CommandId.SIDEBAR].trigger()
+            gone = stage.chats.chats[0]
+            await stage.chats.shelf.delete([gone])
+            bar = window.chat_commands.undo_bar
+            await until(lambda: bar.isVisible() and bar.height() > 20)
+            await until(lambda: not covered())
+            shoot(window, "undo-strip")
+            window.commands[CommandId.SIDEBAR].trigger()
+            await until(lambda: bar.isVisible() and bar.x() < 20)
+            sidebar = window.findChild(Sidebar)
+            assert bar.geometry().right() <= sidebar.mapTo(window, sidebar.rect().topRight()).x()
+            window.commands[CommandId.SIDEBAR].trigger()
+            await until(lambda: not covered())
+            bar.findChild(QPushButton).click()
+            await until(lambda: len(stage.chats.chats) == 2)
+            assert not bar.isVisible()
+            await until(lambda: window.panes.active.chat is gone)
 
     play(story())
 

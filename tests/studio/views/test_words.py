@@ -37,7 +37,7 @@ def test_tokens_have_a_singular() -> None:
 @pytest.mark.parametrize(
     ("duration_s", "text"),
     [
-        (0.04, "0.0 s"),
+        (0.04, "under 0.1 s"),
         (0.93, "0.9 s"),
         (9.96, "10 s"),
         (10.4, "10 s"),
@@ -83,7 +83,7 @@ def test_running_times_are_whole_seconds(duration_s: float, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("num_bytes", "text"),
-    [(0, "0 MB"), (26 << 20, "26 MB"), (8 << 30, "8 GB"), (3 << 29, "1.5 GB")],
+    [(0, "0 MB"), (48 << 10, "48 kB"), (26 << 20, "26 MB"), (8 << 30, "8 GB"), (3 << 29, "1.5 GB")],
 )
 def test_memory_is_counted_as_it_is_sold(num_bytes: int, text: str) -> None:
     assert words.memory(num_bytes) == text

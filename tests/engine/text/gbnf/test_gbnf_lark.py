@@ -84,9 +84,11 @@ def test_what_is_read_greedily_elsewhere_is_not_here(
         'root ::= ' + '"a"? ' * 3000 + " root?",
         "root ::= " + "".join(f"x{i} | " for i in range(500)) + '"y" root\n'
         + "".join(f'x{i} ::= "{i}" root?\n' for i in range(500)),
+        "root ::= " + " | ".join(f"x{i}" for i in range(2500)) + "\n"
+        + "".join(f'x{i} ::= [^a]* x{(i * 7 + 1) % 2500} | "{i}"\n' for i in range(2500)),
         "root ::= x0\n" + "".join(f"x{i} ::= x{i + 1} x{i + 1}\n" for i in range(60)) + 'x60 ::= ""',
     ],
-    ids=["many words", "many that may be left out", "many rules", "nothing, many times"],
+    ids=["many words", "many that may be left out", "many rules", "rules of all rules", "nothing, many times"],
 )  # fmt: skip
 def test_a_large_grammar_takes_no_long_time(source: str) -> None:
     assert gbnf_to_lark(source).startswith("start: r0")

@@ -57,7 +57,9 @@ class Heard:
 def format_of(source: str) -> ReplyFormat:
     """As for a vocabulary without control tokens."""
     family = family_of(source)
-    thinking = None if family.has_own_reasoning else thinking_of(source, lambda _: False)
+    thinking = family.thinking
+    if thinking is None and not family.has_own_reasoning:
+        thinking = thinking_of(source, lambda _: False)
     return ReplyFormat(family=family, thinking=thinking, marks=Marks(), marks_with_tools=Marks())
 
 

@@ -112,15 +112,16 @@ async def test_a_stream_has_an_event_for_each_step_of_each_block() -> None:
     assert [event["type"] for event in told] == [
         "message_start",
         *("content_block_start", "content_block_delta", "content_block_delta"),
-        *("content_block_stop", "content_block_start", "content_block_delta"),
-        *("content_block_stop", "content_block_start", "content_block_delta"),
         *("content_block_delta", "content_block_stop"),
+        *("content_block_start", "content_block_delta", "content_block_stop"),
+        *("content_block_start", "content_block_delta", "content_block_delta"),
+        "content_block_stop",
         *("message_delta", "message_stop"),
     ]
     start = told[0]["message"]
     assert (start["content"], start["stop_reason"]) == ([], None)
     assert (start["usage"]["input_tokens"], start["usage"]["cache_read_input_tokens"]) == (3, 2)
-    assert [event["index"] for event in told if "index" in event] == [0] * 4 + [1] * 3 + [2] * 4
+    assert [event["index"] for event in told if "index" in event] == [0] * 5 + [1] * 3 + [2] * 4
     assert [event["content_block"] for event in told if "content_block" in event] == [
         {"type": "thinking", "thinking": "", "signature": ""},
         {"type": "text", "text": ""},
@@ -129,6 +130,7 @@ async def test_a_stream_has_an_event_for_each_step_of_each_block() -> None:
     assert [event["delta"] for event in told if event["type"] == "content_block_delta"] == [
         {"type": "thinking_delta", "thinking": "Look "},
         {"type": "thinking_delta", "thinking": "first."},
+        {"type": "signature_delta", "signature": ""},
         {"type": "text_delta", "text": "I will look."},
         {"type": "input_json_delta", "partial_json": '{"at":'},
         {"type": "input_json_delta", "partial_json": ' "sky"}'},
@@ -192,7 +194,7 @@ async def test_a_parked_stream_has_comments_and_pings_and_says_how_often_it_was_
     engine.publish(parks=ParkUsage(budget_bytes=1 << 20))
     call, request_id = await begin(engine, timings=LIVELY, stream=True)
     engine.park(request_id)
-    await call.until(lambda call: call.text.count("event: ping") >= 2)
+    await call.until(lambda call: call.text.count("event: ping") >= 3)
     engine.restore(request_id, recomputed_tokens=3)
     engine.say(request_id, "Hi")
     usage = Usage(
@@ -210,7 +212,8 @@ async def test_a_parked_stream_has_comments_and_pings_and_says_how_often_it_was_
     await call.finished()
     assert call.text.count(": preempted\n\n") == 1
     assert ": resumed\n\n: recomputed\n\n" in call.text
-    assert call.text.count(": preempt-keepalive\n\n") >= 32
+    between_pings = call.text.split("event: ping")[2]  # by the first it may not have been parked
+    assert between_pings.count(": preempt-keepalive\n\n") == 16
     told = [event for event in events(call) if event["type"] != "ping"]
     assert [event["type"] for event in told][:2] == ["message_start", "content_block_start"]
     assert told[-2]["preempt"] == {"parks": 1, "recomputes": 1}

@@ -59,6 +59,7 @@ def finished(reason: FinishReason) -> Finished:
     return Finished(request_id="a", reason=reason, usage=USAGE)
 
 
+CALL = {"id": "c", "function": {"index": 0, "name": "look", "arguments": {"a": 1}}}
 DELTAS = (
     said(reasoning="Let me"),
     said(reasoning=" see"),
@@ -80,7 +81,7 @@ def test_a_chat_is_told_in_lines_and_a_call_whole() -> None:
     messages = [line["message"] for line in (*lines, *rest)]
     assert [m.get("thinking", "") for m in messages] == ["Let me", " see", "", "", ""]
     assert [m["content"] for m in messages] == ["", "", "It is ", "raining", ""]
-    assert messages[-1]["tool_calls"] == [{"function": {"name": "look", "arguments": {"a": 1}}}]
+    assert messages[-1]["tool_calls"] == [CALL]
     assert all(line["done"] is False for line in (*lines, *rest))
     assert last["done"] is True
     assert last["done_reason"] == "stop"
@@ -96,7 +97,7 @@ def test_in_one_piece_it_is_the_same() -> None:
         "role": "assistant",
         "content": "It is raining",
         "thinking": "Let me see",
-        "tool_calls": [{"function": {"name": "look", "arguments": {"a": 1}}}],
+        "tool_calls": [CALL],
     }
     assert (whole["done"], whole["done_reason"]) == (True, "length")
     assert whole["created_at"].endswith("Z")
@@ -200,6 +201,23 @@ async def test_calls_and_their_results_become_turns() -> None:
     assert (asked.tool_calls[0].name, asked.tool_calls[0].arguments) == ("look", '{"a": 1}')
     assert (told.name, told.tool_call_id) == ("look", asked.tool_calls[0].call_id)
     assert [tool.name for tool in request.prompt.tools] == ["look"]
+
+
+@on_a_loop
+async def test_results_find_their_calls_by_id() -> None:
+    engine = FakeEngine()
+    calls = [{"id": f"c{n}", "function": {"name": "look", "arguments": {}}} for n in range(2)]
+    results = [{"role": "tool", "content": f"r{n}", "tool_call_id": f"c{n}"} for n in (0, 1)]
+    body = {
+        "messages": [HELLO["messages"][0], {"role": "assistant", "tool_calls": calls}, *results]
+    }
+    async with open_client(engine) as client:
+        assert (await client.post(OLLAMA_CHAT, json=body)).status_code == 200
+    (request,) = engine.requests.values()
+    assert isinstance(request.prompt, Chat)
+    _, asked, *told = request.prompt.messages
+    assert [call.call_id for call in asked.tool_calls] == ["c0", "c1"]
+    assert [(each.name, each.tool_call_id) for each in told] == [("look", "c0"), ("look", "c1")]
 
 
 @pytest.mark.parametrize(

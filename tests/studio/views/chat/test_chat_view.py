@@ -166,7 +166,9 @@ def test_the_view_yields_to_a_reader_who_scrolled_away(show: Any, qtbot: Any) ->
     view.mark_changed(12)
     qtbot.waitUntil(lambda: view.rows.section_of(12).height > 1000)
     assert offset_of(view, 12) == offset
+    view.to_end_button.setFocus()
     view.to_end_button.click()
+    assert QApplication.focusWidget() is view, "not at whatever comes next"
     assert bar.value() == bar.maximum()
     assert view.sticks
     assert not view.to_end_button.isVisible()

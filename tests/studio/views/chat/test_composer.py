@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QPlainTextEdit, QVBoxLayout, QWidget
 
 from studio.views.chat.composer import Composer
 from studio.views.icon_button import IconButton
@@ -91,6 +91,9 @@ def test_send_becomes_stop_while_the_chat_runs(
     with qtbot.waitSignal(composer.submitted) as sent:
         button.click()
     assert sent.args == ["Next question"]
+    button.setFocus()
+    composer.clear()
+    assert QApplication.focusWidget() is field, "whoever sent goes on writing"
 
 
 def test_the_field_grows_to_eight_lines_and_then_scrolls(

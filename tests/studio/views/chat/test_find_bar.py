@@ -11,6 +11,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 
 from studio.models.chat import Conversation, Message, Role
+from studio.models.settings import Theme as ThemeChoice
 from studio.views.chat.chat_view import ChatView
 from studio.views.chat.find_bar import FindBar
 from studio.views.chat.finding import Hit, find_all
@@ -109,6 +110,20 @@ def test_a_hit_in_folded_thinking_opens_it(bar: FindBar, view: ChatView) -> None
     assert section is not None
     assert section.is_open
     assert selected(view) == ["a pin"]
+
+
+def test_hits_are_marked_in_the_colour_of_the_theme_that_is_worn(
+    bar: FindBar, view: ChatView, kit: Kit
+) -> None:
+    def marks() -> set[str]:
+        edits = [row.view.text_edit for _, row in view.rows.places if row.view is not None]
+        found = [mark for edit in edits if edit for mark in edit.extraSelections()]
+        return {mark.format.background().color().name() for mark in found}
+
+    look_for(bar, "message")
+    assert marks() == {kit.theme.colors.selected.name()}
+    kit.theme.apply(ThemeChoice.DARK, 14)
+    assert marks() == {kit.theme.colors.selected.name()}
 
 
 def test_enter_steps_and_escape_closes(bar: FindBar, page: QWidget, qtbot: Any) -> None:

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QApplication, QLabel, QWidget
 from studio.models.chat import Message, MessageStatus, ReplyStats, Role
 from studio.views.chat.foot_view import FootView, MessageAction
 from studio.views.chat.kit import Kit
+from studio.views.elided_label import ElidedLabel
 from studio.views.state_mark import StateMark
 
 ALL = frozenset({*MessageAction} - {MessageAction.EDIT, MessageAction.CONTINUE})
@@ -57,6 +58,29 @@ def test_a_reply_says_how_it_stands_without_changing_its_height(kit: Kit, page: 
     heights.add(foot.heightForWidth(700))
     assert "3 tokens · 11.8 tok/s · first token 0.9 s" in label.text()
     assert len(heights) == 1
+
+
+def test_a_figure_is_seen_whole_or_not_at_all(kit: Kit, page: QWidget) -> None:
+    message = reply()
+    message.stats = ReplyStats(
+        completion_tokens=312, tokens_per_s=11.8, first_token_s=0.9, parked_s=8.2
+    )
+    foot = put(message, kit, page)
+    label = foot.findChild(ElidedLabel)
+    full = "312 tokens · 11.8 tok/s · parked 8.2 s · first token 0.9 s"
+    seen = {label.shown(width) for width in range(120, 700, 7)}
+    parts = full.split(" · ")
+    assert seen == {" · ".join(parts[:number]) for number in range(1, 5)}
+    assert all(part in label.toolTip() for part in parts)
+
+
+def test_the_mark_of_a_reply_that_writes_is_in_the_first_line(kit: Kit, page: QWidget) -> None:
+    foot = put(reply(MessageStatus.WRITING), kit, page)
+    mark = foot.findChild(StateMark)
+    wide = mark.y()
+    foot.resize(300, foot.heightForWidth(300))
+    foot.layout().activate()
+    assert mark.y() == wide
 
 
 def test_buttons_are_made_only_when_somebody_comes_near(kit: Kit, page: QWidget) -> None:

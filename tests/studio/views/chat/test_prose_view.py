@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QUrl
+from PySide6.QtCore import QCoreApplication, QEvent, Qt, QUrl
 from PySide6.QtGui import QColor, QDesktopServices, QGuiApplication, QTextCursor, QTextTable
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QTextEdit, QWidget
 
 from studio.models.settings import Theme as ThemeChoice
 from studio.views.chat.formula_object import FORMULA
 from studio.views.chat.kit import Kit
 from studio.views.chat.link_menu import offer_link, open_link
 from studio.views.chat.prose_view import ProseView
+from studio.views.theme import Theme
 
 
 @pytest.fixture
@@ -125,8 +126,19 @@ def test_a_link_that_may_not_be_opened_can_only_be_copied(view: ProseView) -> No
 def test_a_link_is_reached_by_keyboard_and_plain_prose_is_not_a_stop(view: ProseView) -> None:
     view.set_markdown("See [this](https://example.org).")
     assert view.focusPolicy().name == "StrongFocus"
-    view.set_markdown("Nothing here.")
-    assert view.focusPolicy().name == "ClickFocus"
+    for plain in ("Nothing here.", "Nor in `https://code`."):
+        view.set_markdown(plain)
+        assert view.focusPolicy().name == "ClickFocus"
+
+
+def test_the_keyboard_stands_on_the_first_link_or_from_below_on_the_last(view: ProseView) -> None:
+    view.set_markdown("See [this](https://a.example) or [that](https://b.example).")
+    reasons = {"this": Qt.FocusReason.TabFocusReason, "that": Qt.FocusReason.BacktabFocusReason}
+    view.activateWindow()
+    for link, reason in reasons.items():
+        view.clearFocus()
+        view.setFocus(reason)
+        assert view.textCursor().selectedText() == link
 
 
 def test_a_theme_change_reaches_the_text(view: ProseView, kit: Kit) -> None:
@@ -173,6 +185,23 @@ def select(view: ProseView, start: int, end: int) -> None:
     cursor.setPosition(start)
     cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
     view.setTextCursor(cursor)
+
+
+def test_marks_survive_another_document_and_its_end(view: ProseView, theme: Theme) -> None:
+    view.set_markdown("Three *days* in Lisbon")
+    mark = QTextEdit.ExtraSelection()
+    mark.cursor = view.document().find("days")
+    view.setExtraSelections([mark])
+    del mark
+    for change in (
+        lambda: theme.apply(ThemeChoice.DARK, 14),
+        lambda: view.set_markdown("Three *days* in **Lisbon** and"),
+    ):
+        change()
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+        assert [one.cursor.selectedText() for one in view.extraSelections()] == ["days"]
+    view.forget()
+    assert view.extraSelections() == []
 
 
 @pytest.mark.parametrize("more", [" and plain words", " and **bold** ones", "\n- item"])

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtWidgets import QApplication, QPushButton
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton
 
-from engine.api import EngineSnapshot, EngineState, LoadOptions
+from engine.api import EngineSnapshot, EngineState, LoadOptions, ModelChanged
 from fakes.fake_engine import TINY_MODEL, FakeEngine
+from fakes.fake_tools import NOTES, WEATHER
 from fakes.fake_window import Stage, open_stage, until
+from studio.models.tool_use import ChatTools
+from studio.views.actions import CommandId
 from studio.views.chat.chat_pane import ChatPane
+from studio.views.chat.queued_bar import QueuedBar
 
+WORDS_OF_TOOLS = sum(
+    len(f"{one.name} {one.description} {one.parameters}".split()) for one in (WEATHER, NOTES)
+)
 Play = Callable[[Coroutine[Any, Any, None]], None]
 
 
@@ -146,6 +154,82 @@ def test_a_message_waits_behind_the_reply_and_can_be_taken_back(play: Play, tmp_
     play(story())
 
 
+def shown_in(bar: QueuedBar) -> list[str]:
+    labels = [one.text() for one in bar.findChildren(QLabel) if one.isVisible()]
+    return labels + [one.text() for one in bar.findChildren(QPushButton) if one.isVisible()]
+
+
+def test_a_message_sent_between_a_models_fetch_and_its_load_waits_for_it(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, state=EngineState.NO_MODEL, titles=("A",)) as stage:
+            pane, is_fetched, go_on = stage.window.panes.active, asyncio.Event(), asyncio.Event()
+
+            async def load(name: str) -> None:
+                is_fetched.set()
+                await go_on.wait()
+
+            stage.window.reload_flow.load = load  # type: ignore[method-assign]
+            stage.window.context.model_actions.get_starter()
+            await is_fetched.wait()
+            assert stage.models.state is EngineState.NO_MODEL
+            assert stage.models.fetching is None
+            type_and_send(pane, "Early")
+            await until(pane.sending.queued.isVisible)
+            assert pane.composer.text() == ""
+            wanted = ["Will be sent when the model is there", "Early", "Take back"]
+            assert shown_in(pane.sending.queued) == wanted
+            stage.engine._snapshot = FakeEngine.ready_snapshot(TINY_MODEL)
+            stage.models.say(EngineState.READY)
+            stage.engine.emit(ModelChanged(state=EngineState.READY, model=TINY_MODEL))
+            go_on.set()
+            await until(lambda: stage.engine.requests)
+            await until(lambda: not pane.sending.queued.isVisible())
+
+    play(story())
+
+
+def test_messages_of_two_new_chats_given_while_a_model_loads_are_both_sent(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path) as stage:
+            window = stage.window
+            stage.models.say(EngineState.LOADING)
+            for number, text in enumerate(("One", "Two")):
+                if number:
+                    window.commands[CommandId.NEW_CHAT].trigger()
+                    await until(lambda: len(stage.chats.chats) == 2)
+                    await until(lambda: window.panes.active.chat.queued is None)
+                type_and_send(window.panes.active, text)
+                await until(lambda: window.panes.active.chat.queued is not None)
+            stage.models.say(EngineState.READY)
+            stage.engine.emit(ModelChanged(state=EngineState.READY, model=TINY_MODEL))
+            await until(lambda: len(stage.engine.requests) == 2)
+            assert {chat.messages[0].text for chat in stage.chats.chats} == {"One", "Two"}
+
+    play(story())
+
+
+def test_a_message_whose_reply_before_it_was_stopped_says_that_it_is_not_sent(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            chat, pane = stage.chats.chats[0], stage.window.panes.active
+            await stage.ask(chat, "First")
+            assert await stage.chats.drafts.queue(chat, "Second")
+            bar = pane.sending.queued
+            await until(lambda: shown_in(bar) == ["Next", "Second", "Send now", "Take back"])
+            stage.chats.stop(chat)
+            await until(lambda: shown_in(bar) == ["Not sent yet", "Second", "Send", "Take back"])
+            bar.now.click()
+            await until(lambda: len(stage.engine.requests) == 2)
+
+    play(story())
+
+
 def test_a_waiting_message_that_no_longer_fits_is_asked_about_and_not_sent(
     play: Play, tmp_path: Path
 ) -> None:
@@ -189,5 +273,25 @@ def test_the_meter_counts_the_chat_and_what_is_typed(play: Play, tmp_path: Path)
             await until(lambda: meter.objectName() == "failed")
             stage.models.say(EngineState.NO_MODEL)
             await until(lambda: not meter.isVisible())
+
+    play(story())
+
+
+def test_the_meter_counts_the_tools_that_the_model_is_told_of(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            pane = await fill(stage, turns=1, words=100)
+            meter, chat = pane.context_watch.meter, stage.chats.chats[0]
+            await until(lambda: meter.text() == "200 / 2,048")
+            stage.chats.set_tools(chat, ChatTools(servers=("home",)))
+            pane.composer._input.setPlainText("one two three")  # then its server is needed
+            await until(lambda: meter.text() == f"{203 + WORDS_OF_TOOLS} / 2,048")
+            type_and_send(pane, "one two three")
+            await until(lambda: len(stage.engine.requests) == 2)
+            *_, request = stage.engine.requests.values()
+            assert stage.engine.count_tokens(request.prompt) == 203 + WORDS_OF_TOOLS
+            stage.chats.stop(chat)
+            stage.chats.set_tools(chat, ChatTools())
+            await until(lambda: meter.text() == "203 / 2,048")
 
     play(story())

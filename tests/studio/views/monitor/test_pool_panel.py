@@ -7,16 +7,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtWidgets import QApplication, QLabel
+from PySide6.QtCore import QEvent, QPoint, QPointF
+from PySide6.QtGui import QEnterEvent
+from PySide6.QtWidgets import QApplication, QLabel, QWidget
 
 from engine.api import PoolUsage
 from engine.runs import ParkUsage, ResumeNext, RunState
 from fakes.fake_window import open_stage, until
 from fakes.runs import make_run, make_wait
 from studio.views.actions import CommandId
+from studio.views.monitor.pool_panel import PoolPanel
 from studio.views.monitor.run_row import RunRow
 from studio.views.monitor.segments import park_words
-from studio.views.theme import NUM_HUES
+from studio.views.run_sentences import Others
+from studio.views.theme import NUM_HUES, Theme
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
 POOL = PoolUsage(total_pages=64, free_pages=8, reusable_pages=8, page_tokens=32, page_bytes=1)
@@ -50,7 +54,7 @@ def test_the_panel_lists_chats_and_programs_alike(play: Play, tmp_path: Path) ->
             stage.window.context.watch.look()
             assert panel.rows == {}
             stage.window.commands[CommandId.POOL].trigger()
-            assert said(panel.rows[lisbon]) == ["Lisbon", "Writing · 1,420 tokens · never parked"]
+            assert said(panel.rows[lisbon]) == ["Lisbon", "Writing · never parked · 1,420 tokens"]
             assert said(panel.rows["chatcmpl-3f2a1b9c"]) == [
                 "API request 3f2a1b",
                 "Queued · 1st in line · starts in about 20 s · 640 tokens",
@@ -73,21 +77,77 @@ def test_the_panel_lists_chats_and_programs_alike(play: Play, tmp_path: Path) ->
     play(story())
 
 
-def test_a_row_is_as_high_as_its_words_at_once_when_its_request_is_back(
+def test_a_row_that_reads_says_its_tokens_once(theme: Theme, page: QWidget) -> None:
+    row = RunRow("a", theme, page)
+    run = make_run("a", RunState.READING, held_tokens=300, computed_tokens=64)
+    row.show_run(run, Others(names={"a": "editor"}))
+    assert said(row) == ["editor", "Reading 64 of 300 tokens"]
+
+
+def pointed(panel: PoolPanel, *, is_over: bool) -> None:
+    """What Qt tells the list when the pointer comes and goes."""
+    there = QPointF(5, 5)
+    event = QEnterEvent(there, there, there) if is_over else QEvent(QEvent.Type.Leave)
+    QApplication.sendEvent(panel.runs, event)
+
+
+def places(panel: PoolPanel) -> dict[str, QPoint]:
+    """Where each row's first button is on screen."""
+    QApplication.processEvents()
+    return {
+        request_id: row.first_button.mapTo(panel, QPoint())
+        for request_id, row in panel.rows.items()
+    }
+
+
+def test_the_buttons_of_a_row_stay_where_they_are_when_chats_park_and_return(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A rather long title of a chat",)) as stage:
+            stage.window.commands[CommandId.POOL].trigger()
+            panel, watch = stage.window.pool_panel, stage.window.context.watch
+            parked = make_wait(place=2, holders=(("r1", 1420), ("r2", 20)))
+            seen = []
+            for is_first_parked in (False, True, False):
+                runs = [make_run("r1"), make_run("r2"), make_run("r3")]
+                runs[not is_first_parked] = make_run(
+                    "r2" if not is_first_parked else "r1", RunState.PARKED, wait=parked
+                )
+                stage.engine.publish(*runs)
+                watch.look()
+                seen.append(places(panel))
+                row = panel.rows["r1" if is_first_parked else "r2"]
+                assert row.first_button.isEnabled()
+            assert seen[0] == seen[1] == seen[2]
+            assert len({row.height() for row in panel.rows.values()}) == 1
+
+    play(story())
+
+
+def test_while_the_pointer_is_over_the_list_a_row_that_ended_keeps_its_place(
     play: Play, tmp_path: Path
 ) -> None:
     async def story() -> None:
         async with open_stage(tmp_path) as stage:
             stage.window.commands[CommandId.POOL].trigger()
             panel, watch = stage.window.pool_panel, stage.window.context.watch
-            stage.engine.publish(
-                make_run("r1"), make_run("r2", RunState.PARKED, wait=make_wait(place=2))
-            )
-            watch.look()
-            await until(lambda: panel.rows["r2"].height() > panel.rows["r1"].height())
             stage.engine.publish(make_run("r1"), make_run("r2"))
             watch.look()
-            assert panel.rows["r2"].height() == panel.rows["r1"].height()
+            before = places(panel)
+            pointed(panel, is_over=True)
+            stage.engine.publish(make_run("r3"), make_run("r2"))
+            watch.look()
+            after = places(panel)
+            assert after | before == after
+            assert list(panel.rows) == ["r1", "r2", "r3"]
+            assert said(panel.rows["r1"])[-1] == "Ended"
+            assert not panel.rows["r1"].stop_button.isEnabled()
+            panel.rows["r1"].stop_button.click()
+            assert stage.engine.aborted == []
+            pointed(panel, is_over=False)
+            assert list(panel.rows) == ["r2", "r3"]
+            assert places(panel)["r2"] == before["r1"]
 
     play(story())
 

@@ -87,6 +87,19 @@ def test_the_map_draws_each_page_in_its_owners_hue_and_stripes_what_is_shared(
     assert drawn.segment_at(QPoint(11 * 16 + 3, 4)) is None
 
 
+def test_a_small_pool_has_wide_cells_from_edge_to_edge(theme: Theme, page: QWidget) -> None:
+    drawn = PoolMap("Pool", theme, page)
+    drawn.resize(308, 50)
+    drawn.show_segments((Segment(Kind.HELD, 4, (1,)), Segment(Kind.FREE, 3)), "")
+    drawn.show()
+    image = drawn.grab().toImage()
+    assert image.pixelColor(1, 4).name() == theme.hues[1].name()
+    assert image.pixelColor(307, 4).name() == theme.colors.track.name()
+    assert drawn.height() == 11
+    assert drawn.segment_at(QPoint(4 * 44 - 4, 4)).kind is Kind.HELD
+    assert drawn.segment_at(QPoint(4 * 44 + 4, 4)).kind is Kind.FREE
+
+
 def test_a_large_pool_has_several_pages_a_cell_and_stays_small(theme: Theme, page: QWidget) -> None:
     drawn = PoolMap("Pool", theme, page)
     drawn.resize(308, 50)

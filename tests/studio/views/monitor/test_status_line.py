@@ -26,8 +26,8 @@ POOL = PoolUsage(total_pages=64, free_pages=20, reusable_pages=12, page_tokens=3
 
 
 def test_the_pool_in_words() -> None:
-    assert pool_words(POOL) == "pool 1,024 of 2,048 tokens"
-    assert pool_words(PoolUsage()) == "no pool yet"
+    assert pool_words(POOL) == "Pool 1,024 of 2,048 tokens in use"
+    assert pool_words(PoolUsage()) == "No pool yet"
     assert "384 more keep beginnings" in describe_pool(POOL)
 
 

@@ -12,6 +12,7 @@ from studio.models.capacity import capacity_of
 from studio.models.timeline import Lane, LongestWait, Saving, Span, Stretch, Tally
 from studio.views.monitor.history_words import (
     capacity_words,
+    denser_words,
     longest_words,
     saving_words,
     tally_words,
@@ -30,7 +31,7 @@ def lane(name: str, *spans: tuple[Stretch, float, float | None, tuple[str, ...]]
 
 def shown(theme: Theme, page: QWidget, *lanes: Lane) -> TimelineView:
     view = TimelineView(theme, page)
-    view.resize(396, 100)
+    view.resize(412, 100)
     view.show_picture(Picture(lanes, now_s=160.0))
     view.show()
     return view
@@ -50,12 +51,18 @@ LANES = (
 
 def test_hovering_names_who_was_waited_for(theme: Theme, page: QWidget) -> None:
     view = shown(theme, page, *LANES)
-    found = view.span_at(QPoint(96 + 150 + 20, 8))  # 60 s on 300 pixels: 5 a second
+    found = view.span_at(QPoint(112 + 150 + 20, 8))  # 60 s on 300 pixels: 5 a second
     assert found is not None
     assert found[1].stretch is Stretch.PARKED
     assert view.describe(*found) == "Lisbon: parked for 14 s, 16 s ago\nWaited for Children"
-    assert view.span_at(QPoint(96 + 10, 26)) is None
-    assert view.span_at(QPoint(96 + 10, 200)) is None
+    assert view.span_at(QPoint(112 + 10, 26)) is None
+    assert view.span_at(QPoint(112 + 10, 200)) is None
+
+
+def test_the_first_seconds_fill_the_width(theme: Theme, page: QWidget) -> None:
+    view = shown(theme, page, lane("Lisbon", (Stretch.WORKING, 150, None, ())))
+    assert view.span_at(QPoint(112 + 160, 8)) is not None
+    assert view.span_at(QPoint(112 + 140, 8)) is None
 
 
 def test_stretches_are_drawn_in_their_own_shapes(theme: Theme, page: QWidget) -> None:
@@ -65,9 +72,9 @@ def test_stretches_are_drawn_in_their_own_shapes(theme: Theme, page: QWidget) ->
     def tall(x: int, color: str) -> int:
         return sum(image.pixelColor(x, y).name() == color for y in range(18))
 
-    assert tall(96 + 50, hue) == 10
-    assert 4 <= tall(96 + 190, waiting) <= 5
-    assert tall(96 + 190, hue) == 0
+    assert tall(112 + 50, hue) == 10
+    assert 4 <= tall(112 + 190, waiting) <= 5
+    assert tall(112 + 190, hue) == 0
 
 
 def test_the_arrow_keys_walk_and_tell(
@@ -106,9 +113,15 @@ def test_the_sentences() -> None:
     assert longest_words(LongestWait("Children", 14.2, ())) == "Longest wait: Children, 14 s"
     assert tally_words(Tally()) == ""
     assert tally_words(Tally(12, 11)) == "Of 12 waits 11 ended within what was said"
+    assert tally_words(Tally(12, 12)) == "All 12 waits ended within what was said"
     assert tally_words(Tally(1, 0)) == "The one wait so far took longer than was said"
     assert saving_words(Saving()) == ""
     assert "at least 40 s of 55 s" in saving_words(Saving(55.0, 40.0))
+    assert "saved all 55 s" in saving_words(Saving(55.0, 54.9))
+    assert denser_words(Saving(55.0, 0.0)) == ""
+    assert denser_words(Saving(55.0, 20.0)) == (
+        "Keys and values as Q8_0 would have saved at least 20 s of it"
+    )
     assert "none of 55 s" in saving_words(Saving(55.0, 0.0))
 
 

@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtCore import QMimeData, QModelIndex, QPoint, QPointF, Qt
 from PySide6.QtGui import QAction, QDragEnterEvent, QDragMoveEvent, QDropEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLineEdit, QMessageBox
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMessageBox
 
 from engine.api import Origin
 from engine.runs import ParkNow, ParkUsage, RunState
@@ -316,6 +316,10 @@ def test_a_temporary_chat_says_so_and_is_gone_afterwards(play: Play, tmp_path: P
             await until(lambda: stage.window.panes.active.chat.is_temporary)
             said = index_of(stage, "New chat").data(Qt.ItemDataRole.AccessibleTextRole)
             assert "not saved" in said
+            body = stage.window.panes.active.start_view.findChild(QLabel, "body")
+            assert body.text().startswith("Nothing of this chat is saved")
+            await stage.window.panes.show_chat(await stage.chats.new_chat())
+            assert body.text().startswith("Several chats can run")
         async with open_stage(tmp_path) as stage:
             assert [chat.title for chat in stage.chats.chats] == ["A"]
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QCheckBox, QMessageBox, QWidget
 
@@ -16,9 +15,8 @@ from engine.api import Chat, FinishReason
 from engine.runs import RunState, WaitKind, WaitReason
 from fakes.fake_window import Stage, open_stage, until
 from fakes.runs import make_run
-from fakes.shots import shoot
+from fakes.shots import shoot, window_size
 from studio.models.chat import Conversation, Message, MessageStatus
-from studio.models.settings import Theme as ThemeChoice
 from studio.models.tool_servers import ToolServer
 from studio.models.tool_use import ChatTools, ToolUseState
 from studio.services.tools.answers import ToolAnswer
@@ -29,10 +27,13 @@ from studio.views.inspector.inspector import Inspector
 from studio.views.sidebar.chat_list_model import RowRole
 from studio.views.sidebar.conversation_list import Sidebar
 from studio.views.status_words import Mark
+from studio.views.tool_words import tools_words
 from studio.views.tools.servers_page import ServersPage
+from studio.views.words import count, tr
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
 
+ROOMY = QSize(1280, 800)
 LISBON = '{"city": "Lisbon", "days": 3, "units": ["°C", "mm"]}'
 
 
@@ -43,7 +44,8 @@ async def asking(
     text: str = "Let me look that up.",
     arguments: str = LISBON,
 ) -> Message:
-    """A chat whose reply has called these tools."""
+    """A chat whose reply has called these tools, all of it on screen."""
+    stage.window.resize(ROOMY)
     chat = stage.chats.chats[0]
     stage.chats.set_tools(chat, ChatTools(servers=("home",), always=always))
     request_id = await stage.ask(chat, "Do I need an umbrella in Lisbon?")
@@ -75,13 +77,12 @@ def chat_row(stage: Stage, chat: Conversation) -> Any:
     return pytest.fail("the chat is not in the list")
 
 
-async def shoot_both(stage: Stage, name: str, widget: QWidget | None = None) -> None:
-    for choice in (ThemeChoice.LIGHT, ThemeChoice.DARK):
-        stage.services.settings.change("appearance.theme", choice)
-        for _ in range(5):  # what is placed later is placed now
-            await asyncio.sleep(0)
-        shoot(widget or stage.window, f"{name}-{choice.value}")
-    stage.services.settings.change("appearance.theme", ThemeChoice.LIGHT)
+async def picture(stage: Stage, name: str, widget: QWidget | None = None) -> None:
+    """As it is in a window of the size that is asked for."""
+    stage.window.resize(window_size())
+    await stage.settle()
+    shoot(widget or stage.window, name)
+    stage.window.resize(ROOMY)
 
 
 def test_a_call_is_asked_about_with_the_keyboard_and_its_result_is_folded(
@@ -92,22 +93,23 @@ def test_a_call_is_asked_about_with_the_keyboard_and_its_result_is_folded(
             reply = await asking(stage, "weather", "notes")
             pane, chat = stage.window.panes.active, stage.chats.chats[0]
             card = pane.approval
+            question, waits = tr("Run {tool}?"), tr("Waiting for your answer")
             assert card.isVisible()
-            assert card.accessibleName() == "Run weather · home?"
+            assert card.accessibleName() == question.format(tool="weather · home")
             assert card.accessibleDescription().splitlines()[:2] == ["city: Lisbon", "days: 3"]
             assert chat_row(stage, chat).mark is Mark.HAND
-            assert chat_row(stage, chat).text == "Waiting for your answer"
+            assert chat_row(stage, chat).text == waits
+            call = tr("Call of a tool: {tool}, {state}")
             assert [view.accessibleName() for view in views(stage)] == [
-                "Call of a tool: weather · home, Waiting for your answer",
-                "Call of a tool: notes · home, Waiting for your answer",
+                call.format(tool=f"{tool} · home", state=waits) for tool in ("weather", "notes")
             ]
-            await shoot_both(stage, "tools-asked")
+            await picture(stage, "tools-asked")
             assert not card.isAncestorOf(QApplication.focusWidget() or stage.window)
             stage.window.commands[CommandId.ANSWER_TOOL].trigger()
             assert QApplication.focusWidget() is card.once
             QTest.keyClick(card.once, Qt.Key.Key_Space)
             await until(lambda: reply.calls[0].state is ToolUseState.DONE)
-            assert card.accessibleName() == "Run notes · home?"
+            assert card.accessibleName() == question.format(tool="notes · home")
             assert QApplication.focusWidget() is card.once
             card.word.setFocus()
             QTest.keyClicks(card.word, "not my notes")
@@ -116,7 +118,7 @@ def test_a_call_is_asked_about_with_the_keyboard_and_its_result_is_folded(
             assert not card.isVisible()
             assert QApplication.focusWidget() is pane.composer.focusProxy()
             assert reply.calls[1].result == "not my notes"
-            await until(lambda: views(stage)[1].accessibleName().endswith("Not allowed"))
+            await until(lambda: views(stage)[1].accessibleName().endswith(tr("Not allowed")))
             first = views(stage)[0]
             before = first.height()
             first.fold_button.setFocus()
@@ -130,7 +132,7 @@ def test_a_call_is_asked_about_with_the_keyboard_and_its_result_is_folded(
             stage.engine.say(request_id, "Take one: it rains in Lisbon.")
             stage.engine.finish(request_id)
             await until(lambda: chat.running_message is None)
-            await shoot_both(stage, "tools-done")
+            await picture(stage, "tools-done")
 
     play(story())
 
@@ -154,12 +156,13 @@ def test_a_room_that_is_lent_out_is_said_with_the_hand(play: Play, tmp_path: Pat
             assert chat.request_id is not None
             stage.engine.publish(make_run(chat.request_id, RunState.AWAITS_OWNER, wait=wait))
             pane = stage.window.panes.active
-            words = "Waiting for your answer · its room is lent out"
+            words = " · ".join((tr("Waiting for your answer"), tr("its room is lent out")))
             await until(lambda: chat_row(stage, chat).text == words)
             await until(lambda: words in spoken(pane.strip))
+            stage.window.resize(window_size())
             stage.window.commands[CommandId.POOL].trigger()
             await until(lambda: chat.request_id in stage.window.pool_panel.rows)
-            await shoot_both(stage, "tools-lent-out")
+            await picture(stage, "tools-lent-out")
 
     play(story())
 
@@ -184,11 +187,12 @@ def test_always_in_this_chat_is_told_and_can_be_taken_back(play: Play, tmp_path:
             stage.window.panes.active.approval.always.click()
             await until(lambda: len(stage.engine.requests) == 2)
             assert chat.tools.always == (("home", "weather"),)
+            stage.window.resize(window_size())
             stage.window.commands[CommandId.INSPECTOR].trigger()
             tools = stage.window.findChild(Inspector).tools
             assert tools is not None
             assert tools.forget.isVisible()
-            await shoot_both(stage, "tools-inspector")
+            await picture(stage, "tools-inspector")
             tools.forget.click()
             assert chat.tools.always == ()
             assert not tools.forget.isVisible()
@@ -232,14 +236,14 @@ def test_servers_are_declared_tested_switched_and_removed(play: Play, tmp_path: 
             row = page.rows["home"]
             row.test.click()
             await until(row.test.isEnabled)
-            assert "It works: 2 tools" in spoken(row)
+            assert tr("It works: {tools}").format(tools=tools_words(2)) in spoken(row)
             assert "weather · The weather in a city." in spoken(row)
             form = page.form
             form.name.setText("search")
             form.command.setText('run-search --where "two words"')
             form.env.setPlainText("KEY=a=b\n\nMOOD = good")
             dialog = stage.window.settings_window.dialog
-            await shoot_both(stage, "tools-servers", dialog)
+            await picture(stage, "tools-servers", dialog)
             form.add.click()
             assert stage.tools.store.find("search") == ToolServer(
                 name="search",
@@ -249,10 +253,10 @@ def test_servers_are_declared_tested_switched_and_removed(play: Play, tmp_path: 
                 is_on=True,
             )
             page.rows["search"].switch.click()
-            assert "Switched off" in spoken(page.rows["search"])
+            assert tr("Switched off") in spoken(page.rows["search"])
             page.rows["search"].remove.click()
             box = stage.window.settings_window.dialog.findChild(QMessageBox)
-            next(one for one in box.buttons() if one.text() == "Remove").click()
+            next(one for one in box.buttons() if one.text() == tr("Remove")).click()
             assert list(page.rows) == ["home"]
 
     play(story())
@@ -307,8 +311,10 @@ def test_a_long_result_is_shown_in_part_and_long_names_are_cut(play: Play, tmp_p
             await until(lambda: views(stage)[0].fold_button.isVisible())
             view = views(stage)[0]
             view.fold_button.click()
-            await until(lambda: "14,000 characters more" in spoken(view))
-            await shoot_both(stage, "tools-long-result")
+            rest = tr("{count} characters more; copy the result to see them")
+            rest = rest.format(count=count(14_000))
+            await until(lambda: rest in spoken(view))
+            await picture(stage, "tools-long-result")
 
     play(story())
 

@@ -1,0 +1,94 @@
+"""Between the wish to end the program, or to start it again, and its being done: where replies run, a question.
+
+A signal of the system and the end of the session ask nothing: they go past this, to the window. GUI thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtWidgets import QMessageBox, QWidget
+
+from studio.views.dialogs.confirm import Question, confirm
+from studio.views.dialogs.reload_dialog import name_list
+from studio.views.ports import WindowServices
+from studio.views.words import plural, tr
+
+
+class QuitFlow(QObject):
+    """`dialog` is the open question, or None. `quit_window` ends the program without one."""
+
+    def __init__(
+        self, services: WindowServices, window: QWidget, *, quit_window: Callable[[], None]
+    ) -> None:
+        super().__init__(window)
+        self.dialog: QMessageBox | None = None
+        self._services = services
+        self._window = window
+        self._quit_window = quit_window
+
+    def quit(self) -> None:
+        """End the program, or ask whether it shall end now."""
+        if self._services.support.wants_all_deleted or not self._services.reloads.affected():
+            self._quit_window()
+            return
+        question = Question(
+            text=tr("Quit while replies run?"), detail=self._what_becomes(), do=tr("Quit")
+        )
+        self._ask(question, self._quit_window)
+
+    def restart(self) -> None:
+        """End the program and start it again, or ask; also about temporary chats, which nobody thought to lose."""
+        is_running, temporary = bool(self._services.reloads.affected()), self._temporary()
+        if not is_running and not temporary:
+            self._restart()
+            return
+        text = tr("Restart Layby while replies run?") if is_running else tr("Restart Layby?")
+        gone = plural(
+            temporary,
+            "1 temporary chat is not kept.",
+            "{count} temporary chats are not kept.",
+        )
+        parts = [self._what_becomes() if is_running else "", gone if temporary else ""]
+        detail = "\n\n".join(filter(None, parts))
+        self._ask(Question(text=text, detail=detail, do=tr("Restart")), self._restart)
+
+    def close(self) -> None:
+        """Close the question if one is open."""
+        if self.dialog is not None:
+            self.dialog.close()
+
+    def _restart(self) -> None:
+        self._services.restarts.is_wanted = True
+        self._quit_window()
+
+    def _ask(self, question: Question, do: Callable[[], None]) -> None:
+        self.close()
+        self._window.setWindowState(self._window.windowState() & ~Qt.WindowState.WindowMinimized)
+        self._window.show()  # it may be in the tray
+        self._window.activateWindow()
+        self.dialog = confirm(question, do, self._window)
+        self.dialog.finished.connect(self._forget)
+
+    def _forget(self) -> None:
+        self.dialog = None
+
+    def _what_becomes(self) -> str:
+        affected = self._services.reloads.affected()
+        sentences = []
+        if any(one.is_chat for one in affected):
+            is_on_disk = bool(self._services.settings.settings.park.folder)
+            sentences.append(
+                tr("Chats are kept on disk, and go on by themselves once their model is loaded.")
+                if is_on_disk
+                else tr("What they have written is kept, and chats can be continued from there.")
+            )
+        if not all(one.is_chat for one in affected):
+            sentences.append(tr("Requests of programs end with an error."))
+        return f"{name_list(affected)}\n\n{' '.join(sentences)}"
+
+    def _temporary(self) -> int:
+        """How many temporary chats have something in them."""
+        chats = self._services.chats.chats
+        return sum(one.is_temporary and bool(one.messages or one.draft) for one in chats)

@@ -1,0 +1,178 @@
+"""Quitting and starting again: at once where nobody runs, else after a question; the window comes back as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtGui import QCloseEvent
+from PySide6.QtWidgets import QApplication, QMessageBox, QPushButton
+
+from engine.runs import RunState
+from fakes.fake_window import Stage, open_stage, until
+from fakes.runs import make_run, make_wait
+from fakes.shots import shoot
+from studio.models.window_settings import Language
+from studio.views.actions import CommandId
+from studio.views.settings.pending_bar import PendingBars
+from studio.views.sidebar.conversation_list import Sidebar
+from studio.views.words import tr
+
+Play = Callable[[Coroutine[Any, Any, None]], None]
+
+
+def is_closed(stage: Stage) -> bool:
+    return not stage.window.isVisible()
+
+
+def button(box: QMessageBox, text: str) -> QPushButton:
+    return next(one for one in box.findChildren(QPushButton) if one.text() == text)
+
+
+async def two_running(stage: Stage) -> None:
+    first, second = [await stage.ask(chat, "Hello?") for chat in stage.chats.chats[:2]]
+    stage.engine.start(first)
+    stage.engine.publish(
+        make_run(first), make_run(second, RunState.PARKED, wait=make_wait()), make_run("chatcmpl-7")
+    )
+
+
+def close_by_hand(stage: Stage) -> None:
+    """What the button of the window's frame does."""
+    event = QCloseEvent()
+    event.spontaneous = lambda: True  # type: ignore[method-assign]
+    stage.window.closeEvent(event)
+
+
+@pytest.mark.parametrize("way", ["command", "frame"])
+def test_while_nobody_runs_quitting_asks_nothing(play: Play, tmp_path: Path, way: str) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            if way == "command":
+                stage.window.commands[CommandId.QUIT].trigger()
+            else:
+                close_by_hand(stage)
+            await stage.window.wait_closed()
+            assert not stage.services.restarts.is_wanted
+
+    play(story())
+
+
+@pytest.mark.parametrize("way", ["command", "frame"])
+def test_while_replies_run_quitting_asks_and_a_no_changes_nothing(
+    play: Play, tmp_path: Path, way: str
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("Lisbon", "Children")) as stage:
+            await two_running(stage)
+            flow = stage.window.quit_flow
+
+            def wish() -> QMessageBox:
+                if way == "command":
+                    stage.window.commands[CommandId.QUIT].trigger()
+                else:
+                    close_by_hand(stage)
+                assert flow.dialog is not None
+                return flow.dialog
+
+            box = wish()
+            assert box.text() == tr("Quit while replies run?")
+            for name in ("Children", "Lisbon (", f"{tr('API request')} 7"):
+                assert name in box.informativeText()
+            shoot(box, "quit-question")
+            button(box, tr("Cancel")).click()
+            await until(lambda: flow.dialog is None)
+            assert not is_closed(stage)
+            assert stage.engine.aborted == []
+            button(wish(), tr("Quit")).click()
+            await stage.window.wait_closed()
+
+    play(story())
+
+
+def test_a_change_of_language_offers_to_start_again_at_once(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            stage.window.settings_window.open()
+            bars = stage.window.settings_window.dialog.findChild(PendingBars)
+            assert not bars.restart.isVisible()
+            stage.services.settings.change("appearance.language", Language.ENGLISH)
+            await until(bars.restart.isVisible)
+            shoot(stage.window.settings_window.dialog, "restart-bar")
+            stage.services.settings.reset("appearance.language")
+            await until(lambda: not bars.restart.isVisible())
+            stage.services.settings.change("appearance.language", Language.ENGLISH)
+            bars.restart.button.click()
+            await stage.window.wait_closed()
+            assert stage.services.restarts.is_wanted
+
+    play(story())
+
+
+def test_starting_again_asks_where_something_would_be_lost(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A", "B")) as stage:
+            flow, restarts = stage.window.quit_flow, stage.services.restarts
+            temporary = await stage.chats.new_chat(is_temporary=True)
+            stage.chats.set_draft(temporary, "Not to be lost")
+            flow.restart()
+            assert flow.dialog is not None
+            assert flow.dialog.informativeText() == tr("1 temporary chat is not kept.")
+            button(flow.dialog, tr("Cancel")).click()
+            await until(lambda: flow.dialog is None)
+            assert not restarts.is_wanted
+            await two_running(stage)
+            flow.restart()
+            assert tr("Restart Layby while replies run?") == flow.dialog.text()
+            button(flow.dialog, tr("Restart")).click()
+            await stage.window.wait_closed()
+            assert restarts.is_wanted
+
+    play(story())
+
+
+def test_a_signal_and_the_end_of_everything_ask_nothing(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path / "signal", titles=("A", "B")) as stage:
+            await two_running(stage)
+            stage.window.quit()
+            await stage.window.wait_closed()
+        async with open_stage(tmp_path / "delete", titles=("A", "B")) as stage:
+            await two_running(stage)
+            stage.services.support.wants_all_deleted = True
+            stage.window.commands[CommandId.QUIT].trigger()
+            await stage.window.wait_closed()
+
+    play(story())
+
+
+def test_parts_that_were_shown_are_shown_again(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            assert stage.window.findChild(Sidebar).isVisible()
+            assert not stage.window.pool_panel.isVisible()
+            stage.window.commands[CommandId.SIDEBAR].trigger()
+            stage.window.commands[CommandId.POOL].trigger()
+        async with open_stage(tmp_path) as stage:
+            assert stage.window.pool_panel.isVisible()
+            assert not stage.window.findChild(Sidebar).isVisible()
+            assert stage.window.commands[CommandId.POOL].isChecked()
+            stage.window.commands[CommandId.POOL].trigger()
+        async with open_stage(tmp_path) as stage:
+            assert not stage.window.pool_panel.isVisible()
+
+    play(story())
+
+
+def test_a_window_with_a_question_open_ends_with_it(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A", "B")) as stage:
+            await two_running(stage)
+            stage.window.commands[CommandId.QUIT].trigger()
+            stage.window.quit()
+            await stage.window.wait_closed()
+            await until(lambda: not isinstance(QApplication.activeModalWidget(), QMessageBox))
+
+    play(story())

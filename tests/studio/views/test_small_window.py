@@ -1,0 +1,121 @@
+"""A window of 640 by 400, which is 1280 by 800 at 200 %: whatever is opened, it needs no more and hides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtCore import QPoint, QSize
+from PySide6.QtWidgets import QApplication, QWidget
+
+from engine.api import EngineState
+from engine.runs import RunState
+from fakes.fake_window import Stage, open_stage, until
+from fakes.runs import make_run, make_wait
+from studio.models.chat import ContextCut
+from studio.services.context_service import ContextUse, CutPlan
+from studio.views import window_size
+from studio.views.actions import CommandId
+from studio.views.focus_order import move_focus
+from studio.views.model_selector import ModelSelector
+
+SMALL = QSize(640, 400)
+LONG = "A title of very many words that no window has room for in one line"
+Play = Callable[[Coroutine[Any, Any, None]], None]
+
+
+@pytest.fixture(autouse=True)
+def _small_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(window_size, "available", lambda _window: SMALL)
+
+
+async def opened(stage: Stage) -> Stage:
+    stage.window.resize(SMALL)
+    await stage.settle()
+    return stage
+
+
+def fits(stage: Stage) -> bool:
+    needed = stage.window.minimumSizeHint().boundedTo(SMALL)
+    return needed == stage.window.minimumSizeHint() and stage.window.size() == SMALL
+
+
+def bottom_of(widget: QWidget, stage: Stage) -> int:
+    return widget.mapTo(stage.window, QPoint(0, widget.height())).y()
+
+
+def test_whatever_is_opened_beside_one_chat_the_window_stays_as_small(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=(LONG, LONG)) as stage:
+            await opened(stage)
+            waits = make_wait(holders=(("r0", 1420),))
+            runs = [make_run(f"r{n}", RunState.PARKED, wait=waits) for n in range(12)]
+            stage.engine.publish(*runs)
+            for command in (CommandId.POOL, CommandId.INSPECTOR, CommandId.SIDEBAR):
+                stage.window.commands[command].trigger()
+                await stage.settle()
+                assert fits(stage), command
+
+    play(story())
+
+
+def test_two_chats_side_by_side_and_the_pool_over_them_stay_within(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A", "B")) as stage:
+            await opened(stage)
+            panel, panes = stage.window.pool_panel, stage.window.panes
+            stage.window.commands[CommandId.SIDEBAR].trigger()
+            await stage.settle()
+            await panes.split(stage.chats.chats[1])
+            stage.window.commands[CommandId.POOL].trigger()
+            await stage.settle()
+            assert fits(stage)
+            assert panel.isVisible()
+            assert min(pane.width() for pane in panes.panes) > 300, "the panel lies over them"
+            assert panel.geometry().right() == panel.parentWidget().rect().right()
+            panes.close_pane(panes.panes[-1])
+            await stage.settle()
+            assert panes.panes[0].width() == SMALL.width() - panel.width(), "beside it again"
+
+    play(story())
+
+
+def test_what_can_be_done_about_a_long_message_can_all_be_reached(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            pane = (await opened(stage)).window.panes.active
+            panel, cut = pane.sending.overflow, ContextCut(first_id=1)
+            plan = CutPlan(cut=cut, num_messages=2, tokens=17)
+            panel.ask(ContextUse(440, 256), plan, pool_tokens=768)
+            await stage.settle()
+            assert fits(stage)
+            assert bottom_of(pane.composer, stage) < SMALL.height() - 26, "it stays in sight"
+            for button in panel._buttons:
+                assert QApplication.focusWidget() is button
+                seen = button.visibleRegion().boundingRect()
+                assert seen.size() == button.size(), button.words
+                move_focus(stage.window, forward=True)
+
+    play(story())
+
+
+def test_the_models_name_gives_way_before_the_window_grows(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=(LONG,)) as stage:
+            await opened(stage)
+            selector = stage.window.findChild(ModelSelector)
+            stage.models.say(EngineState.LOADING, progress=0.42)
+            await until(lambda: "Loading" in selector.accessibleName())
+            await stage.settle()
+            assert "42%" in selector.text(), "how far it is is seen"
+            assert fits(stage)
+
+    play(story())
