@@ -6,7 +6,7 @@ from functools import lru_cache
 from importlib.resources import files
 
 from PySide6.QtCore import QByteArray, QRectF, Qt
-from PySide6.QtGui import QColor, QIcon, QImage, QPainter, QPalette, QPixmap
+from PySide6.QtGui import QColor, QGuiApplication, QIcon, QImage, QPainter, QPalette, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
 _FOLDER = files("resources") / "icons"
@@ -25,7 +25,7 @@ def palette_icon(name: str, palette: QPalette) -> QIcon:
     """An icon in the colours of a button's text, sharp at every usual scale."""
     group, role = QPalette.ColorGroup, QPalette.ColorRole.ButtonText
     normal = palette.color(group.Active, role)  # a palette's own current group may be any
-    disabled = palette.color(group.Disabled, role)
+    disabled = QGuiApplication.palette().color(group.Disabled, role)  # a style sheet's is for all
     return _icon(name, normal.name(), disabled.name())
 
 

@@ -12,7 +12,7 @@ FIELD_WORDS = {
     "stream": "Tell the reply as it is written.",
     "stream_options": "What a stream carries beside the text.",
     "include_usage": "A last chunk has the usage.",
-    "n": "Replies to each prompt.",
+    "n": "Replies to each prompt, up to 128; those that find no seat wait in line.",
     "best_of": "Replies to each prompt that are tried, of which the n likeliest are told; not with stream.",
     "echo": "The prompt stands before each reply; with logprobs its own log probabilities are told.",
     "suffix": "The reply fills the gap between prompt and suffix; for models with tokens for that.",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from engine.runs import Run, RunState
 from studio.services.run_service import Steer
@@ -43,9 +43,7 @@ class RunRow(QFrame):
         self._state.setObjectName("secondary")
         self._reason = ElidedLines(_REASON_LINES, self)
         self._reason.setObjectName("secondary")
-        self.first_button = QPushButton(self)
-        self.first_button.setObjectName("steer")
-        self.first_button.clicked.connect(lambda: self._steer(Steer.GO_FIRST))
+        self.first_button = self._icon("first", Steer.GO_FIRST)
         self.park_button = self._icon("park", Steer.PARK)
         self.pin_button = self._icon("pin", None)
         self.pin_button.setCheckable(True)
@@ -56,7 +54,13 @@ class RunRow(QFrame):
         self.more_button = SteerButton("", self)
         self.more_button.setFixedSize(_BUTTON_PX, _BUTTON_PX)
         self.more_button.wanted.connect(self._steer)
-        self._icons = (self.park_button, self.pin_button, self.stop_button, self.more_button)
+        self._buttons = (
+            self.first_button,
+            self.park_button,
+            self.pin_button,
+            self.stop_button,
+            self.more_button,
+        )
         self._lay_out()
 
     def show_run(self, run: Run, others: Others) -> None:
@@ -67,9 +71,7 @@ class RunRow(QFrame):
         self._show_state(words, run)
         reason = reason_sentence(None, run, others)
         self._reason.set_text(reason)
-        self.first_button.setVisible(is_outside(run))
-        if first_words(run) != self.first_button.text():
-            self.first_button.setText(first_words(run))
+        self.first_button.setEnabled(is_outside(run))
         can_park = others.can_park and run.state is not RunState.AWAITS_OWNER
         self.park_button.setEnabled(can_park and not is_held(run))
         self.pin_button.setEnabled(can_park)
@@ -91,8 +93,7 @@ class RunRow(QFrame):
         self._reason.set_text("")
         self._mark.show_state(StatusWords(Mark.NONE, tr("Ended"), Tone.QUIET))
         self.setAccessibleName(f"{self._title.text()}: {tr('Ended')}")
-        self.first_button.hide()
-        for button in self._icons:
+        for button in self._buttons:
             button.setEnabled(False)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
@@ -104,7 +105,7 @@ class RunRow(QFrame):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(self._theme.hues[self._hue])
-        edge = QRectF(0, 6, _EDGE_PX, self.height() - 12)
+        edge = QRectF(0, 4, _EDGE_PX, self.height() - 8)
         painter.drawRoundedRect(edge, _EDGE_PX / 2, _EDGE_PX / 2)
         painter.end()
 
@@ -117,23 +118,21 @@ class RunRow(QFrame):
         return button
 
     def _lay_out(self) -> None:
+        head = QHBoxLayout()
+        head.setSpacing(2)
+        head.addWidget(self._title, 1)
+        head.addSpacing(6)
+        for button in self._buttons:
+            head.addWidget(button)
         state = QHBoxLayout()
         state.setSpacing(6)
         state.addWidget(self._mark)
         state.addWidget(self._state, 1)
-        below = QHBoxLayout()
-        below.setSpacing(2)
-        below.addWidget(self.first_button)
-        below.addStretch(1)
-        for button in self._icons:
-            below.addWidget(button)
-        below.addStrut(_BUTTON_PX)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(12, 4, 0, 4)
-        layout.setSpacing(2)
-        layout.addWidget(self._title)
+        layout.setContentsMargins(12, 2, 0, 2)
+        layout.setSpacing(1)
+        layout.addLayout(head)
         layout.addLayout(state)
-        layout.addLayout(below)
         layout.addWidget(self._reason)
 
     def _name_buttons(self, name: str, run: Run) -> None:
@@ -149,7 +148,7 @@ class RunRow(QFrame):
             spoken = f"{words}: {name}"
             if button.accessibleName() != spoken:
                 button.setAccessibleName(spoken)
-                button.setToolTip(words if isinstance(button, IconButton) else "")
+                button.setToolTip(words)
 
     def _show_state(self, words: StatusWords, run: Run) -> None:
         pinned = tr("never parked") if run.is_pinned else ""

@@ -20,6 +20,7 @@ _FURTHEST_FIRST = (
     RunState.BEING_PARKED,
     RunState.PARKED,
     RunState.QUEUED,
+    RunState.AWAITS_OWNER,
 )
 
 

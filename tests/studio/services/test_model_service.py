@@ -182,6 +182,28 @@ def test_the_last_of_two_loads_wins_and_the_end_of_the_first_is_not_taken_for_it
     asyncio.run(run())
 
 
+def test_a_model_is_coming_from_the_wish_for_it_to_its_end(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with open_models(tmp_path) as rig:
+            rig.model_file("Tiny")
+            assert not rig.models.is_coming
+            loading = asyncio.create_task(rig.models.load("Tiny"))
+            await asyncio.sleep(0)
+            assert rig.models.state is EngineState.NO_MODEL, "its files are being read"
+            assert rig.models.is_coming
+            await until(lambda: rig.engine.commands)
+            assert rig.models.is_coming
+            rig.say(EngineState.READY, rig.info("Tiny"))
+            assert await loading
+            assert not rig.models.is_coming
+            with rig.models.expecting():
+                assert rig.models.is_coming
+            assert not await rig.models.load("corrupt")
+            assert not rig.models.is_coming
+
+    asyncio.run(run())
+
+
 def test_unloading_ends_a_load(tmp_path: Path) -> None:
     async def run() -> None:
         async with open_models(tmp_path) as rig:

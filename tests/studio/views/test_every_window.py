@@ -6,6 +6,7 @@ speaks a language whose sentences are German ones with a mark that nobody sees: 
 
 from __future__ import annotations
 
+import platform
 import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
@@ -36,14 +37,17 @@ MARK = "\u2060"
 KEYS = r"\b(Ctrl|Shift|Alt|Return|Tab|Esc|Del)\b"
 """They are Qt's to translate."""
 NAMES = (
-    *TITLES, *" ".join(ODD_TITLES).split(), *(snippet.program for snippet in SNIPPETS),
+    *facts().splitlines(), *TITLES, *" ".join(ODD_TITLES).split(), *(snippet.program for snippet in SNIPPETS),
     "Layby", "SmolLM2 135M Instruct, Q4_1", "Ollama", "tiny", "F32", "own", "gone", "broken", "llama3-8b", "model",
     "org/Model", "tensor count is 0", "home-server is not there", "home-server", "home", "phone", "editor", "py",
     "notes.txt", "trip.py", "A report with a rather long name of last summer.md", "uvx mcp-server-time",
-    *facts().splitlines(), "KEY=value", "Authorization: Bearer", '{"mcpServers": {"files": {"command": "npx", "args"',
+    "KEY=value", "Authorization: Bearer", '{"mcpServers": {"files": {"command": "npx", "args"',
 )  # fmt: skip
 """What the scenes' things are called, and examples of what is to be typed."""
-DATA = re.compile("|".join((*map(re.escape, NAMES), KEYS, r"/\S.*", r"https?:\S*")), re.IGNORECASE)
+MACHINE = f"{re.escape(platform.platform())}|Python|Qt"
+DATA = re.compile(
+    "|".join((MACHINE, *map(re.escape, NAMES), KEYS, r"/\S.*", r"https?:\S*")), re.IGNORECASE
+)
 """What stands on windows that is no sentence of ours."""
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from importlib.resources import files
 
 import pytest
-from PySide6.QtGui import QColor, QPalette
+from PySide6.QtGui import QColor, QIcon, QPalette
+from PySide6.QtWidgets import QWidget
 
+from studio.views.icon_button import IconButton
 from studio.views.icons import app_icon, palette_icon, pixmap
+from studio.views.theme import Theme
 
 NAMES = sorted(
     path.name.removesuffix(".svg")
@@ -36,6 +39,19 @@ def test_a_button_icon_takes_normal_and_disabled_colours(qapp: object) -> None:
     palette.setCurrentColorGroup(group.Disabled)
     made = palette_icon("stop", palette)
     assert made.pixmap(20).toImage().pixelColor(10, 10).name() == "#111111"
+
+
+def test_a_button_that_is_dressed_by_the_style_sheet_looks_off_when_it_is(
+    theme: Theme, page: QWidget
+) -> None:
+    button = IconButton("stop", "Stop", page)
+    button.show()
+    seen = [
+        button.icon().pixmap(20, mode=mode).toImage().pixelColor(10, 10).name()
+        for mode in (QIcon.Mode.Normal, QIcon.Mode.Disabled)
+    ]
+    assert seen[1] == theme.colors.disabled.name()
+    assert seen[0] != seen[1]
 
 
 def test_the_program_has_an_icon(qapp: object) -> None:

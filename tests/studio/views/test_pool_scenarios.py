@@ -124,7 +124,7 @@ def test_s6_pin_let_go_first_and_park_are_obeyed(play: Play, tmp_path: Path, mod
         taken = [e for e in stage.of(pinned, Parked) if e.reason.cause is not ParkCause.BY_USER]
         assert all(e in stage.events[:marked] for e in taken), "never while others could be"
         button = stage.row(by_hand).first_button
-        assert button.text() == tr("Bring it back")
+        assert button.toolTip() == tr("Bring it back")
         button.click()
         await until(lambda: by_hand.status is MessageStatus.LENGTH)
 

@@ -153,8 +153,8 @@ def test_parts_that_were_shown_are_shown_again(play: Play, tmp_path: Path) -> No
         async with open_stage(tmp_path, titles=("A",)) as stage:
             assert stage.window.findChild(Sidebar).isVisible()
             assert not stage.window.pool_panel.isVisible()
-            stage.window.commands[CommandId.POOL].trigger()
             stage.window.commands[CommandId.SIDEBAR].trigger()
+            stage.window.commands[CommandId.POOL].trigger()
         async with open_stage(tmp_path) as stage:
             assert stage.window.pool_panel.isVisible()
             assert not stage.window.findChild(Sidebar).isVisible()

@@ -23,6 +23,7 @@ from studio.models.tool_servers import ToolServer
 from studio.models.tool_use import ChatTools, ToolUseState
 from studio.views.actions import CommandId
 from studio.views.run_sentences import describe_row
+from studio.views.words import tr
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("served")]
@@ -95,7 +96,7 @@ def test_s15_who_waits_for_an_answer_lends_its_room_out_and_comes_back_first(
             desk.service.store.add((CLOCK,))
             assert await real.services.models.load(str(starter_model))
             heard: list[EngineEvent] = []
-            real.gate._engine.subscribe(heard.extend)
+            real.gate.engine.subscribe(heard.extend)
 
             chat, reply = await with_tools(real)
             assert reply.is_asking
@@ -114,7 +115,7 @@ def test_s15_who_waits_for_an_answer_lends_its_room_out_and_comes_back_first(
             assert run.wait.kind is WaitKind.OWNER
             assert real.services.runs.snapshot().holdings == ()
             words = describe_row(reply, run).text
-            assert words == "Waiting for your answer · its room is lent out"
+            assert words == " · ".join((tr("Waiting for your answer"), tr("its room is lent out")))
             real.window.commands[CommandId.POOL].trigger()
             await real.shoot("s15-lent-out")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QCheckBox, QMessageBox, QWidget
 
@@ -15,7 +15,7 @@ from engine.api import Chat, FinishReason
 from engine.runs import RunState, WaitKind, WaitReason
 from fakes.fake_window import Stage, open_stage, until
 from fakes.runs import make_run
-from fakes.shots import shoot
+from fakes.shots import shoot, window_size
 from studio.models.chat import Conversation, Message, MessageStatus
 from studio.models.tool_servers import ToolServer
 from studio.models.tool_use import ChatTools, ToolUseState
@@ -33,6 +33,7 @@ from studio.views.words import count, tr
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
 
+ROOMY = QSize(1280, 800)
 LISBON = '{"city": "Lisbon", "days": 3, "units": ["°C", "mm"]}'
 
 
@@ -43,7 +44,8 @@ async def asking(
     text: str = "Let me look that up.",
     arguments: str = LISBON,
 ) -> Message:
-    """A chat whose reply has called these tools."""
+    """A chat whose reply has called these tools, all of it on screen."""
+    stage.window.resize(ROOMY)
     chat = stage.chats.chats[0]
     stage.chats.set_tools(chat, ChatTools(servers=("home",), always=always))
     request_id = await stage.ask(chat, "Do I need an umbrella in Lisbon?")
@@ -76,8 +78,11 @@ def chat_row(stage: Stage, chat: Conversation) -> Any:
 
 
 async def picture(stage: Stage, name: str, widget: QWidget | None = None) -> None:
+    """As it is in a window of the size that is asked for."""
+    stage.window.resize(window_size())
     await stage.settle()
     shoot(widget or stage.window, name)
+    stage.window.resize(ROOMY)
 
 
 def test_a_call_is_asked_about_with_the_keyboard_and_its_result_is_folded(
@@ -154,6 +159,7 @@ def test_a_room_that_is_lent_out_is_said_with_the_hand(play: Play, tmp_path: Pat
             words = " · ".join((tr("Waiting for your answer"), tr("its room is lent out")))
             await until(lambda: chat_row(stage, chat).text == words)
             await until(lambda: words in spoken(pane.strip))
+            stage.window.resize(window_size())
             stage.window.commands[CommandId.POOL].trigger()
             await until(lambda: chat.request_id in stage.window.pool_panel.rows)
             await picture(stage, "tools-lent-out")
@@ -181,6 +187,7 @@ def test_always_in_this_chat_is_told_and_can_be_taken_back(play: Play, tmp_path:
             stage.window.panes.active.approval.always.click()
             await until(lambda: len(stage.engine.requests) == 2)
             assert chat.tools.always == (("home", "weather"),)
+            stage.window.resize(window_size())
             stage.window.commands[CommandId.INSPECTOR].trigger()
             tools = stage.window.findChild(Inspector).tools
             assert tools is not None
