@@ -36,6 +36,7 @@ from PySide6.QtWidgets import (
 
 from fakes.spoken import nameless
 from studio.views.actions import plain
+from studio.views.elided_label import WholeLabel
 
 _SLACK_PX = 1
 _HIDDEN_MARGIN_PX = 4
@@ -141,7 +142,7 @@ def _has_room(widget: QWidget, text: str) -> bool:
         case QLabel():
             return _label_has_room(widget, text, metrics)
         case QPushButton() | QCheckBox():
-            return widget.width() + _SLACK_PX >= widget.sizeWholeLabel().width()
+            return widget.width() + _SLACK_PX >= widget.sizeHint().width()
         case QAbstractSpinBox():
             inner = widget.findChild(QLineEdit)
             margins = inner.textMargins()
