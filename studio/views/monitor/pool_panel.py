@@ -95,7 +95,7 @@ class PoolPanel(QWidget):
         if not self._is_below:
             room_px -= figures_px
             most_px = max(room_px - _LEAST_HISTORY_PX, _LEAST_LIST_PX)
-            room_px -= min(max(self.runs.wanted_px, _LEAST_LIST_PX), most_px)
+            room_px -= min(self.runs.wanted_px, most_px)
         lanes = _LANES_BELOW if self._is_below else _LANES_BESIDE
         self.history.set_room(room_px, most_lanes=lanes)
 
