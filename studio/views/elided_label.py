@@ -30,7 +30,8 @@ class ElidedLabel(QLabel):
             self.setToolTip(text)
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(_LEAST_PX, super().minimumSizeHint().height())
+        least_px = min(_LEAST_PX, super().sizeHint().width())
+        return QSize(least_px, super().minimumSizeHint().height())
 
     def shown(self, width: int) -> str:
         """As much of the text as that width has room for."""
