@@ -45,6 +45,8 @@ class RowWindow:
         self._offsets = Offsets(TOP_PX)
         self._by_id: dict[int, Section[RowView]] = {}
         self._made: dict[Row[RowView], Section[RowView]] = {}
+        self._placed: dict[Row[RowView], tuple[tuple[int, int, int, int], bool]] = {}
+        """Where views were put, and whether hidden: asking them costs more than all of them together need."""
         self._stock = ViewStock(kit, page)
 
     @property
@@ -157,12 +159,10 @@ class RowWindow:
             if not (_is_between(section, row, top, bottom) or _has_focus(view)):
                 self._drop(row)
                 continue
-            y = section.top + row.top
-            if view.x() != self._left or view.y() != y:
-                view.move(self._left, y)
-            if view.width() != self._width or view.height() != row.height:
-                view.resize(self._width, row.height)
-            if view.isHidden() is not row.is_hidden:
+            box = (self._left, section.top + row.top, self._width, row.height)
+            if self._placed.get(row) != (box, row.is_hidden):
+                self._placed[row] = (box, row.is_hidden)
+                view.setGeometry(*box)
                 view.setVisible(not row.is_hidden)
 
     def clear(self) -> None:
@@ -220,6 +220,7 @@ class RowWindow:
             self._listener.on_dropping(row)
             row.view = None
             del self._made[row]
+            self._placed.pop(row, None)
             self._stock.put_back(view)
 
 
