@@ -12,6 +12,7 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from typing import TYPE_CHECKING
 
 from engine.api import Grammar, GrammarKind, Request
@@ -33,6 +34,12 @@ MAX_REGEX_CHARS = 1 << 13
 """The time for one may grow with the square of its length: half a second here."""
 _MOST_KNOWN = 256
 """Grammars that are remembered not to be too costly."""
+_MOST_QUICK_CHARS = 1 << 14
+"""Reading a longer one may take a second."""
+
+
+class MayTakeLong(Exception):
+    """A grammar that is not for a thread which is there for what takes little."""
 
 
 class GrammarCompiler:
@@ -41,8 +48,15 @@ class GrammarCompiler:
     def __init__(self, tokenizer: Tokenizer, trials: Trials | None = None) -> None:
         self._vocabulary = GrammarVocabulary(tokenizer)
         self._trials = trials or GrammarTrials(self._vocabulary.spelled)
+        self._takes_all = True
         self._known: dict[bytes, None] = {}
         self._lock = threading.Lock()
+
+    def quick(self) -> GrammarCompiler:
+        """The same for grammars that are known to take little; for others it raises MayTakeLong."""
+        quick = copy(self)
+        quick._takes_all = False
+        return quick
 
     def close(self) -> None:
         """Let go of what is being tried."""
@@ -83,11 +97,15 @@ class GrammarCompiler:
         # Here and not above: it takes 50 ms, and most never need it.
         from llguidance import LLMatcher
 
+        is_known = is_plain or self._knows(grammar)
+        is_short = is_plain or len(grammar.source) <= _MOST_QUICK_CHARS
+        if not self._takes_all and not (is_known and is_short):
+            raise MayTakeLong
         source, named = _library_source(grammar), frozenset[int]()
         if grammar.kind in (GrammarKind.LARK, GrammarKind.GBNF):
             named = self._vocabulary.named_in(source)
         special = self._vocabulary.special(named)
-        if not is_plain:
+        if not is_known:
             self._try(grammar, source, special)
         tokenizer = self._vocabulary.library_tokenizer(special)
         library = LLMatcher(tokenizer, source, log_level=0, limits=parser_limits())
@@ -98,20 +116,25 @@ class GrammarCompiler:
             raise matcher.error
         return matcher
 
+    def _knows(self, grammar: Grammar) -> bool:
+        with self._lock:
+            return _name_of(grammar) in self._known
+
     def _try(self, grammar: Grammar, source: str, special: frozenset[int]) -> None:
         """Raises InvalidRequest for one that is too costly. Those that are not are remembered."""
-        name = hashlib.sha256(source.encode("utf-8", "surrogatepass")).digest()
-        with self._lock:
-            if name in self._known:
-                return
         try:
             self._trials.check(source, special)
         except TooCostly as error:
             raise _wrong(grammar.param, f"cannot be followed: {error}") from error
         with self._lock:
-            self._known[name] = None
+            self._known[_name_of(grammar)] = None
             while len(self._known) > _MOST_KNOWN:
                 del self._known[next(iter(self._known))]
+
+
+def _name_of(grammar: Grammar) -> bytes:
+    words = grammar.kind.value + grammar.source
+    return hashlib.sha256(words.encode("utf-8", "surrogatepass")).digest()
 
 
 def _library_source(grammar: Grammar) -> str:

@@ -10,10 +10,13 @@ import contextlib
 import multiprocessing
 import os
 import threading
+import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Protocol
+
+import psutil
 
 from engine.runtime.grammar_vocabulary import SpelledTokens, library_tokenizer
 
@@ -21,11 +24,16 @@ if TYPE_CHECKING:
     from llguidance import LLParserLimits
 
 PATIENCE_S = 5.0
+"""Of computing, however much of the machine others take."""
+_MOST_WAITED = 12
+"""So many times that by the clock."""
 STACK_BYTES = 192 << 20
 """The compiler calls itself for each rule that names another. The largest grammar that is allowed (see
 `grammar_compiler`) may take some 100 MiB so, and a stack that is too small ends the whole program. Memory that is not
 used is not taken."""
 _START_S = 60.0
+_TICK_S = 0.02
+"""Systems count what a process has computed no more finely."""
 _REST_S = 60.0
 """A process that has nothing to do for so long ends."""
 _MOST_MEMORY = 2 << 30
@@ -145,10 +153,23 @@ class _Child:
                 return False
             self._pipe.recv_bytes()
         self._pipe.send((source, special))
-        if not self._pipe.poll(patience_s):
-            return False
+        begun_s, computed_s = time.monotonic(), self._computed_s()
+        left_s = patience_s
+        while not self._pipe.poll(left_s):
+            left_s = patience_s - (self._computed_s() - computed_s)
+            is_late = time.monotonic() - begun_s > _MOST_WAITED * patience_s
+            if is_late or left_s < _TICK_S:
+                return False
         self._pipe.recv_bytes()
         return True
+
+    def _computed_s(self) -> float:
+        """What the process has computed so far. Raises EOFError where it has ended."""
+        try:
+            times = psutil.Process(self._process.pid).cpu_times()
+        except psutil.Error:
+            raise EOFError from None
+        return float(times.user + times.system)
 
     def end(self) -> None:
         """Any thread; whoever waits at the pipe hears of it."""

@@ -1,9 +1,9 @@
 """Turns prompts into tokens and compiles grammars, off the engine thread, in order of arrival.
 
 One worker applies templates and tokenises. It also answers questions about text, in turn (`engine.texts`). Requests
-with a grammar have workers of their own, of which there are as many as are needed, up to a few: a costly grammar holds
-up no prompt, and no other grammar. The tokenizer and the compiler release the interpreter lock, so neither holds up the
-running chats.
+with a grammar have workers of their own, one for what takes little and a few for what may take long: a costly grammar
+holds up no prompt, and no other grammar. The tokenizer and the compiler release the interpreter lock, so neither holds
+up the running chats.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.api import (
     Chat,
@@ -35,7 +35,7 @@ from engine.errors import (
     ModelError,
     RequestError,
 )
-from engine.runtime.grammar_compiler import GrammarCompiler
+from engine.runtime.grammar_compiler import GrammarCompiler, MayTakeLong
 from engine.runtime.grammar_matcher import GrammarMatcher
 from engine.runtime.grammar_trial import STACK_BYTES
 from engine.runtime.reply_wishes import ReplyWishes
@@ -84,7 +84,7 @@ class Prepared:
 
 
 _MOST_COMPILING = 4
-"""Grammars that are compiled at once."""
+"""Grammars that may take long and are compiled at once."""
 
 
 class Intake:
@@ -93,7 +93,7 @@ class Intake:
     def __init__(self, deliver: Callable[[Prepared], object]) -> None:
         self._deliver = deliver
         self._prompts = _Worker("layby-intake", deliver)
-        self._grammars = _Compilers(deliver)
+        self._grammars = _Grammars(deliver)
 
     def prepare(self, task: PrepareTask) -> None:
         """Queue a request; the answer comes to `deliver`. Engine thread."""
@@ -152,30 +152,60 @@ class _Worker:
                     task.answer.set_exception(EngineStopped("the engine has shut down"))
 
 
-class _Compilers:
-    """Threads for requests with a grammar: another one whenever all are busy, up to a few."""
+class _Grammars:
+    """A thread for grammars that take little; what may take long it hands on to a few others."""
 
     def __init__(self, deliver: Callable[[Prepared], object]) -> None:
         self._deliver = deliver
-        self._tasks: queue.SimpleQueue[PrepareTask | None] = queue.SimpleQueue()
-        self._threads: list[threading.Thread] = []
-        self._lock = threading.Lock()
-        self._num_open = 0
-        """Tasks that have not been answered yet."""
+        lock = threading.Lock()
+        self._quick = _Pool(self._do_quick, lock, most=1)
+        self._slow = _Pool(self._do, lock, most=_MOST_COMPILING)
 
     def put(self, task: PrepareTask) -> None:
-        """Engine thread."""
+        self._quick.put(task)
+
+    def close(self) -> None:
+        self._quick.close()
+        self._slow.close()
+
+    def _do_quick(self, task: PrepareTask) -> None:
+        try:
+            prepared = answer(replace(task, grammars=task.grammars.quick()))
+        except MayTakeLong:
+            self._slow.put(task)
+        else:
+            self._deliver(prepared)
+
+    def _do(self, task: PrepareTask) -> None:
+        self._deliver(answer(task))
+
+
+class _Pool:
+    """Threads for grammars: another one whenever all are busy, up to `most`. One thread puts tasks in."""
+
+    def __init__(
+        self, work: Callable[[PrepareTask], object], lock: threading.Lock, *, most: int
+    ) -> None:
+        """`lock` is held where a thread is made: the size of its stack is set for the whole program."""
+        self._work = work
+        self._lock = lock
+        self._most = most
+        self._tasks: queue.SimpleQueue[PrepareTask | None] = queue.SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._num_open = 0
+        """Tasks that have not been done yet."""
+
+    def put(self, task: PrepareTask) -> None:
         with self._lock:
             self._num_open += 1
-            is_short = len(self._threads) < min(self._num_open, _MOST_COMPILING)
-        if is_short:
-            before = threading.stack_size(STACK_BYTES)
-            try:
-                thread = threading.Thread(target=self._run, name="layby-grammars", daemon=True)
-                thread.start()
-            finally:
-                threading.stack_size(before)
-            self._threads.append(thread)
+            if len(self._threads) < min(self._num_open, self._most):
+                before = threading.stack_size(STACK_BYTES)
+                try:
+                    thread = threading.Thread(target=self._run, name="layby-grammars", daemon=True)
+                    thread.start()
+                finally:
+                    threading.stack_size(before)
+                self._threads.append(thread)
         self._tasks.put(task)
 
     def close(self) -> None:
@@ -187,17 +217,19 @@ class _Compilers:
     def _run(self) -> None:
         while (task := self._tasks.get()) is not None:
             try:
-                self._deliver(answer(task))
+                self._work(task)
             finally:
                 with self._lock:
                     self._num_open -= 1
 
 
 def answer(task: PrepareTask) -> Prepared:
-    """Read a prompt; what is wrong with it is part of the answer."""
+    """Read a prompt; what is wrong with it is part of the answer. Raises MayTakeLong as the task's compiler does."""
     request_id = task.request.request_id
     try:
         return _prepared(task)
+    except MayTakeLong:
+        raise
     except EngineError as error:
         return Prepared(request_id, (), error=error)
     except Exception as error:  # noqa: BLE001 - a prompt must never end the worker

@@ -70,8 +70,7 @@ class CompletionReply:
 
     def closing(self, index: int, finished: Finished, end: ReplyEnd | None) -> Sequence[Json]:
         chunk = self._of([self._choice(index, "", (), finish_reason(finished.reason))])
-        base, includes = self._of([]), self._telling.includes_usage
-        return closing_chunks(chunk, base, end, includes_usage=includes)
+        return closing_chunks(chunk, end, self._of([]) if self._telling.includes_usage else None)
 
     def failure(self, error: ApiError | EngineError) -> Sequence[Json]:
         return (error_body(error),)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import time
 import uuid
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -24,7 +25,7 @@ from engine.errors import EngineError
 from studio import __version__
 from studio.server.errors import ApiError, error_body
 from studio.server.framing import EVENTS, Framing, Json
-from studio.server.reply_parts import PartKind, ReplyParts
+from studio.server.reply_parts import PartKind, ReplyParts, ThoughtCount
 from studio.server.reply_shape import ReplyEnd
 from studio.server.tool_fields import wire_call
 
@@ -74,6 +75,8 @@ class ChatReply:
         self._head = head
         self._has_logprobs = has_logprobs
         self._includes_usage = includes_usage
+        self._thoughts: defaultdict[int, ThoughtCount] = defaultdict(ThoughtCount)
+        """Of each choice of a stream."""
 
     @property
     def framing(self) -> Framing:
@@ -83,6 +86,7 @@ class ChatReply:
         return (self._chunk(index, {"role": "assistant", "content": ""}, None, None),)
 
     def delta(self, index: int, event: TokenDelta) -> Sequence[Json]:
+        self._thoughts[index].add(event)
         deltas: list[Json] = []
         if event.reasoning:
             deltas.append({"reasoning_content": event.reasoning})
@@ -104,7 +108,10 @@ class ChatReply:
     def closing(self, index: int, finished: Finished, end: ReplyEnd | None) -> Sequence[Json]:
         chunk = self._chunk(index, {}, None, finish_reason(finished.reason))
         base = {**self._base("chat.completion.chunk"), "choices": []}
-        return closing_chunks(chunk, base, end, includes_usage=self._includes_usage)
+        if not self._includes_usage:
+            return closing_chunks(chunk, end)
+        thoughts = sum(count.tokens for count in self._thoughts.values())
+        return closing_chunks(chunk, end, base, reasoning_tokens=thoughts)
 
     def failure(self, error: ApiError | EngineError) -> Sequence[Json]:
         return (error_body(error),)
@@ -121,7 +128,7 @@ class ChatReply:
                 }
                 for index, choice in enumerate(choices)
             ],
-            "usage": total_usage(end),
+            "usage": total_usage(end, sum(choice.reasoning_tokens for choice in choices)),
             **end.park_fields,
         }
 
@@ -180,26 +187,27 @@ def chat_logprobs(tokens: Iterable[TokenLogprob]) -> list[Json]:
 
 
 def closing_chunks(
-    chunk: Json, base: Json, end: ReplyEnd | None, *, includes_usage: bool
+    chunk: Json, end: ReplyEnd | None, base: Json | None = None, *, reasoning_tokens: int = 0
 ) -> Sequence[Json]:
-    """The last chunk of a choice; after that of the last choice, `base` with the usage if the client asked for it.
+    """The last chunk of a choice; after that of the last choice, `base` with the usage, where that is given.
 
     The last of all has the record of parks.
     """
     if end is None:
         return (chunk,)
-    if not includes_usage:
+    if base is None:
         return ({**chunk, **end.park_fields},)
-    return (chunk, {**base, "usage": total_usage(end), **end.park_fields})
+    return (chunk, {**base, "usage": total_usage(end, reasoning_tokens), **end.park_fields})
 
 
-def total_usage(end: ReplyEnd) -> Json:
+def total_usage(end: ReplyEnd, reasoning_tokens: int = 0) -> Json:
     """The cost of all choices."""
     return {
         "prompt_tokens": end.prompt_tokens,
         "completion_tokens": end.completion_tokens,
         "total_tokens": end.prompt_tokens + end.completion_tokens,
         "prompt_tokens_details": {"cached_tokens": end.cached_tokens},
+        "completion_tokens_details": {"reasoning_tokens": reasoning_tokens},
     }
 
 

@@ -57,6 +57,20 @@ class PartStep:
     logprobs: tuple[TokenLogprob, ...] = ()
 
 
+class ThoughtCount:
+    """Tokens of a reply that its thoughts took. Those that show nothing belong to what is told next."""
+
+    def __init__(self) -> None:
+        self.tokens = 0
+        self._num_undecided = 0
+
+    def add(self, delta: TokenDelta) -> None:
+        self._num_undecided += len(delta.token_ids)
+        if delta.text or delta.reasoning or delta.tool_calls:
+            self.tokens += self._num_undecided if delta.reasoning else 0
+            self._num_undecided = 0
+
+
 class ReplyParts:
     """One reply being put together."""
 
@@ -65,14 +79,13 @@ class ReplyParts:
         self.logprobs: list[TokenLogprob] = []
         """Of all tokens, whatever part they belong to."""
         self.token_ids: list[int] = []
-        self.reasoning_tokens = 0
         self.embedding: tuple[float, ...] = ()
         """Of a request that wants one."""
         self.finished: Finished | None = None
         self._is_open = False
         self._undecided: tuple[TokenLogprob, ...] = ()
         """Of tokens before a text, which have none themselves."""
-        self._num_undecided = 0
+        self._thoughts = ThoughtCount()
 
     def add(self, delta: TokenDelta) -> list[PartStep]:
         """Take in what is new; what it does to the parts."""
@@ -89,10 +102,7 @@ class ReplyParts:
             logprobs = ()
         is_told = delta.text or delta.reasoning or delta.tool_calls
         self._undecided = () if is_told else logprobs
-        self._num_undecided += len(delta.token_ids)
-        if is_told:
-            self.reasoning_tokens += self._num_undecided if delta.reasoning else 0
-            self._num_undecided = 0
+        self._thoughts.add(delta)
         for call in delta.tool_calls:
             self._add_call(call, steps)
         return steps
@@ -106,6 +116,10 @@ class ReplyParts:
     def text_of(self, kind: PartKind) -> str:
         """All text of one kind, in one piece."""
         return "".join(part.text for part in self.parts if part.kind is kind)
+
+    @property
+    def reasoning_tokens(self) -> int:
+        return self._thoughts.tokens
 
     @property
     def reason(self) -> FinishReason:

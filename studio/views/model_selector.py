@@ -16,7 +16,8 @@ from studio.views.key_hints import hint
 from studio.views.status_words import SEPARATOR
 from studio.views.words import percent, size, tr
 
-_LEAST_PX = 112
+_LEAST_PX = 92
+_LEAST_CHARS = 4
 
 
 class ModelSelector(QToolButton):
@@ -91,7 +92,9 @@ class ModelSelector(QToolButton):
         room_px = self._px(self._state) - (self.sizeHint().width() - self.width())
         name = self._state.split(SEPARATOR)[-1] if self._is_busy else self._state
         right = Qt.TextElideMode.ElideRight
-        self.setText(_text(self.fontMetrics().elidedText(name, right, room_px)))
+        shown = self.fontMetrics().elidedText(name, right, room_px)
+        says_nothing = shown != name and len(shown) < _LEAST_CHARS
+        self.setText(_text("" if says_nothing else shown))
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)

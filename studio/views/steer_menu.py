@@ -18,6 +18,30 @@ from studio.views.words import tr
 _OUTSIDE = frozenset({RunState.QUEUED, RunState.PARKED})
 
 
+class PriorityMenu(QMenu):
+    """Which of three priorities a request has. `wanted` carries the Steer for another."""
+
+    wanted = Signal(object)
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(tr("Priority"), parent)
+        group = QActionGroup(self)
+        self._actions: dict[Priority, QAction] = {}
+        for priority, steer, text in (
+            (Priority.INTERACTIVE, Steer.INTERACTIVE, tr("Before the others")),
+            (Priority.NORMAL, Steer.NORMAL, tr("Normal")),
+            (Priority.BACKGROUND, Steer.BACKGROUND, tr("In the background")),
+        ):
+            action = self._actions[priority] = self.addAction(text)
+            action.setCheckable(True)
+            action.setActionGroup(group)
+            action.triggered.connect(lambda _=False, steer=steer: self.wanted.emit(steer))
+
+    def show_run(self, run: Run) -> None:
+        """Tick the one that it has."""
+        self._actions[run.priority].setChecked(True)
+
+
 class SteerButton(IconButton):
     """Three dots with a menu: go first, park now, never park, priority, stop. `wanted` carries the Steer."""
 
@@ -34,7 +58,9 @@ class SteerButton(IconButton):
         self._pin = menu.addAction(tr("Never park"))
         self._pin.setCheckable(True)
         self._pin.triggered.connect(self._on_pin)
-        self._priorities = self._add_priorities(menu.addMenu(tr("Priority")))
+        self._priorities = PriorityMenu(menu)
+        self._priorities.wanted.connect(self.wanted)
+        menu.addMenu(self._priorities)
         menu.addSeparator()
         stop = menu.addAction(tr("Stop"))
         stop.triggered.connect(lambda: self.wanted.emit(Steer.STOP))
@@ -48,22 +74,7 @@ class SteerButton(IconButton):
         self._park.setEnabled(can_park and not is_held(run) and not is_over)
         self._pin.setEnabled(can_park and not is_over)
         self._pin.setChecked(run.is_pinned)
-        for priority, action in self._priorities.items():
-            action.setChecked(priority == run.priority)
-
-    def _add_priorities(self, menu: QMenu) -> dict[Priority, QAction]:
-        group = QActionGroup(menu)
-        added = {}
-        for priority, steer, text in (
-            (Priority.INTERACTIVE, Steer.INTERACTIVE, tr("Before the others")),
-            (Priority.NORMAL, Steer.NORMAL, tr("Normal")),
-            (Priority.BACKGROUND, Steer.BACKGROUND, tr("In the background")),
-        ):
-            action = added[priority] = menu.addAction(text)
-            action.setCheckable(True)
-            action.setActionGroup(group)
-            action.triggered.connect(lambda _=False, steer=steer: self.wanted.emit(steer))
-        return added
+        self._priorities.show_run(run)
 
     def _on_pin(self, is_on: bool) -> None:
         self.wanted.emit(Steer.PIN if is_on else Steer.UNPIN)

@@ -41,6 +41,7 @@ _PARKS = shape({"parks": COUNT, "recomputes": COUNT})
 _USAGE = shape(
     {"prompt_tokens": COUNT, "completion_tokens": COUNT, "total_tokens": COUNT},
     prompt_tokens_details=shape({"cached_tokens": COUNT}),
+    completion_tokens_details=shape({"reasoning_tokens": COUNT}),
 )
 _FINISH = one_of("stop", "length", "tool_calls")
 _CHAT_TOKEN = shape({"token": TEXT, "logprob": NUMBER, "bytes": many(COUNT)})

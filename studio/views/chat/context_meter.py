@@ -6,20 +6,21 @@ Counted by the engine, off this thread, a moment after the last change; while a 
 from __future__ import annotations
 
 from PySide6.QtCore import QObject, QTimer
-from PySide6.QtWidgets import QLabel, QWidget
+from PySide6.QtWidgets import QWidget
 
 from engine.api import EngineState
 from studio.models.chat import Conversation, Message
 from studio.services.context_service import ContextUse
 from studio.views.chat.composer import Composer
 from studio.views.context import Context
+from studio.views.elided_label import WholeLabel
 from studio.views.words import count, tr
 
 _PAUSE_MS = 300
 _NEARLY_FULL = 0.85
 
 
-class ContextMeter(QLabel):
+class ContextMeter(WholeLabel):
     """Figures only; a colour when it gets tight, and words for why."""
 
     def __init__(self, parent: QWidget) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from time import perf_counter
 
 from PySide6.QtCore import QObject, QTimer
+from shiboken6 import isValid
 
 _SLICE_S = 0.004
 _PAUSE_MS = 4
@@ -40,6 +41,9 @@ class Slices(QObject):
         end_s = perf_counter() + _SLICE_S
         while self._works and perf_counter() < end_s:
             owner, work = next(iter(self._works.items()))
+            if not isValid(owner):  # a theme may have come between its goodbye and its end
+                del self._works[owner]
+                continue
             try:
                 next(work)
             except StopIteration:

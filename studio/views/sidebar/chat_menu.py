@@ -18,7 +18,7 @@ from studio.models.folder import Folder
 from studio.services.run_service import Steer
 from studio.views.run_sentences import is_held
 from studio.views.sidebar.row_actions import RowActions
-from studio.views.steer_menu import first_words, is_outside
+from studio.views.steer_menu import PriorityMenu, first_words, is_outside
 from studio.views.words import plural, tr
 
 
@@ -30,6 +30,9 @@ class ChatMenu(QMenu):
         self._do = actions
         self.can_split = True
         """Whether there is room for one more pane."""
+        self._steered: Run | None = None
+        self._priorities = PriorityMenu(self)
+        self._priorities.wanted.connect(self._set_priority)
 
     def open_for_chats(self, chats: Sequence[Conversation], spot: QPoint) -> None:
         """Open at a place on the screen."""
@@ -123,7 +126,14 @@ class ChatMenu(QMenu):
         pin.setCheckable(True)
         pin.setChecked(run.is_pinned)
         pin.setEnabled(can_park)
+        self._steered = run
+        self._priorities.show_run(run)
+        self.addMenu(self._priorities)
         self._add(tr("Stop"), steer(Steer.STOP))
+
+    def _set_priority(self, steer: Steer) -> None:
+        if self._steered is not None:
+            self._do.steer(self._steered, steer)
 
     def _add(self, text: str, do: Callable[[], object]) -> QAction:
         action = self.addAction(text)

@@ -64,6 +64,23 @@ def test_chat_logprobs_have_tokens_bytes_and_alternatives() -> None:
     ]
 
 
+def test_tokens_of_thoughts_are_counted_whole_and_streamed() -> None:
+    def part(**told: str) -> TokenDelta:
+        return TokenDelta(request_id="x-1-0", token_ids=(1, 2), **{"text": "", **told})
+
+    deltas = (part(), part(reasoning="Hm"), part(), part(reasoning="."), part(), part(text="Yes"))
+    parts, end = whole_reply(*deltas)
+    whole = ChatReply(HEAD, has_logprobs=False).whole(parts, end)
+    assert whole["usage"]["completion_tokens_details"] == {"reasoning_tokens": 8}
+    shape = ChatReply(HEAD, has_logprobs=False, includes_usage=True)
+    for delta_ in deltas:
+        shape.delta(0, delta_)
+    finished = parts[0].finished
+    assert finished is not None
+    *_, last = shape.closing(0, finished, end)
+    assert last["usage"] == whole["usage"]
+
+
 def test_chat_logprobs_without_alternatives_have_an_empty_list() -> None:
     reply = whole_reply(delta("ab", token("a", -1), token("b", -2)))
     whole = ChatReply(HEAD, has_logprobs=True).whole(*reply)
@@ -146,4 +163,5 @@ def test_usage_counts_a_prompt_once_for_all_its_choices() -> None:
         "completion_tokens": 10,
         "total_tokens": 40,
         "prompt_tokens_details": {"cached_tokens": 4},
+        "completion_tokens_details": {"reasoning_tokens": 0},
     }

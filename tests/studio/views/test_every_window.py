@@ -6,6 +6,7 @@ speaks a language whose sentences are German ones with a mark that nobody sees: 
 
 from __future__ import annotations
 
+import platform
 import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
@@ -43,7 +44,10 @@ NAMES = (
     "KEY=value", "Authorization: Bearer", '{"mcpServers": {"files": {"command": "npx", "args"',
 )  # fmt: skip
 """What the scenes' things are called, and examples of what is to be typed."""
-DATA = re.compile("|".join((*map(re.escape, NAMES), KEYS, r"/\S.*", r"https?:\S*")), re.IGNORECASE)
+MACHINE = f"{re.escape(platform.platform())}|Python|Qt"
+DATA = re.compile(
+    "|".join((MACHINE, *map(re.escape, NAMES), KEYS, r"/\S.*", r"https?:\S*")), re.IGNORECASE
+)
 """What stands on windows that is no sentence of ours."""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -57,6 +56,7 @@ def tab_to(name: str) -> QWidget:
 async def first_launch(stage: Stage) -> None:
     await until(lambda: ("look_around", "") in stage.models.asked)
     tab_to(tr("Get the starter model ({size})").format(size="98 MB"))
+    await stage.settle()
     shoot(stage.window, "s18-first-launch")
     press("Return")
     await until(lambda: any(asked[0] == "fetch" for asked in stage.models.asked))
@@ -78,6 +78,7 @@ async def ask_and_read(stage: Stage) -> str:
     await until(lambda: chat.messages[-1].status.value == "parked")
     stage.window.context.watch.look()
     tab_to(tr("Let it go first"))
+    await stage.settle()
     shoot(stage.window, "s18-parked")
     stage.engine.restore(request_id)
     for start in range(20, len(REPLY), 5):
@@ -94,6 +95,7 @@ async def copy_the_code(stage: Stage) -> None:
         lambda: any(one.text().strip() == CODE for one in transcript.findChildren(CodeBlock))
     )
     tab_to(tr("Copy code"))
+    await stage.settle()
     shoot(stage.window, "s18-copy-code")
     QApplication.clipboard().clear()
     press("Return")
@@ -104,6 +106,7 @@ async def pin_by_palette(stage: Stage) -> None:
     press("Ctrl+Shift+P")
     await until(stage.window.app.palette.field.hasFocus)
     type_words(plain(tr("Pin chat to the t&op")).lower())
+    await stage.settle()
     shoot(stage.window, "s18-palette")
     press("Return")
     await until(lambda: stage.window.panes.active.chat.is_pinned)
@@ -114,7 +117,7 @@ async def look_at_pool_and_settings(stage: Stage) -> None:
     assert stage.window.pool_panel.isVisible()
     await until(lambda: stage.window.pool_panel.width() > 100)
     tab_to(tr("Close the pool panel"))
-    await asyncio.sleep(0)
+    await stage.settle()
     shoot(stage.window, "s18-pool")
     press("Return")
     assert not stage.window.pool_panel.isVisible()

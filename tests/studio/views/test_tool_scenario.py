@@ -96,7 +96,7 @@ def test_s15_who_waits_for_an_answer_lends_its_room_out_and_comes_back_first(
             desk.service.store.add((CLOCK,))
             assert await real.services.models.load(str(starter_model))
             heard: list[EngineEvent] = []
-            real.gate._engine.subscribe(heard.extend)
+            real.gate.engine.subscribe(heard.extend)
 
             chat, reply = await with_tools(real)
             assert reply.is_asking

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 from PySide6.QtGui import QGuiApplication, QTextCursor
 from PySide6.QtWidgets import QPushButton, QTextEdit, QWidget
+from shiboken6 import delete
 
 from studio.models.settings import Theme as ThemeChoice
 from studio.views.chat.code_block import CodeBlock
 from studio.views.chat.highlighter import MAX_LINE_CHARS, lexer_for
 from studio.views.chat.kit import Kit
+from studio.views.theme import Theme
 
 
 def test_text_grows_without_losing_the_readers_place(kit: Kit, page: QWidget) -> None:
@@ -123,3 +125,16 @@ def test_a_very_long_line_is_not_read(kit: Kit, page: QWidget, qtbot: Any) -> No
     block.finish()
     qtbot.wait(1)
     assert colors(block) == [[]]
+
+
+def test_a_block_that_is_gone_is_coloured_no_more_though_a_theme_came_last(
+    kit: Kit, page: QWidget, theme: Theme, qtbot: Any
+) -> None:
+    block = CodeBlock("py", kit, page)
+    block.set_text("x = 1")
+    block.finish()
+    block.let_go()
+    theme.apply(ThemeChoice.DARK, 14)
+    assert kit.slices._works
+    delete(block)
+    qtbot.waitUntil(lambda: not kit.slices._works)

@@ -14,7 +14,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMessageBox
 
 from engine.api import Origin
-from engine.runs import ParkNow, ParkUsage, RunState
+from engine.runs import ParkNow, ParkUsage, Priority, RunState, SetPriority
 from fakes.fake_window import Stage, open_stage, until
 from fakes.runs import make_run, make_wait
 from studio.views.actions import CommandId
@@ -301,6 +301,12 @@ def test_requests_of_programs_stand_in_the_list_and_are_steered_there(
             assert said.startswith(f"{name}, Queued")
             menu_of(stage, name)["Park now"].trigger()
             assert stage.engine.commands[-1] == ParkNow(request_id="chatcmpl-3f2a1b9c")
+            priorities = menu_of(stage, name)["Priority"].menu()
+            lanes = {action.text(): action for action in priorities.actions()}
+            assert [text for text, action in lanes.items() if action.isChecked()] == ["Normal"]
+            lanes["In the background"].trigger()
+            background = SetPriority(request_id="chatcmpl-3f2a1b9c", priority=Priority.BACKGROUND)
+            assert stage.engine.commands[-1] == background
             click(stage, name)
             assert stage.window.commands[CommandId.POOL].isChecked()
             stage.engine.publish()
