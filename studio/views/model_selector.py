@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import QEvent, QPoint, QSize, Qt
-from PySide6.QtGui import QHelpEvent, QResizeEvent
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QHelpEvent, QResizeEvent
 from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QToolTip, QWidget
 
 from engine.api import EngineState
@@ -35,6 +35,7 @@ class ModelSelector(QToolButton):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self._state = ""
+        self._is_loading = False
         hint(self, tr("Choose the model"), CommandId.CHOOSE_MODEL)
         self.menu_of_models = QMenu(self)
         self.menu_of_models.setToolTipsVisible(True)
@@ -61,6 +62,7 @@ class ModelSelector(QToolButton):
 
     def refresh(self) -> None:
         """Say which model there is, or how far it is."""
+        self._tell_when_ready()
         self._state = self._words()
         self.setAccessibleName(tr("Model: {state}").format(state=self._state))
         self._fit()
@@ -111,6 +113,14 @@ class ModelSelector(QToolButton):
 
     def _mark(self) -> None:
         self._frames.mark(self.refresh)
+
+    def _tell_when_ready(self) -> None:
+        """To a screen reader, once: on screen the name takes the place of the share."""
+        was_loading, self._is_loading = self._is_loading, self._models.state is EngineState.LOADING
+        model = self._models.model
+        if was_loading and self._models.state is EngineState.READY and model is not None:
+            words = tr("{model} is ready").format(model=model.name)
+            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, words))
 
     def _words(self) -> str:
         models = self._models

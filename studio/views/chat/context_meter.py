@@ -109,14 +109,15 @@ class ContextWatch(QObject):
         elif self._is_counting:
             self._timer.start()
         else:
-            self._context.tasks.start(self._count(self._chat))
+            # Read now: by the time the count begins the pane may be gone.
+            self._context.tasks.start(self._count(self._chat, self._composer.text()))
 
-    async def _count(self, chat: Conversation) -> None:
+    async def _count(self, chat: Conversation, draft: str) -> None:
         self._is_counting = True
-        if self._desk is not None and self._composer.text():
+        if self._desk is not None and draft:
             self._desk.service.start_soon(chat.tools.servers)  # the message will need them
         try:
-            use = await self._service.estimate(chat, self._composer.text())
+            use = await self._service.estimate(chat, draft)
         finally:
             self._is_counting = False
         if chat is self._chat:
