@@ -12,7 +12,7 @@ _LEAST_PX = 40
 
 
 class BoundedArea(QWidget):
-    """`inner` has a layout; what has the focus in it is scrolled to."""
+    """`inner` has a layout; the keyboard brings into sight what it comes to."""
 
     def __init__(self, name: str, inner: QWidget, parent: QWidget) -> None:
         super().__init__(parent)
