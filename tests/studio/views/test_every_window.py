@@ -44,7 +44,7 @@ NAMES = (
     "KEY=value", "Authorization: Bearer", '{"mcpServers": {"files": {"command": "npx", "args"',
 )  # fmt: skip
 """What the scenes' things are called, and examples of what is to be typed."""
-MACHINE = f"{re.escape(platform.platform())}|Python|Qt"
+MACHINE = f"{re.escape(platform.platform())}|Python \\d|Qt \\d"
 DATA = re.compile(
     "|".join((MACHINE, *map(re.escape, NAMES), KEYS, r"/\S.*", r"https?:\S*")), re.IGNORECASE
 )
