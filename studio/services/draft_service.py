@@ -50,10 +50,8 @@ class DraftService:
         if text != chat.draft and chat in self._book.chats:
             was_empty, chat.draft = not chat.draft.strip(), text
             self._records.save_chat(chat)
-            if was_empty is bool(text.strip()):
-                self._book.chat_changed.emit(
-                    chat
-                )  # that there is one is told, not each letter of it
+            if was_empty is bool(text.strip()):  # that there is one is told, not each letter of it
+                self._book.chat_changed.emit(chat)
 
     async def attach(self, chat: Conversation, attachment: Attachment) -> None:
         """Add a file to the draft. Raises StoreError if it cannot be stored."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, Qt, Signal
-from PySide6.QtGui import QEnterEvent
+from PySide6.QtGui import QEnterEvent, QHideEvent
 from PySide6.QtWidgets import QScrollArea, QVBoxLayout, QWidget
 
 from engine.api import EngineSnapshot
@@ -77,6 +77,10 @@ class RunList(QScrollArea):
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
+        self._point(is_pointed=False)
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
         self._point(is_pointed=False)
 
     def _point(self, *, is_pointed: bool) -> None:

@@ -45,9 +45,7 @@ NAMES = (
 """What the scenes' things are called, and examples of what is to be typed."""
 LONGEST_FIRST = sorted(map(re.escape, NAMES), key=len, reverse=True)
 MACHINE = rf"{re.escape(platform.platform())}|Python \d|Qt \d"
-DATA = re.compile(
-    "|".join((MACHINE, *LONGEST_FIRST, KEYS, r"/\S.*", r"https?:\S*")), re.IGNORECASE
-)
+DATA = re.compile("|".join((MACHINE, *LONGEST_FIRST, KEYS, r"/\S.*", r"https?:\S*")), re.IGNORECASE)
 """What stands on windows that is no sentence of ours."""
 
 

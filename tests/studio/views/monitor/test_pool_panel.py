@@ -147,6 +147,10 @@ def test_while_the_pointer_is_over_the_list_a_row_that_ended_keeps_its_place(
             assert stage.engine.aborted == []
             pointed(panel, is_over=False)
             assert list(panel.rows) == ["r2", "r3"]
+            pointed(panel, is_over=True)
+            panel.hide()
+            assert not panel.runs.is_pointed
+            panel.show()
             assert places(panel)["r2"] == before["r1"]
 
     play(story())
