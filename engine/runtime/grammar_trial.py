@@ -81,20 +81,16 @@ class GrammarTrials:
         self._is_closed = False
 
     def check(self, source: str, special: frozenset[int]) -> None:
-        for child in (self._kept(), None):
-            child, is_new = (child, False) if child is not None else (self._start(), True)
-            try:
-                is_done = child.compiles(source, special, self._patience_s)
-            except (EOFError, OSError):  # it has broken down, or gone to rest
-                self._end(child)
-                if is_new:
-                    raise TooCostly("it takes too much memory") from None
-                continue
-            if not is_done:
-                self._end(child)
-                raise TooCostly(f"preparing it takes longer than {self._patience_s:g} s")
-            self._keep(child)
-            return
+        kept = self._kept()
+        if kept is not None:
+            with contextlib.suppress(EOFError, OSError):  # it may have gone to rest
+                self._try(kept, source, special)
+                return
+        child = self._start()
+        try:
+            self._try(child, source, special)
+        except (EOFError, OSError):
+            raise TooCostly("preparing it takes too much memory") from None
 
     def close(self) -> None:
         with self._lock:
@@ -102,6 +98,19 @@ class GrammarTrials:
             children, self._children = self._children, set()
         for child in children:
             child.end()
+
+    def _try(self, child: _Child, source: str, special: frozenset[int]) -> None:
+        """Raises TooCostly, and what `_Child.compiles` raises."""
+        is_done = False
+        try:
+            is_done = child.compiles(source, special, self._patience_s)
+        finally:
+            if is_done:
+                self._keep(child)
+            else:
+                self._end(child)
+        if not is_done:
+            raise TooCostly(f"preparing it takes longer than {self._patience_s:g} s")
 
     def _kept(self) -> _Child | None:
         with self._lock:

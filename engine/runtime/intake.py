@@ -91,7 +91,6 @@ class Intake:
     """The workers. `deliver` is called on their threads with each answer."""
 
     def __init__(self, deliver: Callable[[Prepared], object]) -> None:
-        self._deliver = deliver
         self._prompts = _Worker("layby-intake", deliver)
         self._grammars = _Grammars(deliver)
 
