@@ -111,7 +111,7 @@ def test_several_chats_of_the_list_go_into_one_file(play: Play, tmp_path: Path) 
             assert not next(one for one in menu.actions() if "Export" in one.text()).isEnabled()
             await stage.ask(rows[0].chat, "Something to export")
             sidebar.menu_wanted.emit(rows, QPoint(0, 0))
-            export = next(one for one in menu.actions() if one.text().startswith("Export…"))
+            export = next(one for one in menu.actions() if one.text() == "Export (2 chats)…")
             export.trigger()
             dialog, target = stage.window.findChild(QFileDialog), tmp_path / "two.json"
             assert dialog.windowTitle() == "Export 2 chats"

@@ -20,6 +20,7 @@ from fakes.fake_window import open_stage, until
 from fakes.real_window import open_real
 from fakes.tiny_files import write_tiny_gguf
 from studio.app import open_services
+from studio.models.chat_settings import ChatSettings
 from studio.models.model_fit import Machine
 from studio.models.model_library import Finder, FoundModel, ModelFacts
 from studio.paths import find_paths
@@ -193,7 +194,7 @@ def test_s1_from_a_fresh_profile_to_the_first_reply_with_a_model_of_ones_own(
 
     async def story() -> None:
         with network_watched() as heard:
-            async with open_real(tmp_path / "home", engine__ctx_size=1024) as real:
+            async with open_real(tmp_path / "home", engine__ctx_size=4096) as real:
                 await until(lambda: tr("Look around first") in offers(real.pane.start_view))
                 await real.shoot("s1-first-launch")
                 press(real.pane.start_view, tr("Use a file I have…"))
@@ -206,8 +207,9 @@ def test_s1_from_a_fresh_profile_to_the_first_reply_with_a_model_of_ones_own(
                 await until(lambda: models.state is EngineState.READY)
                 assert real.pane.composer.text() == "Say hello"
                 real.type(" to the world.")
-                real.press_return()
                 chat = real.pane.chat
+                real.services.chats.presets.set_settings(chat, ChatSettings(max_tokens=80))
+                real.press_return()
                 await until(lambda: chat.messages and not chat.messages[-1].status.is_alive)
                 assert chat.messages[0].text == "Say hello to the world."
                 assert chat.messages[1].text
