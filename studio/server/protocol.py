@@ -13,9 +13,9 @@ from pydantic import BeforeValidator, Field
 
 from studio.server.chat_fields import MAX_MESSAGES as MAX_MESSAGES
 from studio.server.chat_fields import ChatFields
+from studio.server.guided import GuidedFields
 from studio.server.priority_field import AskedPriority
 from studio.server.prompt_fields import MAX_TOKEN_ID
-from studio.server.structured import StructuredFields
 from studio.server.wire import MaxWait, PingInterval, WireModel, wrong_value
 from studio.server.wire import only as _only
 
@@ -100,7 +100,6 @@ class UnsupportedFields(WireModel):
     function_call: Annotated[Any, _only("none", "auto")] = None
     modalities: Annotated[Any, _only(["text"])] = None
     audio: Annotated[Any, _only()] = None
-    prediction: Annotated[Any, _only()] = None
     web_search_options: Annotated[Any, _only()] = None
     chat_template: Annotated[Any, _only()] = None
     chat_template_kwargs: Annotated[Any, _only({})] = None
@@ -118,7 +117,7 @@ class StreamOptions(WireModel):
     include_usage: bool | None = None
 
 
-class GenerationFields(SamplingFields, StructuredFields, UnsupportedFields):
+class GenerationFields(SamplingFields, GuidedFields, UnsupportedFields):
     """What chat and text completions have in common."""
 
     model: str | None = None

@@ -44,14 +44,15 @@ def read_schema(value: object, param: str) -> Grammar | None:
     return schema_grammar(value, param)
 
 
-def read_grammar(value: object) -> Grammar | None:
+def read_grammar(value: object, param: str = "grammar") -> Grammar | None:
     """GBNF, or Lark behind `%llguidance`; null and "" ask for nothing."""
     if value is None or value == "":
         return None
     if not isinstance(value, str):
         raise wrong_value("is no GBNF grammar; send a string")
     is_lark = value.lstrip().startswith(_LARK_MARK)
-    return Grammar(kind=GrammarKind.LARK if is_lark else GrammarKind.GBNF, source=value)
+    kind = GrammarKind.LARK if is_lark else GrammarKind.GBNF
+    return Grammar(kind=kind, source=value, param=param)
 
 
 def read_response_format(value: object) -> Grammar | None:
@@ -174,16 +175,11 @@ GrammarText = Annotated[
 
 
 class StructuredFields(WireModel):
-    """What chat and text completions may ask of the form of a reply: one of these at most."""
+    """What OpenAI and llama-server call it, of chat and text completions."""
 
     response_format: ResponseFormat = None
     json_schema: JsonSchema = None
     grammar: GrammarText = None
-
-    @property
-    def wanted_grammar(self) -> Grammar | None:
-        """The one that is asked for. Raises InvalidRequest where there are several."""
-        return only_one(self.response_format, self.json_schema, self.grammar)
 
 
 def only_one(*grammars: Grammar | None) -> Grammar | None:

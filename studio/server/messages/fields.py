@@ -115,7 +115,7 @@ def _read_stops(value: object) -> object:
     return value
 
 
-def _read_format(value: object) -> Grammar | None:
+def _read_format(value: object, param: str) -> Grammar | None:
     if value is None:
         return None
     kind = value.get("type") if isinstance(value, dict) else None
@@ -123,14 +123,20 @@ def _read_format(value: object) -> Grammar | None:
         raise wrong_value('is no object like {"type": "json_schema", "schema": {...}}')
     if not isinstance(value.get("schema"), dict):
         raise wrong_value("has no schema; send the JSON schema that the reply is to match")
-    return schema_grammar(value["schema"], "output_config.format")
+    return schema_grammar(value["schema"], param)
+
+
+_Format = Object | None
 
 
 class OutputConfig(WireModel):
     """How the reply is to look."""
 
     effort: str | None = None
-    format: Annotated[Grammar | None, PlainValidator(_read_format, Object | None)] = None
+    format: Annotated[
+        Grammar | None,
+        PlainValidator(lambda value: _read_format(value, "output_config.format"), _Format),
+    ] = None
     """What the text of the reply must match."""
 
 
@@ -148,8 +154,16 @@ class PromptFields(WireModel):
         default_factory=Thinking
     )
     output_config: OutputConfig | None = None
+    output_format: Annotated[
+        Grammar | None,
+        PlainValidator(lambda value: _read_format(value, "output_format"), _Format),
+    ] = None
+    """The same as `output_config.format`, by its older name."""
     mcp_servers: Annotated[Any, only([])] = None
     container: Annotated[Any, only()] = None
+    stop: Annotated[Any, only([])] = None
+    n: Annotated[Any, only(1)] = None
+    response_format: Annotated[Any, only()] = None
 
 
 class MessagesRequest(PromptFields, SamplingFields):

@@ -5,8 +5,9 @@ Raises InvalidRequest, naming the field, before anything is queued.
 
 from __future__ import annotations
 
-from engine.api import Chat, ChatMessage, Origin, Request
+from engine.api import Chat, ChatMessage, Grammar, Origin, Request
 from studio.server.messages.fields import MessagesRequest, PromptFields
+from studio.server.structured import only_one
 from studio.server.tool_fields import offer
 from studio.server.translate import sampling_params
 from studio.server.turns import ASSISTANT, thinking_options
@@ -36,6 +37,11 @@ def chat_of(wire: PromptFields) -> Chat:
     )
 
 
+def _form_of(wire: MessagesRequest) -> Grammar | None:
+    config = wire.output_config
+    return only_one(config.format if config is not None else None, wire.output_format)
+
+
 def messages_request(wire: MessagesRequest, reply_id: str) -> Request:
     return Request(
         request_id=f"{reply_id}-0",
@@ -44,7 +50,7 @@ def messages_request(wire: MessagesRequest, reply_id: str) -> Request:
         sampling=sampling_params(wire, logprobs=None),
         max_tokens=wire.max_tokens,
         stop=tuple(wire.stop_sequences or ()),
-        grammar=wire.output_config.format if wire.output_config is not None else None,
+        grammar=_form_of(wire),
         max_wait_s=wire.max_wait,
         tells_parts=True,
     )

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, PlainValidator
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 
 from engine.api import Tool, ToolChoice
 from studio.server.framing import Json
 from studio.server.priority_field import AskedPriority
-from studio.server.protocol import MaxTokens, SamplingFields
+from studio.server.protocol import MaxTokens, SamplingFields, read_stops
 from studio.server.responses.items import Item, read_items
 from studio.server.structured import TextFormat
 from studio.server.tool_fields import MAX_TOOLS, read_name, read_tool_list, tool_at
@@ -125,6 +125,7 @@ class ResponsesRequest(SamplingFields):
     instructions: str | None = None
     previous_response_id: str | None = None
     max_output_tokens: MaxTokens = None
+    stop: Annotated[list[str] | None, Field(fail_fast=True), BeforeValidator(read_stops)] = None
     text: TextField | None = None
     tools: Annotated[tuple[Tool, ...], PlainValidator(_read_tools, Objects | None)] = ()
     tool_choice: Annotated[ChoiceField, PlainValidator(_read_choice, str | Object | None)] = Field(
@@ -144,6 +145,8 @@ class ResponsesRequest(SamplingFields):
     sse_ping_interval: PingInterval = None
     background: Annotated[Any, only(False)] = None
     conversation: Annotated[Any, only()] = None
+    n: Annotated[Any, only(1)] = None
+    response_format: Annotated[Any, only()] = None
     prompt: Annotated[Any, only()] = None
 
     @property

@@ -51,6 +51,7 @@ def responses_request(wire: ResponsesRequest, items: Sequence[Item], reply_id: s
         prompt=chat_of(wire, items),
         sampling=sampling_params(wire, logprobs=wire.logprobs),
         max_tokens=wire.max_output_tokens,
+        stop=tuple(wire.stop or ()),
         grammar=wire.text.format.grammar if wire.text and wire.text.format else None,
         max_wait_s=wire.max_wait,
         tells_parts=True,
