@@ -6,6 +6,7 @@ speaks a language whose sentences are German ones with a mark that nobody sees: 
 
 from __future__ import annotations
 
+import platform
 import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
