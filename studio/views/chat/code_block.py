@@ -77,7 +77,7 @@ class CodeBlock(QFrame):
 
     def let_go(self) -> None:
         """Before the widget goes: what it still has to do is not wanted any more."""
-        self._slices.stop(self)
+        self._slices.stop(self._highlighter)
 
     @property
     def text_edit(self) -> QTextEdit:
@@ -97,9 +97,8 @@ class CodeBlock(QFrame):
         self._shown_in = self._theme.colors
         if self._highlighter.can_color:
             highlighter = self._highlighter
-            self._slices.start(
-                self, highlighter.settle() if self._is_finished else highlighter.color_again()
-            )
+            work = highlighter.settle() if self._is_finished else highlighter.color_again()
+            self._slices.start(highlighter, work)  # which may go before this block does
 
     def _on_copy(self) -> None:
         QGuiApplication.clipboard().setText(self.text())

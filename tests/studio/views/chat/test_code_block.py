@@ -138,3 +138,13 @@ def test_a_block_that_is_gone_is_coloured_no_more_though_a_theme_came_last(
     assert kit.slices._works
     delete(block)
     qtbot.waitUntil(lambda: not kit.slices._works)
+
+
+def test_a_block_whose_lines_are_gone_already_is_coloured_no_more(
+    kit: Kit, page: QWidget, qtbot: Any
+) -> None:
+    block = CodeBlock("py", kit, page)
+    block.set_text("x = 1\n" * 5000)
+    block.finish()
+    delete(block.text_edit.document())
+    qtbot.waitUntil(lambda: not kit.slices._works)
