@@ -140,11 +140,11 @@ def test_a_block_that_is_gone_is_coloured_no_more_though_a_theme_came_last(
     qtbot.waitUntil(lambda: not kit.slices._works)
 
 
-def test_a_block_whose_lines_are_gone_already_is_coloured_no_more(
+def test_a_block_whose_colours_are_gone_already_is_coloured_no_more(
     kit: Kit, page: QWidget, qtbot: Any
 ) -> None:
     block = CodeBlock("py", kit, page)
     block.set_text("x = 1\n" * 5000)
     block.finish()
-    delete(block.text_edit.document())
+    delete(block._highlighter)
     qtbot.waitUntil(lambda: not kit.slices._works)
