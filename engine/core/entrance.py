@@ -50,7 +50,9 @@ class Entrance:
         """Whether a party outside the pool may enter now. Changes nothing."""
         yard = self._yard
         is_new = party[0].parked is None
-        kept = yard.num_seats_owed if is_new and not party[0].call else 0
+        kept = 0
+        if is_new and not party[0].call:
+            kept = sum(seq.priority <= party[0].priority for seq in yard.owed_seats)
         answer = may_sit(len(party), seats_taken=yard.num_seated + kept, seats=yard.config.seats)
         if not answer.is_admitted:
             return answer
@@ -156,16 +158,20 @@ class Entrance:
         return not yard.keeper.pages_coming
 
     def _lacks_room(self, head: Sequence) -> bool:
-        """Whether a park could help: pages, or for somebody who comes back a seat; newcomers wait for theirs."""
+        """Whether a park could help: pages are wanted, or a seat that others have."""
         assert self.admission is not None
-        kind = self.admission.waits_for
-        return kind is WaitKind.NO_ROOM or (kind is WaitKind.NO_SEAT and head.parked is not None)
+        return self.admission.waits_for in (WaitKind.NO_ROOM, WaitKind.NO_SEAT)
 
     def _choose_rotation(self, party: Party) -> Candidate | None:
-        """Who loses no state gives way; after a long wait of the head somebody whose state is dropped."""
+        """Who loses no state gives way; after a long wait of the head somebody whose state is dropped.
+
+        To a newcomer whom only a seat is lacking, only those of less important classes.
+        """
         yard, head = self._yard, party[0]
         entered = {*yard.moves.started, *yard.moves.restored}
         priority = yard.rank.priority(head)
+        assert self.admission is not None
+        wants_seat = self.admission.waits_for is WaitKind.NO_SEAT and head.parked is None
         candidates = [
             self._parking.candidate(one, sum(promised(yard, seq) for seq in one))
             for one in yard.running_parties()
@@ -177,6 +183,7 @@ class Entrance:
                 now_s=yard.now_s,
                 is_head_called=head.is_called,
             )
+            and (not wants_seat or one[0].priority > head.priority)
         ]
         need = planned_to_enter(yard, party)
 

@@ -70,7 +70,7 @@ class Explainer:
         self._tokens = [0]
         """Tokens that they may still generate, likewise."""
         self._turns: dict[int, _Turns | None] = {}
-        """By the priority of those in line."""
+        """By the class from which on residents give way."""
 
     def state(self, seq: Sequence) -> RunState | None:
         """Where it is, in a client's terms; None if it has ended."""
@@ -118,8 +118,8 @@ class Explainer:
             return None
         self._add_up(place)
         seats = self._yard.num_seated + place - self._yard.config.seats
-        gives_way = seq.parked is not None or seats <= 0  # newcomers wait for a seat
-        turns_s = self._turns_s(seq, place) if gives_way else ()
+        wants_seat = seats > 0 and seq.parked is None
+        turns_s = self._turns_s(seq, place, priority=seq.priority + wants_seat)
         return Outlook(
             pages_lacking=self._lacking[place],
             seats_lacking=max(seats, 0),
@@ -146,14 +146,14 @@ class Explainer:
             self._answers[first] = self._entrance.judge(party)
         return self._answers[first]
 
-    def _turns_s(self, seq: Sequence, place: int) -> tuple[float, ...]:
-        """Seconds until each of the first in line gets the room; empty where nobody in the pool would give way to it.
+    def _turns_s(self, seq: Sequence, place: int, *, priority: int) -> tuple[float, ...]:
+        """Seconds until each of the first in line gets the room; empty where nobody of the class gives way to it.
 
         For somebody further back those of the first ones and its own.
         """
-        if seq.priority not in self._turns:
-            self._turns[seq.priority] = self._turns_of_first(seq.priority)
-        turns = self._turns[seq.priority]
+        if priority not in self._turns:
+            self._turns[priority] = self._turns_of_first(priority)
+        turns = self._turns[priority]
         if turns is None or place <= len(turns.first_s):
             return turns.first_s[:place] if turns is not None else ()
         return () if turns.is_cut else (*turns.first_s, self._turn_s(seq, turns.least_s))

@@ -148,8 +148,8 @@ class Rank:
     step: int
     resume_key: ResumeKey
     resume_order: ResumeOrder
-    has_seat: bool
-    """Whether a newcomer finds a seat; those of the parked are kept for them."""
+    seatless_class: float
+    """Newcomers of this class and of less important ones find no seat; infinite where everybody finds one."""
     aside: frozenset[Sequence] = frozenset()
     """Those who let others pass in this step."""
 
@@ -167,7 +167,8 @@ class Rank:
 
     def key(self, seq: Sequence) -> tuple[float, ...]:
         """The smallest is the head; newcomers without a seat keep no parked one waiting."""
-        is_seatless = seq.parked is None and not seq.call and not self.has_seat
+        is_newcomer = seq.parked is None and not seq.call
+        is_seatless = is_newcomer and seq.priority >= self.seatless_class
         is_next = seq.is_made_room_for and not is_seatless
         front = (seq.call, not is_next, is_seatless, self.priority(seq))
         if seq.parked is None:

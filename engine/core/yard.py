@@ -6,11 +6,12 @@ tensor library, clock or thread: `now_s` is the time of the step being planned.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass, field
 
 from engine.core.budget import StepBudget
-from engine.core.config import ParkMemory, SchedulerConfig
+from engine.core.config import ParkMemory, ResumeOrder, SchedulerConfig
 from engine.core.copy_keeper import CopyKeeper
 from engine.core.keepers import InPlaceKeeper, Keeper
 from engine.core.kv_pool import KVPool
@@ -87,8 +88,7 @@ class Yard:
     def rank_at(self, step: int) -> Rank:
         """The order of those outside the pool in some step at this moment."""
         order = self.config.park.resume_order
-        has_seat = self.num_seated + self.num_seats_owed < self.config.seats
-        return Rank(self.now_s, step, self.policy.resume_key, order, has_seat)
+        return Rank(self.now_s, step, self.policy.resume_key, order, self._seatless_class())
 
     @property
     def running(self) -> list[Sequence]:
@@ -100,10 +100,20 @@ class Yard:
         return len(self.running) + len(self.lines[SeqStatus.RESTORING])
 
     @property
-    def num_seats_owed(self) -> int:
-        """Seats of those who have been parked and come back by themselves."""
-        parked = sum(not seq.is_held for seq in self.lines[SeqStatus.PARKED])
-        return parked + len(self.lines[SeqStatus.PARKING])
+    def owed_seats(self) -> list[Sequence]:
+        """Those who have been parked and come back by themselves: their seats are kept for them."""
+        parked = [seq for seq in self.lines[SeqStatus.PARKED] if not seq.is_held]
+        return [*parked, *self.lines[SeqStatus.PARKING]]
+
+    def _seatless_class(self) -> float:
+        """See `Rank`: a newcomer may have the seat of one that matters less, if that one can be parked for it."""
+        seated, owed = [*self.running, *self.lines[SeqStatus.RESTORING]], self.owed_seats
+        if len(seated) + len(owed) < self.config.seats:
+            return math.inf
+        if not self.can_park or self.config.park.resume_order is ResumeOrder.PASS:
+            return -math.inf
+        classes = [-math.inf if seq.is_pinned else seq.priority for seq in seated]
+        return sorted([*classes, *(seq.priority for seq in owed)])[self.config.seats - 1]
 
     @property
     def is_pool_empty(self) -> bool:

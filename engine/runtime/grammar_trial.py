@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 5.0
 """Of computing, however much of the machine others take."""
-_MOST_WAITED = 12
+_MOST_WAITED = 4
 """So many times that by the clock."""
 STACK_BYTES = 192 << 20
 """The compiler calls itself for each rule that names another. The largest grammar that is allowed (see

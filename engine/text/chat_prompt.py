@@ -69,13 +69,28 @@ def render_chat(template: ChatTemplate, chat: Chat) -> RenderedChat:
     if chat.continues and messages:
         messages, begun = messages[:-1], messages[-1].content
         if not messages:
-            raise InvalidRequest(
-                "messages has only the assistant's turn that the reply is to go on with; send what it answers too",
-                param="messages",
-            )
+            return _alone(template, replace(chat, messages=()), begun)
     _check(messages)
+    return _after(template, replace(chat, messages=tuple(messages)), begun)
+
+
+def _alone(template: ChatTemplate, chat: Chat, begun: str) -> RenderedChat:
+    """A reply's beginning that answers nothing, where the template does without."""
+    try:
+        return _after(template, chat, begun)
+    except InvalidRequest:
+        raise InvalidRequest(
+            "messages has only the assistant's turn that the reply is to go on with, and the model's template takes "
+            "no conversation that begins with it; send what it answers too",
+            param="messages",
+        ) from None
+
+
+def _after(template: ChatTemplate, chat: Chat, begun: str) -> RenderedChat:
+    """The turns, and the reply's beginning after them."""
+    messages = chat.messages
     tools = () if chat.tool_choice is ToolChoice.NONE else chat.tools
-    chat = replace(chat, messages=tuple(messages), tools=tools)
+    chat = replace(chat, tools=tools)
     plan = ReplyPlan(tools=tools, begun=begun, most_calls=None if chat.calls_in_parallel else 1)
     if tools or any(message.tool_calls or message.role == "tool" for message in messages):
         shape = template.shape

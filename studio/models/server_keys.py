@@ -43,7 +43,7 @@ class ServerKey:
     created_s: float
     lane: Lane = Lane.NORMAL
     share_percent: int = 100
-    """Most of the pool that its requests may hold together; 100: no limit."""
+    """Of the pool, beyond which no further request of it is let in beside its others; 100: no limit."""
     max_requests: int = 0
     """Most requests at once; 0: no limit."""
 

@@ -158,8 +158,8 @@ class ChatFields(WireModel):
         begin with words of theirs. `continue_final_message` false, or `add_generation_prompt` true, begins a turn.
         """
         wanted, opens_turn = self.continue_final_message, self.add_generation_prompt
-        *before, last = self.messages
-        can = bool(before) and last.role == "assistant" and not last.tool_calls
+        last = self.messages[-1]
+        can = last.role == "assistant" and not last.tool_calls
         if wanted and opens_turn:
             raise InvalidRequest(
                 "continue_final_message and add_generation_prompt are both true: the last message is gone on with, "
@@ -174,8 +174,8 @@ class ChatFields(WireModel):
             )
         if wanted and not can:
             raise InvalidRequest(
-                "continue_final_message is true, and the last message is not a text of the assistant behind another "
-                "message; send one, or leave it out",
+                "continue_final_message is true, and the last message is not a text of the assistant; send "
+                "one, or leave it out",
                 param="continue_final_message",
             )
         return can and wanted is not False and not opens_turn

@@ -15,12 +15,12 @@ from typing import Any
 
 import h11
 import uvicorn
-from starlette.responses import JSONResponse
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from studio.server.errors import INVALID_REQUEST, SERVER_ERROR, ApiError, ErrorKind, error_body
+from studio.server.json_text import JsonAnswer
 
 if sys.platform != "win32":
     import resource
@@ -172,7 +172,7 @@ class GuardedConnection(H11Protocol):
     def _refuse(self, error: ApiError) -> None:
         """Answer with an error, unless an answer has begun already, and close."""
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            answer = JSONResponse(error_body(error), error.kind.status, error.headers)
+            answer = JsonAnswer(error_body(error), error.kind.status, error.headers)
             headers = [*answer.raw_headers, (b"connection", b"close")]
             head = h11.Response(status_code=answer.status_code, headers=headers)
             for event in (head, h11.Data(data=bytes(answer.body)), h11.EndOfMessage()):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from starlette.requests import Request as HttpRequest
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from engine.api import ModelInfo, Priority, Prompt, Request
 from engine.client import EngineClient
@@ -17,6 +17,7 @@ from studio.server.body import read_body
 from studio.server.connection import ConnectionLimits
 from studio.server.errors import ApiError, ClientLeft
 from studio.server.generation import Asking, gather, whole_reply
+from studio.server.json_text import JsonAnswer
 from studio.server.live_requests import LiveRequests
 from studio.server.park_state import can_park
 from studio.server.priority_field import priority_of
@@ -113,7 +114,7 @@ class ServerContext:
                 self.client, generation, live=self.live, timings=timings, gate=self.gate
             )
         work = whole_reply(self.client, generation, self.gate)
-        return JSONResponse(await self._while_there(http, work))
+        return JsonAnswer(await self._while_there(http, work))
 
     async def gather(
         self, http: HttpRequest, requests: tuple[Request, ...]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from engine.errors import EngineError
 from studio.server.errors import ApiError, error_body, error_headers, kind_of
 from studio.server.framing import Json
+from studio.server.json_text import JsonAnswer
 from studio.server.layers import clean_path, id_headers, request_id_of
 from studio.server.messages import errors as messages_errors
 from studio.server.ollama import errors as ollama_errors
@@ -62,7 +63,7 @@ class ErrorResponse(Response):
         # What answers a bug of ours lies outside the layer that tells the id.
         headers = {**id_headers(request_id), **(error_headers(self._error) or {})}
         body, status = wording.body(self._error, request_id), wording.status(self._error)
-        await JSONResponse(body, status, headers)(scope, receive, send)
+        await JsonAnswer(body, status, headers)(scope, receive, send)
 
 
 def error_response(error: Error) -> ErrorResponse:

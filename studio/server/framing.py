@@ -5,20 +5,20 @@ Pure; any thread.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from studio.server.json_text import json_bytes
+
 Json = dict[str, Any]
 
-_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _EVENT_STREAM = b"text/event-stream; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Framing:
-    """What stands around the JSON of an event. JSON has no line breaks of its own, so it is always one line."""
+    """What stands around the JSON of an event. JSON is one line; see `json_text`."""
 
     content_type: bytes
     encode: Callable[[Json], bytes]
@@ -31,16 +31,16 @@ class Framing:
 
 
 def _event(data: Json) -> bytes:
-    return b"data: " + _JSON.encode(data).encode() + b"\n\n"
+    return b"data: " + json_bytes(data) + b"\n\n"
 
 
 def _named_event(data: Json) -> bytes:
     """Named by the type that the event has in itself."""
-    return f"event: {data['type']}\ndata: {_JSON.encode(data)}\n\n".encode()
+    return b"event: %b\ndata: %b\n\n" % (data["type"].encode(), json_bytes(data))
 
 
 def _line(data: Json) -> bytes:
-    return _JSON.encode(data).encode() + b"\n"
+    return json_bytes(data) + b"\n"
 
 
 EVENTS = Framing(content_type=_EVENT_STREAM, encode=_event, trailer=b"data: [DONE]\n\n")

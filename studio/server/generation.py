@@ -74,12 +74,13 @@ class Generation(Asking):
 
 
 @contextmanager
-def open_choices(client: EngineClient, generation: Asking) -> Iterator[ChoiceEvents]:
+def open_choices(client: EngineClient, generation: Asking, place: Place) -> Iterator[ChoiceEvents]:
     """Submit all requests; leaving the block aborts those that have not ended."""
     events: ChoiceEvents = asyncio.Queue()
 
     def hear(index: int, event: RequestEvent) -> None:
         generation.note.hear(event)
+        place.hear(event)
         if isinstance(event, PromptRead):
             event = _as_delta(event)
         events.put_nowait((index, event))
@@ -135,7 +136,7 @@ async def gather(
     """
     with at_the_gate(gate, asking) as place:
         await pass_gate(place, asking)
-        return await _collect(client, asking)
+        return await _collect(client, asking, place)
 
 
 def check_end(event: Finished) -> None:
@@ -144,10 +145,12 @@ def check_end(event: Finished) -> None:
         raise request_cancelled()
 
 
-async def _collect(client: EngineClient, asking: Asking) -> tuple[list[ReplyParts], ReplyEnd]:
+async def _collect(
+    client: EngineClient, asking: Asking, place: Place
+) -> tuple[list[ReplyParts], ReplyEnd]:
     choices = [ReplyParts() for _ in asking.requests]
     ends: dict[int, Finished] = {}
-    with open_choices(client, asking) as events:
+    with open_choices(client, asking, place) as events:
         while len(ends) < len(choices):
             index, event = await events.get()
             match event:

@@ -1,24 +1,31 @@
 """Holds back requests of a key that has its share of the pool. Server thread.
 
 The engine's own admission knows no keys, so this is done before a request is submitted: what a key's requests hold
-(as the engine's last snapshot says, at least what they were expected to take) and the new one must stay within the
-share. One alone is always let in, and those of a key in their order. A reply without a limit may outgrow its share.
+(as the engine's last snapshot says, at least what they are expected to take) and the new one must stay within the
+share. One alone is always let in, those of a key in their order, and what runs is left alone: a reply may outgrow the
+share, and keeps others of its key out then.
+
+A reply without a limit, which most programs ask for, is expected to be as long as the longest of the key's last few: a
+program's replies are much alike, and to count each with all it could become would let them in one at a time only. So it
+is with the first, of which nothing is known.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from engine.api import Chat, EngineSnapshot, Infill, Request, Text
+from engine.api import Chat, EngineSnapshot, Infill, Request, RequestEvent, Text, TokenDelta, Wanted
 from engine.client import EngineClient
 from studio.models.server_keys import Caller
 
 _BYTES_PER_TOKEN = 4
 """What text takes in most tokenizers; only a guess until the engine has read the prompt."""
 _TOKENS_PER_MESSAGE = 8
+_LATELY = 8
+"""Replies without a limit by which the next is judged."""
 
 
 class Place:
@@ -26,8 +33,27 @@ class Place:
 
     def __init__(self, requests: tuple[Request, ...]) -> None:
         self.run_ids = frozenset(request.request_id for request in requests)
-        self.expected_tokens = sum(map(_expected_tokens, requests))
+        self._requests = requests
+        self._written = {each.request_id: 0 for each in requests if _has_no_limit(each)}
+        """Tokens of the replies without a limit."""
         self._let_in = asyncio.Event()
+
+    @property
+    def longest_unlimited(self) -> int:
+        """Tokens of the longest reply without a limit so far."""
+        return max(self._written.values(), default=0)
+
+    def hear(self, event: RequestEvent) -> None:
+        """What becomes of its requests."""
+        if isinstance(event, TokenDelta) and event.request_id in self._written:
+            self._written[event.request_id] += len(event.token_ids)
+
+    def expected_tokens(self, unlimited_tokens: int, window_tokens: int) -> int:
+        """Of all its requests, where a reply without a limit takes `unlimited_tokens`."""
+        return sum(
+            min(_prompt_tokens(each) + _reply_tokens(each, unlimited_tokens), window_tokens)
+            for each in self._requests
+        )
 
     @property
     def is_in(self) -> bool:
@@ -49,6 +75,8 @@ class ShareGate:
         """Of the requests at the gate and behind it, whose key asked."""
         self._inside: defaultdict[str, list[Place]] = defaultdict(list)
         self._line: defaultdict[str, list[Place]] = defaultdict(list)
+        self._lately: defaultdict[str, deque[int]] = defaultdict(lambda: deque(maxlen=_LATELY))
+        """Of each key, how long its last replies without a limit were."""
 
     def key_id_of(self, run_id: str) -> str:
         """Whose key asked for a request in flight; empty where none did, as for the window's chats."""
@@ -80,6 +108,8 @@ class ShareGate:
             for where in (self._line, self._inside):
                 if place in where[caller.key_id]:
                     where[caller.key_id].remove(place)
+            if place.longest_unlimited:
+                self._lately[caller.key_id].append(place.longest_unlimited)
             self._advance(caller)
 
     def _advance(self, caller: Caller) -> None:
@@ -87,9 +117,14 @@ class ShareGate:
         line, inside = self._line[caller.key_id], self._inside[caller.key_id]
         snapshot = self._client.snapshot()
         share = _pool_tokens(snapshot) * caller.share_percent // 100
+        unlimited_tokens = max(self._lately[caller.key_id], default=share)
+
+        def expected(place: Place) -> int:
+            return place.expected_tokens(unlimited_tokens, snapshot.window_tokens)
+
         while line:
-            held = sum(_tokens_of(place, snapshot) for place in inside)
-            if inside and held + line[0].expected_tokens > share:
+            held = sum(max(_held_tokens(place, snapshot), expected(place)) for place in inside)
+            if inside and held + expected(line[0]) > share:
                 return
             place = line.pop(0)
             inside.append(place)
@@ -102,25 +137,31 @@ def _pool_tokens(snapshot: EngineSnapshot) -> int:
     return snapshot.pool.total_pages * snapshot.pool.page_tokens
 
 
-def _tokens_of(place: Place, snapshot: EngineSnapshot) -> int:
-    held = sum(run.held_tokens for run in snapshot.runs if run.request_id in place.run_ids)
-    return max(held, place.expected_tokens)
+def _held_tokens(place: Place, snapshot: EngineSnapshot) -> int:
+    return sum(run.held_tokens for run in snapshot.runs if run.request_id in place.run_ids)
 
 
-def _expected_tokens(request: Request) -> int:
+def _has_no_limit(request: Request) -> bool:
+    return request.wants is Wanted.TEXT and request.max_tokens is None
+
+
+def _reply_tokens(request: Request, unlimited_tokens: int) -> int:
+    return unlimited_tokens if _has_no_limit(request) else request.max_tokens or 0
+
+
+def _prompt_tokens(request: Request) -> int:
     prompt = request.prompt
     match prompt:
         case Chat():
             size = sum(len(text.encode()) for text in _texts_of(prompt))
-            tokens = size // _BYTES_PER_TOKEN + _TOKENS_PER_MESSAGE * len(prompt.messages)
+            return size // _BYTES_PER_TOKEN + _TOKENS_PER_MESSAGE * len(prompt.messages)
         case Text():
-            tokens = len(prompt.text.encode()) // _BYTES_PER_TOKEN
+            return len(prompt.text.encode()) // _BYTES_PER_TOKEN
         case Infill():
             size = len((prompt.context + prompt.before + prompt.after).encode())
-            tokens = size // _BYTES_PER_TOKEN
+            return size // _BYTES_PER_TOKEN
         case _:
-            tokens = len(prompt.ids)
-    return tokens + (request.max_tokens or 0)
+            return len(prompt.ids)
 
 
 def _texts_of(chat: Chat) -> Iterator[str]:

@@ -126,7 +126,7 @@ class EventStream(Response):
         with at_the_gate(self._gate, self._generation) as place:
             if not place.is_in:
                 await self._pass_gate(place, writer, narrator)
-            with open_choices(self._client, self._generation) as events:
+            with open_choices(self._client, self._generation, place) as events:
                 while True:
                     try:
                         async with asyncio.timeout_at(self._deadline(writer, narrator)):

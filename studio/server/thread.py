@@ -245,10 +245,7 @@ def _listen(settings: ServerSettings, *, has_key: bool) -> socket.socket:
         listener.listen(2048)
     except OSError as error:
         listener.close()
-        problem = _bind_problem(error, host, port)
-        if error.errno == errno.EADDRINUSE:
-            raise PortTaken(problem, port=port, free_port=_free_port_after(settings)) from error
-        raise ServerStartError(problem) from error
+        raise _bind_problem(error, settings) from error
     return listener
 
 
@@ -271,11 +268,20 @@ def _resolve(host: str, port: int) -> tuple[int, int, int, str, tuple[str | int 
     return min(found, key=lambda each: each[0] != socket.AF_INET)
 
 
-def _bind_problem(error: OSError, host: str, port: int) -> str:
+def _bind_problem(error: OSError, settings: ServerSettings) -> ServerStartError:
+    host, port = settings.host, settings.port
     if error.errno == errno.EADDRINUSE:
-        return f"port {port} on {host} is taken by another program; choose another, or 0 for a free one"
+        return PortTaken(
+            f"port {port} on {host} is taken by another program; choose another, or 0 for a free one",
+            port=port,
+            free_port=_free_port_after(settings),
+        )
     if error.errno in (errno.EACCES, errno.EPERM):
-        return f"port {port} on {host} is not allowed for this user; choose one above 1023"
+        return ServerStartError(
+            f"port {port} on {host} is not allowed for this user; choose one above 1023"
+        )
     if error.errno == errno.EADDRNOTAVAIL:
-        return f"{host} is no address of this machine; use 127.0.0.1"
-    return f"cannot listen on port {port} of {host} ({error}); choose another port"
+        return ServerStartError(f"{host} is no address of this machine; use 127.0.0.1")
+    return ServerStartError(
+        f"cannot listen on port {port} of {host} ({error}); choose another port"
+    )

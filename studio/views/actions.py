@@ -48,6 +48,9 @@ class CommandId(Enum):
     SPLIT = "split"
     CLOSE_PANE = "close_pane"
     NEXT_PANE = "next_pane"
+    ZOOM_IN = "zoom_in"
+    ZOOM_OUT = "zoom_out"
+    ZOOM_USUAL = "zoom_usual"
     THEME_SYSTEM = "theme_system"
     THEME_LIGHT = "theme_light"
     THEME_DARK = "theme_dark"
@@ -329,6 +332,15 @@ COMMANDS: tuple[Command, ...] = (
         keys=("Ctrl+Shift+Tab",),
         is_enabled=lambda state: state.num_chats > 1,
     ),
+    Command(
+        id=CommandId.ZOOM_IN,
+        menu=Menu.VIEW,
+        text="&Zoom in",
+        keys=("Ctrl++", "Ctrl+="),
+        starts_group=True,
+    ),
+    Command(id=CommandId.ZOOM_OUT, menu=Menu.VIEW, text="Zoom o&ut", keys=("Ctrl+-",)),
+    Command(id=CommandId.ZOOM_USUAL, menu=Menu.VIEW, text="Usual s&ize", keys=("Ctrl+0",)),
     Command(
         id=CommandId.THEME_SYSTEM,
         menu=Menu.VIEW,

@@ -1,4 +1,6 @@
-"""Tells a screen reader when a reply is parked, comes back and has ended: once each, whatever is on screen. GUI thread.
+"""Tells a screen reader when a reply is parked, comes back and has ended, and what the bar of notices says: once each.
+
+GUI thread; whatever is on screen.
 
 Never per token: it hears of changes of status alone. Chats that take turns are parked every few seconds, so a park and
 a return of the same reply are told again only after a while.
@@ -10,8 +12,10 @@ import time
 from collections.abc import Callable
 
 from studio.models.chat import Conversation, Message, MessageStatus
+from studio.models.notices import Notice, NoticeList
 from studio.models.run_words import reason_words
 from studio.services.chat_service import ChatService
+from studio.views.notices.notice_bar import notice_words
 from studio.views.words import shortened, tr
 
 QUIET_S = 30.0
@@ -28,6 +32,7 @@ class Announcer:
         self,
         chats: ChatService,
         say: Callable[[str], None],
+        notices: NoticeList,
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -36,11 +41,25 @@ class Announcer:
         self._seen: dict[int, MessageStatus] = {}
         """How each running reply stood when it was last looked at, by message id."""
         self._told: dict[tuple[int, MessageStatus], float] = {}
-        self._disconnect = chats.chat_changed.connect(self._on_changed)
+        self._notices = notices
+        self._noticed: tuple[Notice, ...] = ()
+        """Those that were there when they were last looked at."""
+        self._disconnects = (
+            chats.chat_changed.connect(self._on_changed),
+            notices.changed.connect(self._on_notices),
+        )
+        self._on_notices()
 
     def close(self) -> None:
         """Listen no more."""
-        self._disconnect()
+        for disconnect in self._disconnects:
+            disconnect()
+
+    def _on_notices(self) -> None:
+        before, self._noticed = self._noticed, self._notices.notices
+        for notice in self._noticed:
+            if notice not in before:
+                self._say(notice_words(notice))
 
     def _on_changed(self, chat: Conversation) -> None:
         reply = chat.messages[-1] if chat.messages else None

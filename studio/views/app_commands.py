@@ -14,7 +14,8 @@ from PySide6.QtWidgets import QWidget
 from studio.models.chat import Conversation
 from studio.models.errand import Errand
 from studio.models.errors import SettingError
-from studio.models.settings import Settings, Theme
+from studio.models.setting_field import SettingValue
+from studio.models.settings import Settings, Theme, setting_field
 from studio.views.actions import CommandId
 from studio.views.context import Context
 from studio.views.exchange_actions import ExchangeActions
@@ -40,6 +41,7 @@ from studio.views.tools.servers_page import ServersPage
 from studio.views.tray import Tray
 
 _RECENT = "window.recent_commands"
+_TEXT_SIZE = "appearance.text_size"
 
 
 class Shower(Protocol):
@@ -114,6 +116,11 @@ class AppCommands:
             CommandId.EXPORT_CHAT: self._export_chat,
             CommandId.EXPORT_ALL: self.exchange.export_all,
             CommandId.IMPORT: self.exchange.import_chats,
+            CommandId.ZOOM_IN: lambda: self._zoom(1),
+            CommandId.ZOOM_OUT: lambda: self._zoom(-1),
+            CommandId.ZOOM_USUAL: lambda: self._change(
+                _TEXT_SIZE, setting_field(_TEXT_SIZE).default
+            ),
             CommandId.THEME_SYSTEM: lambda: self._choose_theme(Theme.SYSTEM),
             CommandId.THEME_LIGHT: lambda: self._choose_theme(Theme.LIGHT),
             CommandId.THEME_DARK: lambda: self._choose_theme(Theme.DARK),
@@ -176,8 +183,17 @@ class AppCommands:
         self._actions[command].trigger()
 
     def _choose_theme(self, choice: Theme) -> None:
+        self._change("appearance.theme", choice)
+
+    def _zoom(self, step_px: int) -> None:
+        """Larger or smaller text, within what the setting allows."""
+        info, size = setting_field(_TEXT_SIZE).info, self._settings.settings.appearance.text_size
+        if info.low is not None and info.high is not None:
+            self._change(_TEXT_SIZE, min(max(size + step_px, info.low), info.high))
+
+    def _change(self, key: str, value: SettingValue) -> None:
         try:
-            self._settings.change("appearance.theme", choice)
+            self._settings.change(key, value)
         except SettingError as error:
             self._context.services.notices.report(error)
 

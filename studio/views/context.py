@@ -26,6 +26,6 @@ class Context:
     watch: RunWatch
     """The engine's snapshot, four times a second."""
     frames: FrameTicker
-    """At most 30 flushes a second, for text on screen; fewer where several panes stream."""
+    """At most 30 flushes a second, for text on screen; fewer where that takes long."""
     figures: FrameTicker
     """At most 4 flushes a second, for figures that nobody could read faster."""

@@ -18,10 +18,15 @@ class ElidedLabel(QLabel):
     """A label that never makes its parent wider; the whole text is its tool tip and what a screen reader says."""
 
     def __init__(
-        self, parent: QWidget, elide: Qt.TextElideMode = Qt.TextElideMode.ElideRight
+        self,
+        parent: QWidget,
+        elide: Qt.TextElideMode = Qt.TextElideMode.ElideRight,
+        *,
+        least_px: int = _LEAST_PX,
     ) -> None:
         super().__init__(parent)
         self._elide = elide
+        self._least_px = least_px
         self.setTextFormat(Qt.TextFormat.PlainText)
 
     def set_text(self, text: str) -> None:
@@ -30,7 +35,7 @@ class ElidedLabel(QLabel):
             self.setToolTip(text)
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(_LEAST_PX, super().minimumSizeHint().height())
+        return self.sizeHint().boundedTo(QSize(self._least_px, 1 << 20))
 
     def shown(self, width: int) -> str:
         """As much of the text as that width has room for."""
@@ -43,6 +48,17 @@ class ElidedLabel(QLabel):
         painter.setPen(self.palette().windowText().color())
         painter.drawText(room, self.alignment() | Qt.AlignmentFlag.AlignVCenter, text)
         painter.end()
+
+
+class WholeLabel(QLabel):
+    """Seen whole or not at all."""
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, super().minimumSizeHint().height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self.width() >= self.sizeHint().width():
+            super().paintEvent(event)
 
 
 class ElidedFigures(ElidedLabel):

@@ -21,9 +21,8 @@ class FocusRing(QWidget):
 
     def __init__(self, area: QWidget) -> None:
         super().__init__(area)
-        self._is_reached = (
-            True  # what has the focus when its window opens was reached by nothing else
-        )
+        self._is_reached = True
+        """By the keyboard; also what has the focus when its window opens."""
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.hide()
         area.installEventFilter(self)

@@ -6,21 +6,31 @@ nothing is drawn and the marks wait.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from PySide6.QtCore import QObject, QTimer
 
 FRAME_MS = 33
-_SHARE_OF_ONE_MORE = 1 / 4
-"""Of the time between two flushes, for each function beyond the first: four panes get 17 frames a second, one 30."""
+_REST = 20
+"""A flush is followed by so many times the time of the processor it took: the window leaves the rest to the engine."""
+_LONGEST_MS = 100
+"""But by no more than this: ten frames a second look alive."""
 FIGURES_MS = 250
 
 
 class FrameTicker(QObject):
-    """Calls each marked function once per flush, flushes at least `interval_ms` apart, more after one of many."""
+    """Calls each marked function once per flush, flushes at least `interval_ms` apart, more after a dear one."""
 
-    def __init__(self, parent: QObject, interval_ms: int = FRAME_MS) -> None:
+    def __init__(
+        self,
+        parent: QObject,
+        interval_ms: int = FRAME_MS,
+        *,
+        cpu_s: Callable[[], float] = time.thread_time,
+    ) -> None:
         super().__init__(parent)
+        self._cpu_s = cpu_s
         self.num_flushes = 0
         self._marked: dict[Callable[[], None], None] = {}
         self._is_paused = False
@@ -55,12 +65,15 @@ class FrameTicker(QObject):
         if self._is_paused:
             return
         self._is_resting = True
+        self._timer.start(self._interval_ms)
         self.num_flushes += 1
         marked, self._marked = self._marked, {}
-        many = 1 + (len(marked) - 1) * _SHARE_OF_ONE_MORE
-        self._timer.start(round(self._interval_ms * many))
+        began_s = self._cpu_s()
         for redraw in marked:
             redraw()
+        rest_ms = min(1e3 * _REST * (self._cpu_s() - began_s), _LONGEST_MS)
+        if rest_ms > self._interval_ms:
+            self._timer.start(round(rest_ms))
 
     def _on_rested(self) -> None:
         self._is_resting = False

@@ -110,7 +110,7 @@ class MainWindow(QMainWindow):
         windows = self.chat_commands.windows
         Rest(self.context, self, has_others=lambda: bool(windows.windows))
         self._make_commands()
-        self._announcer = Announcer(services.chats, self._announce)
+        self._announcer = Announcer(services.chats, self._announce, services.notices.notices)
         self._connect()
         self._update_commands()
         self._navigation.show_first()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import QEvent, QPoint, QSize, Qt
-from PySide6.QtGui import QHelpEvent, QResizeEvent
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QHelpEvent, QResizeEvent
 from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QToolTip, QWidget
 
 from engine.api import EngineState
@@ -16,7 +16,8 @@ from studio.views.key_hints import hint
 from studio.views.status_words import SEPARATOR
 from studio.views.words import percent, size, tr
 
-_LEAST_PX = 112
+_LEAST_PX = 92
+_LEAST_CHARS = 4
 
 
 class ModelSelector(QToolButton):
@@ -34,6 +35,7 @@ class ModelSelector(QToolButton):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self._state = ""
+        self._is_loading = False
         hint(self, tr("Choose the model"), CommandId.CHOOSE_MODEL)
         self.menu_of_models = QMenu(self)
         self.menu_of_models.setToolTipsVisible(True)
@@ -60,6 +62,7 @@ class ModelSelector(QToolButton):
 
     def refresh(self) -> None:
         """Say which model there is, or how far it is."""
+        self._tell_when_ready()
         self._state = self._words()
         self.setAccessibleName(tr("Model: {state}").format(state=self._state))
         self._fit()
@@ -91,7 +94,9 @@ class ModelSelector(QToolButton):
         room_px = self._px(self._state) - (self.sizeHint().width() - self.width())
         name = self._state.split(SEPARATOR)[-1] if self._is_busy else self._state
         right = Qt.TextElideMode.ElideRight
-        self.setText(_text(self.fontMetrics().elidedText(name, right, room_px)))
+        shown = self.fontMetrics().elidedText(name, right, room_px)
+        says_nothing = shown != name and len(shown) < _LEAST_CHARS
+        self.setText(_text("" if says_nothing else shown))
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
@@ -108,6 +113,14 @@ class ModelSelector(QToolButton):
 
     def _mark(self) -> None:
         self._frames.mark(self.refresh)
+
+    def _tell_when_ready(self) -> None:
+        """To a screen reader, once: on screen the name takes the place of the share."""
+        was_loading, self._is_loading = self._is_loading, self._models.state is EngineState.LOADING
+        model = self._models.model
+        if was_loading and self._models.state is EngineState.READY and model is not None:
+            words = tr("{model} is ready").format(model=model.name)
+            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, words))
 
     def _words(self) -> str:
         models = self._models

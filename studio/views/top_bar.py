@@ -13,6 +13,8 @@ from studio.views.key_hints import hint
 from studio.views.model_selector import ModelSelector
 from studio.views.words import tr
 
+_LEAST_TITLE_PX = 54
+
 
 class TopBar(QWidget):
     """The title stands here while there is one pane; with several, each pane has its own."""
@@ -29,7 +31,7 @@ class TopBar(QWidget):
         self._sidebar.set_label(tr("Side bar"))
         hint(self._sidebar, tr("Side bar"), CommandId.SIDEBAR)
         self._sidebar.clicked.connect(self.sidebar_wanted)
-        self._title = ElidedLabel(self)
+        self._title = ElidedLabel(self, least_px=_LEAST_TITLE_PX)
         self._title.setObjectName("title")
         self.selector = ModelSelector(context, self)
         self._split = IconButton("split", "", self)

@@ -36,7 +36,7 @@ from PySide6.QtWidgets import (
 
 from fakes.spoken import nameless
 from studio.views.actions import plain
-from studio.views.chat.composer import _Hint as Hint
+from studio.views.elided_label import WholeLabel
 
 _SLACK_PX = 1
 _HIDDEN_MARGIN_PX = 4
@@ -74,7 +74,7 @@ def cut(window: QWidget) -> list[str]:
         f"cut: {_name(widget)} {text!r}"
         for widget in seen(window)
         if not widget.toolTip() and (text := _words(widget)) and not _has_room(widget, text)
-        if not isinstance(widget, Hint)
+        if not isinstance(widget, WholeLabel)
     ]
 
 

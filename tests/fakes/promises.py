@@ -32,8 +32,8 @@ class Before:
     line: tuple[Sequence, ...]
     """Those who may enter, the head first."""
     leader: Sequence | None
-    has_seat: bool
-    """Whether a newcomer found a seat; where not, one may have become free since."""
+    seatless_class: float
+    """From which class on newcomers found no seat; one may have become free since."""
     called: frozenset[Sequence]
     """Those in the pool who were called by hand not long ago."""
 
@@ -45,10 +45,10 @@ def look(world: World) -> Before:
     parties = yard.running_parties()
     leader = min(parties, key=yard.policy.leader_key)[0] if parties else None
     line = tuple(yard.lines.outside(yard.rank_at(yard.step + 1)))
-    has_seat = yard.rank.has_seat
+    seatless_class = yard.rank.seatless_class
     running = world.scheduler.line(SeqStatus.RUNNING)
     called = frozenset(seq for seq in running if keeps_room(seq.party, world.now_s))
-    return Before(running, line, leader, has_seat, called)
+    return Before(running, line, leader, seatless_class, called)
 
 
 def check_batch(world: World, batch: StepBatch, before: Before) -> None:
@@ -150,12 +150,12 @@ def _check_line(world: World, before: Before) -> None:
     for seq in before.line:
         was_parked_before = seq.parked is not None and seq.parked.step < yard.step
         if seq.status is SeqStatus.WAITING:
-            left_out += [seq] if yard.rank.has_seat else []
+            left_out += [seq] if seq.priority < yard.rank.seatless_class else []
         elif seq.status is SeqStatus.PARKED:
             left_out += [seq] if was_parked_before else []
         elif seq.status in (SeqStatus.RUNNING, SeqStatus.RESTORING):
             passed = [one.request_id for one in left_out if one.family is None]
-            found_one = seq.num_parks == 0 and not before.has_seat
+            found_one = seq.num_parks == 0 and seq.priority >= before.seatless_class
             may = not passed or found_one or seq.family is not None
             assert may, f"{seq.request_id} passed {passed}"
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import cache
 
 from fastapi import APIRouter
-from starlette.responses import HTMLResponse, JSONResponse
+from starlette.responses import HTMLResponse
 
 from studio.server.context import ServerContext
 from studio.server.framing import Json
+from studio.server.json_text import JsonAnswer
 from studio.server.openapi.document import build_document
 from studio.server.openapi.entries import OPERATIONS
 from studio.server.openapi.page import POLICY, build_page
@@ -29,8 +30,8 @@ def docs_router(context: ServerContext) -> APIRouter:
         return build_page(document())
 
     @router.get("/openapi.json")
-    async def openapi() -> JSONResponse:
-        return JSONResponse(document())
+    async def openapi() -> JsonAnswer:
+        return JsonAnswer(document())
 
     @router.get("/docs")
     async def docs() -> HTMLResponse:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from fastapi import APIRouter
-from starlette.responses import JSONResponse
 
 from engine.api import EngineState
 from studio.server.context import ServerContext
 from studio.server.errors import LOADING_RETRY_S, retry_after
 from studio.server.framing import Json
+from studio.server.json_text import JsonAnswer
 
 _STATUS = {
     EngineState.READY: "ok",
@@ -28,11 +28,11 @@ def health_router(context: ServerContext) -> APIRouter:
     router = APIRouter()
 
     @router.get("/health")
-    async def health() -> JSONResponse:
+    async def health() -> JsonAnswer:
         state = context.client.snapshot().state
         headers = retry_after(LOADING_RETRY_S) if state is EngineState.LOADING else None
         status = 200 if state is EngineState.READY else 503
         body = {"status": _STATUS[state], **(_LOADING if state is EngineState.LOADING else {})}
-        return JSONResponse(body, status, headers)
+        return JsonAnswer(body, status, headers)
 
     return router

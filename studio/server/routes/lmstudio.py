@@ -6,11 +6,11 @@ Server thread.
 from __future__ import annotations
 
 from fastapi import APIRouter
-from starlette.responses import JSONResponse
 
 from engine.api import ModelInfo
 from studio.server.context import ServerContext
 from studio.server.framing import Json
+from studio.server.json_text import JsonAnswer
 from studio.server.model_lists import ListedModel, all_models, model_called
 
 
@@ -18,13 +18,13 @@ def lmstudio_router(context: ServerContext) -> APIRouter:
     router = APIRouter()
 
     @router.get("/api/v0/models")
-    async def list_models() -> JSONResponse:
+    async def list_models() -> JsonAnswer:
         models = await all_models(context, with_facts=True)
-        return JSONResponse({"object": "list", "data": [_entry(each) for each in models]})
+        return JsonAnswer({"object": "list", "data": [_entry(each) for each in models]})
 
     @router.get("/api/v0/models/{name:path}")
-    async def show_model(name: str) -> JSONResponse:
-        return JSONResponse(_entry(await model_called(context, name, with_facts=True)))
+    async def show_model(name: str) -> JsonAnswer:
+        return JsonAnswer(_entry(await model_called(context, name, with_facts=True)))
 
     return router
 

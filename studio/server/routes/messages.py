@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 from starlette.requests import Request as HttpRequest
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from studio.server.context import Delivery, ServerContext
+from studio.server.json_text import JsonAnswer
 from studio.server.layers import request_id_of
 from studio.server.messages.fields import MessagesRequest, PromptFields
 from studio.server.messages.reply import MessagesReply
@@ -38,6 +39,6 @@ def messages_router(context: ServerContext) -> APIRouter:
         wire = await context.read(http, PromptFields)
         await context.model_for(http, wire.model)
         count = await context.count_tokens(http, chat_of(wire))
-        return JSONResponse({"input_tokens": count})
+        return JsonAnswer({"input_tokens": count})
 
     return router

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 from starlette.requests import Request as HttpRequest
-from starlette.responses import JSONResponse
 
 from studio.server.context import ServerContext
 from studio.server.framing import Json
+from studio.server.json_text import JsonAnswer
 from studio.server.messages.errors import is_from_anthropics_client
 from studio.server.messages.models import model_entry, model_page
 from studio.server.model_lists import ListedModel, all_models, model_called
@@ -20,17 +20,17 @@ def models_router(context: ServerContext) -> APIRouter:
     router = APIRouter()
 
     @router.get("/v1/models")
-    async def list_models(http: HttpRequest) -> JSONResponse:
+    async def list_models(http: HttpRequest) -> JsonAnswer:
         models = await all_models(context)
         if is_from_anthropics_client(http.scope):
-            return JSONResponse(model_page(models, http.query_params))
-        return JSONResponse({"object": "list", "data": [_entry(each) for each in models]})
+            return JsonAnswer(model_page(models, http.query_params))
+        return JsonAnswer({"object": "list", "data": [_entry(each) for each in models]})
 
     @router.get("/v1/models/{name:path}")
-    async def show_model(http: HttpRequest, name: str) -> JSONResponse:
+    async def show_model(http: HttpRequest, name: str) -> JsonAnswer:
         model = await model_called(context, name)
         word = model_entry if is_from_anthropics_client(http.scope) else _entry
-        return JSONResponse(word(model))
+        return JsonAnswer(word(model))
 
     return router
 

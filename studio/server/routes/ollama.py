@@ -10,13 +10,14 @@ import time
 
 from fastapi import APIRouter
 from starlette.requests import Request as HttpRequest
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, Response
 
 from engine.api import ModelInfo, ShowTemplate
 from engine.errors import CorruptModel
 from studio.server.context import Delivery, ServerContext
 from studio.server.embeddings import check_embeds, embed_requests, encoded
 from studio.server.framing import Json
+from studio.server.json_text import JsonAnswer
 from studio.server.model_lists import all_models, model_called
 from studio.server.ollama.errors import REFUSED, refusal
 from studio.server.ollama.fields import (
@@ -53,46 +54,46 @@ def _add_models(router: APIRouter, context: ServerContext) -> None:
         return PlainTextResponse("Layby is running. Its API is described at /docs.\n")
 
     @router.get("/api/version")
-    async def version() -> JSONResponse:
-        return JSONResponse({"version": API_VERSION})
+    async def version() -> JsonAnswer:
+        return JsonAnswer({"version": API_VERSION})
 
     @router.get("/api/tags")
-    async def tags() -> JSONResponse:
+    async def tags() -> JsonAnswer:
         models = await all_models(context, with_facts=True)
-        return JSONResponse({"models": [listed(each) for each in models]})
+        return JsonAnswer({"models": [listed(each) for each in models]})
 
     @router.get("/api/ps")
-    async def ps() -> JSONResponse:
+    async def ps() -> JsonAnswer:
         models = await all_models(context)
         left_s = context.demand.left_s() if context.demand is not None else None
         expires_s = None if left_s is None else time.time() + left_s
         loaded = [running(each, expires_s=expires_s) for each in models if each.is_loaded]
-        return JSONResponse({"models": loaded})
+        return JsonAnswer({"models": loaded})
 
     @router.post("/api/show")
-    async def show(http: HttpRequest) -> JSONResponse:
+    async def show(http: HttpRequest) -> JsonAnswer:
         wire = await context.read(http, ShowRequest)
         model = await model_called(context, plain_name(wire.model or wire.name), with_facts=True)
         if model.info is None:
             raise CorruptModel(f"the files of {model.name!r} are not sound; Layby's log says why")
         if not model.is_loaded:
-            return JSONResponse(shown(model.info))
+            return JsonAnswer(shown(model.info))
         question = context.client.read_text(ShowTemplate())
         answer = await context.live.run(question, receive=http.receive)
-        return JSONResponse(shown(model.info, template=answer.text))
+        return JsonAnswer(shown(model.info, template=answer.text))
 
 
 def _add_replies(router: APIRouter, context: ServerContext) -> None:
-    async def prepare(http: HttpRequest, wire: ReplyFields, telling: Telling) -> JSONResponse:
+    async def prepare(http: HttpRequest, wire: ReplyFields, telling: Telling) -> JsonAnswer:
         """With nothing to answer a model is loaded, or let go where it is not to stay."""
         name = plain_name(wire.model)
         if wire.keep_alive == 0:
             meant = await model_called(context, name)
             if not meant.is_loaded or await context.keep_model(0):
-                return JSONResponse(OllamaReply(meant.name, telling).unloaded())
+                return JsonAnswer(OllamaReply(meant.name, telling).unloaded())
         model = await context.model_for(http, name)
         await context.keep_model(wire.keep_alive)
-        return JSONResponse(OllamaReply(model.name, telling).loaded())
+        return JsonAnswer(OllamaReply(model.name, telling).loaded())
 
     @router.post("/api/chat")
     async def chat(http: HttpRequest) -> Response:
@@ -130,7 +131,7 @@ def _add_embeddings(router: APIRouter, context: ServerContext) -> None:
         check_embeds(model, size)
         texts = (wire.input,) if isinstance(wire.input, str) else tuple(wire.input)
         if not texts:
-            return JSONResponse({"model": model.name, "embeddings": []})
+            return JsonAnswer({"model": model.name, "embeddings": []})
         prompts = await truncated(context, http, texts) if wire.truncate is not False else texts
         requests = embed_requests(prompts, _reply_id(model), max_wait_s=wire.max_wait)
         choices, end = await context.gather(http, requests)
@@ -141,17 +142,17 @@ def _add_embeddings(router: APIRouter, context: ServerContext) -> None:
         return Response(body, media_type="application/json")
 
     @router.post("/api/embeddings")
-    async def embeddings(http: HttpRequest) -> JSONResponse:
+    async def embeddings(http: HttpRequest) -> JsonAnswer:
         wire = await context.read(http, EmbeddingsRequest)
         model = await context.model_for(http, plain_name(wire.model))
         check_embeds(model, None)
         if not wire.prompt:
-            return JSONResponse({"embedding": []})
+            return JsonAnswer({"embedding": []})
         prompts = await truncated(context, http, (wire.prompt,))
         requests = embed_requests(prompts, _reply_id(model), max_wait_s=wire.max_wait)
         choices, _ = await context.gather(http, requests)
         await context.keep_model(wire.keep_alive)
-        return JSONResponse({"embedding": list(choices[0].embedding)})
+        return JsonAnswer({"embedding": list(choices[0].embedding)})
 
 
 def _add_refusals(router: APIRouter) -> None:

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from fastapi import APIRouter
 from starlette.requests import Request as HttpRequest
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from engine.errors import InvalidRequest
 from studio.server.auth import caller_of
 from studio.server.context import Delivery, ServerContext
 from studio.server.framing import Json
+from studio.server.json_text import JsonAnswer
 from studio.server.replies import new_reply_head
 from studio.server.responses.context import ResponseContext, fitting, response_not_found
 from studio.server.responses.fields import ResponsesRequest
@@ -57,13 +58,13 @@ def responses_router(context: ServerContext) -> APIRouter:
         return await context.answer(http, (request,), shape, delivery)
 
     @router.post("/v1/responses/input_tokens")
-    async def input_tokens(http: HttpRequest) -> JSONResponse:
+    async def input_tokens(http: HttpRequest) -> JsonAnswer:
         wire = await context.read(http, ResponsesRequest)
         await context.model_for(http, wire.model)
         before = ResponseContext(store, caller_of(http.scope).key_id, wire)
         chat = chat_of(wire, await items_of(http, wire, before))
         count = await context.count_tokens(http, chat)
-        return JSONResponse({"object": "response.input_tokens", "input_tokens": count})
+        return JsonAnswer({"object": "response.input_tokens", "input_tokens": count})
 
     _add_kept(router, store)
     return router
@@ -79,22 +80,22 @@ def _add_kept(router: APIRouter, store: ResponseStore) -> None:
         return found
 
     @router.get("/v1/responses/{response_id}")
-    async def show(http: HttpRequest, response_id: str) -> JSONResponse:
+    async def show(http: HttpRequest, response_id: str) -> JsonAnswer:
         if http.query_params.get("stream", "false") != "false":
             raise InvalidRequest(
                 "stream: a response that is kept has ended; ask for it without", param="stream"
             )
-        return JSONResponse(kept(http, response_id).response)
+        return JsonAnswer(kept(http, response_id).response)
 
     @router.delete("/v1/responses/{response_id}")
-    async def delete(http: HttpRequest, response_id: str) -> JSONResponse:
+    async def delete(http: HttpRequest, response_id: str) -> JsonAnswer:
         if not store.drop(caller_of(http.scope).key_id, response_id):
             raise response_not_found(response_id)
-        return JSONResponse({"id": response_id, "object": "response", "deleted": True})
+        return JsonAnswer({"id": response_id, "object": "response", "deleted": True})
 
     @router.get("/v1/responses/{response_id}/input_items")
-    async def input_items(http: HttpRequest, response_id: str) -> JSONResponse:
-        return JSONResponse(_page(kept(http, response_id).inputs, http.query_params))
+    async def input_items(http: HttpRequest, response_id: str) -> JsonAnswer:
+        return JsonAnswer(_page(kept(http, response_id).inputs, http.query_params))
 
 
 def _page(items: Sequence[Item], query: Mapping[str, str]) -> Json:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 
 from fastapi import APIRouter
 from starlette.requests import Request as HttpRequest
-from starlette.responses import JSONResponse
 
 from engine.runs import (
     Origin,
@@ -26,6 +25,7 @@ from studio.server.auth import caller_of
 from studio.server.context import ServerContext
 from studio.server.errors import INVALID_REQUEST, ApiError, ErrorKind
 from studio.server.framing import Json
+from studio.server.json_text import JsonAnswer
 from studio.server.park_state import can_park
 from studio.server.priority_field import PriorityName
 from studio.server.steering_rights import check_lane, check_own, check_pins, may_go_first
@@ -43,44 +43,44 @@ def runs_router(context: ServerContext) -> APIRouter:
 
     def steer(
         http: HttpRequest, name: str, command: Callable[[str], SteeringCommand]
-    ) -> JSONResponse:
+    ) -> JsonAnswer:
         found = _find(context.client.snapshot().runs, name)
         check_own(caller_of(http.scope), found, context.gate)
         for run in reversed(found):  # called last is first in line: they return in their order
             context.client.control(command(run.request_id))
-        return JSONResponse(_record_of(found, name), 202)
+        return JsonAnswer(_record_of(found, name), 202)
 
     @router.get("/v1/runs")
-    async def list_runs() -> JSONResponse:
+    async def list_runs() -> JsonAnswer:
         runs = context.client.snapshot().runs
-        return JSONResponse({"object": "list", "data": [run_record(run) for run in runs]})
+        return JsonAnswer({"object": "list", "data": [run_record(run) for run in runs]})
 
     @router.get("/v1/runs/{run_id}")
-    async def show_run(run_id: str) -> JSONResponse:
-        return JSONResponse(_record_of(_find(context.client.snapshot().runs, run_id), run_id))
+    async def show_run(run_id: str) -> JsonAnswer:
+        return JsonAnswer(_record_of(_find(context.client.snapshot().runs, run_id), run_id))
 
     @router.post("/v1/runs/{run_id}/park")
-    async def park(http: HttpRequest, run_id: str) -> JSONResponse:
+    async def park(http: HttpRequest, run_id: str) -> JsonAnswer:
         if not can_park(context.client.snapshot()):
             raise _parking_off()
         return steer(http, run_id, lambda name: ParkNow(request_id=name))
 
     @router.post("/v1/runs/{run_id}/resume")
-    async def resume(http: HttpRequest, run_id: str) -> JSONResponse:
+    async def resume(http: HttpRequest, run_id: str) -> JsonAnswer:
         goes_first = may_go_first(caller_of(http.scope))
         return steer(http, run_id, lambda name: ResumeNext(request_id=name, goes_first=goes_first))
 
     @router.post("/v1/runs/{run_id}/pin")
-    async def pin(http: HttpRequest, run_id: str) -> JSONResponse:
+    async def pin(http: HttpRequest, run_id: str) -> JsonAnswer:
         check_pins(caller_of(http.scope))
         return steer(http, run_id, lambda name: Pin(request_id=name))
 
     @router.post("/v1/runs/{run_id}/unpin")
-    async def unpin(http: HttpRequest, run_id: str) -> JSONResponse:
+    async def unpin(http: HttpRequest, run_id: str) -> JsonAnswer:
         return steer(http, run_id, lambda name: Pin(request_id=name, is_pinned=False))
 
     @router.post("/v1/runs/{run_id}/priority")
-    async def set_priority(http: HttpRequest, run_id: str) -> JSONResponse:
+    async def set_priority(http: HttpRequest, run_id: str) -> JsonAnswer:
         wire = await context.read(http, PriorityChange)
         check_lane(caller_of(http.scope), wire.priority)
         return steer(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 from starlette.requests import Request as HttpRequest
-from starlette.responses import JSONResponse
 
 from engine.api import EngineSnapshot, ShowTemplate, TextAnswer
 from engine.options import LoadOptions
@@ -15,6 +14,7 @@ from engine.runs import Run
 from studio import __version__
 from studio.server.context import ServerContext
 from studio.server.framing import Json
+from studio.server.json_text import JsonAnswer
 from studio.server.park_state import (
     budget_mib,
     can_park,
@@ -37,16 +37,16 @@ def slots_router(context: ServerContext) -> APIRouter:
     router = APIRouter()
 
     @router.get("/slots")
-    async def slots() -> JSONResponse:
-        return JSONResponse(_slots(context.client.snapshot()))
+    async def slots() -> JsonAnswer:
+        return JsonAnswer(_slots(context.client.snapshot()))
 
     @router.get("/props")
-    async def props(http: HttpRequest) -> JSONResponse:
+    async def props(http: HttpRequest) -> JsonAnswer:
         snapshot = context.client.snapshot()
         served_model(snapshot, None)
         question = context.client.read_text(ShowTemplate())
         answer = await context.live.run(question, receive=http.receive)
-        return JSONResponse({**_props(snapshot), **_texts(answer)})
+        return JsonAnswer({**_props(snapshot), **_texts(answer)})
 
     return router
 

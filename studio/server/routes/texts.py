@@ -10,11 +10,11 @@ from typing import Annotated
 from fastapi import APIRouter
 from pydantic import BeforeValidator, Field, WithJsonSchema
 from starlette.requests import Request as HttpRequest
-from starlette.responses import JSONResponse
 
 from engine.api import Chat, Detokenize, Render, TextAnswer, TextQuestion, Tokenize
 from studio.server.context import ServerContext
 from studio.server.framing import Json
+from studio.server.json_text import JsonAnswer
 from studio.server.prompt_fields import ID_LIST, MIXED_PROMPT, read_ids, read_mixed
 from studio.server.protocol import ChatCompletionRequest
 from studio.server.translate import chat_requests
@@ -52,7 +52,7 @@ def texts_router(context: ServerContext) -> APIRouter:
         return await context.live.run(context.client.read_text(question), receive=http.receive)
 
     @router.post("/tokenize")
-    async def tokenize(http: HttpRequest) -> JSONResponse:
+    async def tokenize(http: HttpRequest) -> JsonAnswer:
         wire = await context.read(http, TokenizeRequest)
         question = Tokenize(
             parts=wire.content,
@@ -61,23 +61,23 @@ def texts_router(context: ServerContext) -> APIRouter:
         )
         answer = await ask(http, wire.model, question)
         if not wire.with_pieces:
-            return JSONResponse({"tokens": list(answer.token_ids)})
+            return JsonAnswer({"tokens": list(answer.token_ids)})
         pairs = zip(answer.token_ids, answer.pieces, strict=True)
-        return JSONResponse({"tokens": [_with_piece(token_id, raw) for token_id, raw in pairs]})
+        return JsonAnswer({"tokens": [_with_piece(token_id, raw) for token_id, raw in pairs]})
 
     @router.post("/detokenize")
-    async def detokenize(http: HttpRequest) -> JSONResponse:
+    async def detokenize(http: HttpRequest) -> JsonAnswer:
         wire = await context.read(http, DetokenizeRequest)
         answer = await ask(http, wire.model, Detokenize(ids=wire.tokens, shows_control=True))
-        return JSONResponse({"content": answer.text})
+        return JsonAnswer({"content": answer.text})
 
     @router.post("/apply-template")
-    async def apply_template(http: HttpRequest) -> JSONResponse:
+    async def apply_template(http: HttpRequest) -> JsonAnswer:
         wire = await context.read(http, ChatCompletionRequest)
         chat = chat_requests(wire, "template")[0].prompt
         assert isinstance(chat, Chat)
         answer = await ask(http, wire.model, Render(chat=chat))
-        return JSONResponse({"prompt": answer.text})
+        return JsonAnswer({"prompt": answer.text})
 
     return router
 

@@ -12,7 +12,7 @@ _LEAST_PX = 40
 
 
 class BoundedArea(QWidget):
-    """`inner` has a layout; what has the focus in it is scrolled to."""
+    """`inner` has a layout; the keyboard brings into sight what it comes to."""
 
     def __init__(self, name: str, inner: QWidget, parent: QWidget) -> None:
         super().__init__(parent)
@@ -29,7 +29,7 @@ class BoundedArea(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._area.resize(event.size())
+        self._area.setGeometry(self.rect())
         if event.size().width() != event.oldSize().width():
             self._fit()
 
@@ -48,3 +48,4 @@ class BoundedArea(QWidget):
         self._area.setVerticalScrollBarPolicy(
             bar.ScrollBarAsNeeded if is_cut else bar.ScrollBarAlwaysOff
         )
+        self._area.setGeometry(self.rect())  # no event tells of a resize within one

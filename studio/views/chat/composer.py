@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 
 from PySide6.QtCore import QEvent, QMimeData, QSize, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QFontMetricsF, QKeyEvent, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtGui import QFocusEvent, QFontMetricsF, QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
+from studio.views.elided_label import WholeLabel
 from studio.views.icon_button import IconButton
 from studio.views.words import tr
 
@@ -45,7 +46,7 @@ class Composer(QFrame):
         self._input.textChanged.connect(self._on_edited)
         self._input.mime_offered.connect(self.mime_offered)
         self._input.focus_changed.connect(self._on_focus_changed)
-        self._hint = _Hint(self)
+        self._hint = WholeLabel(self)
         self._hint.setObjectName("secondary")
         self._button = IconButton("send", tr("Send"), self)
         self._button.setObjectName("send")
@@ -59,7 +60,7 @@ class Composer(QFrame):
         self._queue.set_label(tr("Queue"), shortcut="Enter")
         self._queue.clicked.connect(self._on_submit)
         self._foot = foot = QHBoxLayout()
-        foot.setSpacing(8)
+        foot.setSpacing(6)
         foot.addWidget(self._hint, 1)
         foot.addWidget(self._queue)
         foot.addWidget(self._button)
@@ -171,17 +172,6 @@ class Composer(QFrame):
         self.setProperty("focused", is_focused)
         self.style().unpolish(self)
         self.style().polish(self)
-
-
-class _Hint(QLabel):
-    """Seen whole or not at all."""
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(0, super().minimumSizeHint().height())
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        if self.width() >= self.sizeHint().width():
-            super().paintEvent(event)
 
 
 class _Input(QPlainTextEdit):

@@ -6,20 +6,21 @@ Counted by the engine, off this thread, a moment after the last change; while a 
 from __future__ import annotations
 
 from PySide6.QtCore import QObject, QTimer
-from PySide6.QtWidgets import QLabel, QWidget
+from PySide6.QtWidgets import QWidget
 
 from engine.api import EngineState
 from studio.models.chat import Conversation, Message
 from studio.services.context_service import ContextUse
 from studio.views.chat.composer import Composer
 from studio.views.context import Context
+from studio.views.elided_label import WholeLabel
 from studio.views.words import count, tr
 
 _PAUSE_MS = 300
 _NEARLY_FULL = 0.85
 
 
-class ContextMeter(QLabel):
+class ContextMeter(WholeLabel):
     """Figures only; a colour when it gets tight, and words for why."""
 
     def __init__(self, parent: QWidget) -> None:
@@ -108,14 +109,15 @@ class ContextWatch(QObject):
         elif self._is_counting:
             self._timer.start()
         else:
-            self._context.tasks.start(self._count(self._chat))
+            # Read now: by the time the count begins the pane may be gone.
+            self._context.tasks.start(self._count(self._chat, self._composer.text()))
 
-    async def _count(self, chat: Conversation) -> None:
+    async def _count(self, chat: Conversation, draft: str) -> None:
         self._is_counting = True
-        if self._desk is not None and self._composer.text():
+        if self._desk is not None and draft:
             self._desk.service.start_soon(chat.tools.servers)  # the message will need them
         try:
-            use = await self._service.estimate(chat, self._composer.text())
+            use = await self._service.estimate(chat, draft)
         finally:
             self._is_counting = False
         if chat is self._chat:

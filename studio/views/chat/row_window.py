@@ -160,10 +160,12 @@ class RowWindow:
                 self._drop(row)
                 continue
             box = (self._left, section.top + row.top, self._width, row.height)
-            if self._placed.get(row) != (box, row.is_hidden):
+            before = self._placed.get(row)
+            if before != (box, row.is_hidden):
                 self._placed[row] = (box, row.is_hidden)
                 view.setGeometry(*box)
-                view.setVisible(not row.is_hidden)
+                if before is None or before[1] is not row.is_hidden:
+                    view.setVisible(not row.is_hidden)
 
     def clear(self) -> None:
         """Drop every view."""

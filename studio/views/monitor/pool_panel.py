@@ -29,7 +29,8 @@ BELOW_PX = 264
 _SIDE_PX = 16
 _HEAD_PX = 60
 """The panel's own title and margins."""
-_LEAST_LIST_PX = 120
+_LEAST_LIST_PX = 200
+_LEAST_HISTORY_PX = 150
 _LANES_BESIDE = 6
 _LANES_BELOW = 5
 _MOST_PX = (1 << 24) - 1
@@ -87,12 +88,14 @@ class PoolPanel(QWidget):
         self._refresh()
 
     def _give_room(self) -> None:
-        """The history gets what the figures and some rows of requests leave."""
-        width_px = self.figures.width() if self._is_below else WIDTH_PX - 2 * _SIDE_PX
+        """The history gets what the figures and the requests leave; where these are many, room for its lanes."""
+        width_px = self.figures.width() if self._is_below else self.maximumWidth() - 2 * _SIDE_PX
         figures_px = self.figures.fit_height(width_px)
         room_px = self.height() - _HEAD_PX
         if not self._is_below:
-            room_px -= figures_px + _LEAST_LIST_PX
+            room_px -= figures_px
+            most_px = max(room_px - _LEAST_HISTORY_PX, _LEAST_LIST_PX)
+            room_px -= min(self.runs.wanted_px, most_px)
         lanes = _LANES_BELOW if self._is_below else _LANES_BESIDE
         self.history.set_room(room_px, most_lanes=lanes)
 

@@ -14,6 +14,7 @@ _LEAST_PANE_PX = 420
 """So wide at least is each of several panes, or the panel goes below: prose in less is a column of a few words."""
 _LEAST_PAGE_PX = 540
 """So high at least is all that is in the window, or there is no room below the panes."""
+_LEAST_OVER_PX = 300
 
 
 class _Spot(Enum):
@@ -47,8 +48,10 @@ class PoolPlace:
         if spot is not self._spot:
             self._move(spot, page)
         if spot is _Spot.OVER:
+            width = max(_LEAST_OVER_PX, min(WIDTH_PX, self._panes.panes[-1].width()))
+            self._panel.setFixedWidth(width)
             top, height = self.beside.y(), self.beside.height()
-            self._panel.setGeometry(page.width() - WIDTH_PX, top, WIDTH_PX, height)
+            self._panel.setGeometry(page.width() - width, top, width, height)
 
     def _best(self, page: QWidget) -> _Spot:
         num_panes = len(self._panes.panes)

@@ -51,6 +51,11 @@ class RunList(QScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setWidget(page)
 
+    @property
+    def wanted_px(self) -> int:
+        """How high it is with all rows in sight."""
+        return self._page.sizeHint().height()
+
     def show_runs(self, snapshot: EngineSnapshot, others: Others) -> None:
         """Show who is in flight now; those who are not any more go, once the pointer is elsewhere."""
         alive = {run.request_id for run in snapshot.runs}

@@ -58,15 +58,19 @@ class StatusLine(QWidget):
         layout.addWidget(self._work)
         layout.addWidget(self._model, 1)
         layout.addWidget(self._address)
-        self._disconnect = self._server.changed.connect(self._show_server)
+        self._disconnects = (
+            self._server.changed.connect(self._show_server),
+            context.services.models.changed.connect(self.refresh),
+        )
         context.watch.moved.connect(self._draw)
         context.watch.ticked.connect(self.refresh)
         self._show_server()
         self.refresh()
 
     def close_line(self) -> None:
-        """Follow the server no longer."""
-        self._disconnect()
+        """Follow the services no longer."""
+        for disconnect in self._disconnects:
+            disconnect()
 
     def refresh(self) -> None:
         """Show the engine's last snapshot."""
@@ -75,7 +79,8 @@ class StatusLine(QWidget):
         if (words := pool_words(snapshot.pool)) != self._pool.text():
             self._pool.setText(words)
         self._work.set_text(work_words(snapshot))
-        self._model.set_text(model_words(snapshot))
+        is_loading = self._context.services.models.state is EngineState.LOADING
+        self._model.set_text(tr("Loading a model") if is_loading else model_words(snapshot))
 
     def _draw(self) -> None:
         watch = self._context.watch

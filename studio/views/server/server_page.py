@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QMessageBox, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMessageBox, QPushButton, QVBoxLayout, QWidget
 
 from studio.models.errors import PortTaken, SettingError
 from studio.models.server_settings import is_loopback_host
@@ -37,8 +37,7 @@ class ServerPage(QWidget):
         self._settings = context.services.settings
         inner = QWidget(self)
         column = page_column(inner)
-        self._title = QLabel(inner)
-        self._title.setObjectName("heading")
+        self._title = line("", "heading", inner)
         self._state = line("", "body", inner)
         self.switch = _button("", self._on_switch, inner)
         self.switch.setObjectName("primary")

@@ -351,3 +351,73 @@ def test_where_passing_is_allowed_a_small_one_goes_before_a_large_head(
     assert (small.status is SeqStatus.RUNNING) is passes
     bench.run()
     assert_undisturbed(stays, large, small)
+
+
+def full_of(priority: Priority, *, seats: int = 2) -> tuple[Bench, list[Sequence]]:
+    """Chats without an end on all seats, in a pool with room for more."""
+    scheduler = make_scheduler(64, page_tokens=4, park=in_place(), max_running=seats)
+    bench = Bench(scheduler, step_s=0.1)
+    residents = [endless(i, priority=priority) for i in range(seats)]
+    bench.add(*residents)
+    bench.steps(3)
+    return bench, residents
+
+
+def test_who_matters_more_gets_the_seat_of_one_who_matters_less_who_has_it_back_afterwards() -> (
+    None
+):
+    bench, residents = full_of(Priority.BACKGROUND)
+    chat = make_sequence(8, arrival=9, max_new=20, priority=Priority.INTERACTIVE)
+    added_s = chat.arrival_s = bench.now_s
+    bench.add(chat)
+    outlook = bench.scheduler.explain().outlook(chat)
+    assert outlook is not None
+    assert outlook.turns_s == pytest.approx((2.0,), abs=0.2)
+    batch = bench.step_until(lambda batch: chat in batch.started)
+    assert bench.now_s - added_s == pytest.approx(2.0, abs=0.2)
+    assert [seq.parked is not None for seq in residents].count(True) == 1
+    gone = next(seq for seq in residents if seq.parked is not None)
+    assert batch.parked in ((gone,), ())
+    bench.step_until(lambda batch: gone in batch.restored)
+    assert chat.has_ended
+    assert all(seq.status is SeqStatus.RUNNING for seq in residents)
+
+
+@pytest.mark.parametrize("priority", [Priority.INTERACTIVE, Priority.NORMAL])
+def test_who_matters_no_more_waits_for_a_seat(priority: Priority) -> None:
+    bench, residents = full_of(priority)
+    late = make_sequence(8, arrival=9, max_new=4)
+    late.arrival_s = bench.now_s
+    bench.add(late)
+    outlook = bench.scheduler.explain().outlook(late)
+    assert outlook is not None
+    assert outlook.turns_s == ()
+    bench.steps(60)
+    assert late.status is SeqStatus.WAITING
+    assert all(seq.num_parks == 0 for seq in residents)
+
+
+def test_a_parked_one_that_matters_less_has_no_seat_kept_against_a_newcomer() -> None:
+    bench, residents = full_of(Priority.BACKGROUND)
+    chats = [
+        make_sequence(
+            8, arrival=10 + i, max_new=10**6, keep_tokens=2, priority=Priority.INTERACTIVE
+        )
+        for i in range(2)
+    ]
+    for chat in chats:
+        chat.arrival_s = bench.now_s
+        bench.add(chat)
+    bench.step_until(lambda batch: chats[-1].status is SeqStatus.RUNNING)
+    assert all(seq.status is SeqStatus.PARKED for seq in residents)
+
+
+def test_a_pinned_one_keeps_its_seat_whoever_comes() -> None:
+    bench, residents = full_of(Priority.BACKGROUND, seats=1)
+    bench.scheduler.steer(Pin(request_id=residents[0].request_id), bench.now_s)
+    chat = make_sequence(8, arrival=9, max_new=4, priority=Priority.INTERACTIVE)
+    chat.arrival_s = bench.now_s
+    bench.add(chat)
+    bench.steps(100)
+    assert chat.status is SeqStatus.WAITING
+    assert residents[0].num_parks == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from engine.api import FinishReason, Priority
@@ -319,7 +321,7 @@ def test_where_those_who_may_give_way_would_not_leave_room_enough_the_outlook_is
 
 
 def rank(now_s: float, *, policy: str = "fcfs", order: ResumeOrder = ResumeOrder.HEAD) -> Rank:
-    return Rank(now_s, 9, VICTIM_POLICIES[policy].resume_key, order, has_seat=True)
+    return Rank(now_s, 9, VICTIM_POLICIES[policy].resume_key, order, seatless_class=math.inf)
 
 
 def parked(arrival: int, since_s: float, *, priority: Priority = Priority.NORMAL) -> Sequence:
@@ -385,10 +387,16 @@ def test_who_is_held_or_was_parked_in_this_step_or_is_to_be_tried_later_may_not_
     assert order_of([held, fresh, later, free], rank(6.0)) == [3]
 
 
-def test_a_newcomer_without_a_seat_keeps_no_parked_one_waiting() -> None:
+@pytest.mark.parametrize(
+    ("seatless_class", "order"), [(Priority.INTERACTIVE, [1, 9]), (Priority.NORMAL, [9, 1])]
+)
+def test_a_newcomer_without_a_seat_keeps_no_parked_one_waiting(
+    seatless_class: Priority, order: list[int]
+) -> None:
     urgent = make_sequence(arrival=9, arrival_s=9.0, priority=Priority.INTERACTIVE)
-    full = Rank(10.0, 9, VICTIM_POLICIES["fcfs"].resume_key, ResumeOrder.HEAD, has_seat=False)
-    assert order_of([parked(1, 9.0), urgent], full) == [1, 9]
+    key = VICTIM_POLICIES["fcfs"].resume_key
+    full = Rank(10.0, 9, key, ResumeOrder.HEAD, seatless_class=seatless_class)
+    assert order_of([parked(1, 9.0), urgent], full) == order
 
 
 def test_of_many_who_wait_the_first_of_each_class_can_be_the_head() -> None:

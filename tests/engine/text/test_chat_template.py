@@ -306,10 +306,23 @@ def test_a_reply_that_goes_on_stands_open_after_its_own_prompt() -> None:
     assert ids == prompt + tokenizer.encode(" Once <|im_end|> upon\n")
 
 
-def test_a_reply_cannot_go_on_without_the_prompt_it_answers() -> None:
+def test_a_reply_goes_on_with_words_that_nothing_stands_before() -> None:
     tokenizer = byte_level()
+    source = (
+        "{% for m in messages %}[{{ m.content }}]{% endfor %}"
+        "{% if add_generation_prompt %}[reply]{% endif %}"
+    )
+    template = ChatTemplate(source, tokenizer)
+    ids = chat_ids(tokenizer, template, chat(("assistant", "hi")), continues=True)
+    assert ids == tokenizer.encode("[reply]hi")
+
+
+@pytest.mark.parametrize("source", ["{{ messages[0].role }}", "{{ raise_exception('no') }}"])
+def test_but_not_with_a_template_that_needs_the_prompt_it_answers(source: str) -> None:
+    tokenizer = byte_level()
+    template = ChatTemplate(source, tokenizer)
     with pytest.raises(InvalidRequest, match="only the assistant's turn"):
-        chat_ids(tokenizer, ChatTemplate("x", tokenizer), chat(("assistant", "hi")), continues=True)
+        chat_ids(tokenizer, template, chat(("assistant", "hi")), continues=True)
 
 
 @pytest.mark.parametrize(

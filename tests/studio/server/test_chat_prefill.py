@@ -8,7 +8,17 @@ import pytest
 
 from engine.api import Chat
 from fakes.fake_engine import FakeEngine
-from fakes.http_driver import CHAT, TEXT, assert_error, on_a_loop, open_client
+from fakes.http_driver import (
+    CHAT,
+    MESSAGES,
+    OLLAMA_CHAT,
+    REPLIES,
+    RESPONSES,
+    TEXT,
+    assert_error,
+    on_a_loop,
+    open_client,
+)
 
 USER = {"role": "user", "content": "Hello"}
 BEGUN = {"role": "assistant", "content": "The"}
@@ -39,16 +49,29 @@ async def test_the_last_message_of_an_assistant_is_gone_on_with_unless_told_othe
     assert await prompt_of({"messages": [USER, BEGUN], **fields}) is continues
 
 
-@pytest.mark.parametrize("messages", [[USER], [BEGUN], [USER, CALLED], [BEGUN, USER]])
+@pytest.mark.parametrize("messages", [[USER], [USER, CALLED], [BEGUN, USER]])
 @on_a_loop
 async def test_nothing_else_is_gone_on_with(messages: list[dict[str, Any]]) -> None:
     assert await prompt_of({"messages": messages}) is False
 
 
-async def prompt_of(body: dict[str, Any]) -> bool:
+@pytest.mark.parametrize("path", [CHAT, MESSAGES, OLLAMA_CHAT])
+@pytest.mark.parametrize("messages", [[USER, BEGUN], [BEGUN]])
+@on_a_loop
+async def test_all_routes_for_chats_go_on_alike(path: str, messages: list[dict[str, Any]]) -> None:
+    assert await prompt_of({**REPLIES[path], "messages": messages}, path) is True
+
+
+@pytest.mark.parametrize("items", [[USER, BEGUN], [BEGUN]])
+@on_a_loop
+async def test_responses_begin_a_turn_as_openais_do(items: list[dict[str, Any]]) -> None:
+    assert await prompt_of({"input": items}, RESPONSES) is False
+
+
+async def prompt_of(body: dict[str, Any], path: str = CHAT) -> bool:
     engine = FakeEngine()
     async with open_client(engine) as client:
-        answer = await client.post(CHAT, json=body)
+        answer = await client.post(path, json=body)
     assert answer.status_code == 200, answer.text
     (request,) = engine.requests.values()
     assert isinstance(request.prompt, Chat)
@@ -61,7 +84,6 @@ async def prompt_of(body: dict[str, Any]) -> bool:
     [
         ([USER, BEGUN], {"continue_final_message": True, "add_generation_prompt": True}, BOTH),
         ([USER], {"continue_final_message": True}, BOTH),
-        ([BEGUN], {"continue_final_message": True}, BOTH),
         ([USER, CALLED], {"continue_final_message": True}, BOTH),
         ([USER, BEGUN], {"add_generation_prompt": False}, "add_generation_prompt"),
         (

@@ -151,12 +151,13 @@ async def test_what_a_request_really_holds_counts_where_it_is_more(store: KeySto
     engine, log = WatchedEngine(auto=False), RequestLog()
     _, secret = store.create(KeyPlan(name="agent", share_percent=50))
     app = make_app(engine, parts=ServerParts(keys=store, log=log))
-    first = AsgiCall(app, CHAT, HELLO, bearer(secret))
+    small = {**HELLO, "max_tokens": 10}
+    first = AsgiCall(app, CHAT, small, bearer(secret))
     while len(engine.requests) < 1:
         await first.pause()
     run = make_run(next(iter(engine.requests)), RunState.WRITING)
     engine.publish(replace(run, held_tokens=1200))
-    second = AsgiCall(app, CHAT, HELLO, bearer(secret))
+    second = AsgiCall(app, CHAT, small, bearer(secret))
     while log.rows[-1].state is not RequestState.HELD_BACK:
         await second.pause()
     await second.leave()

@@ -14,6 +14,8 @@ from engine.errors import DeviceFailure
 from fakes.chat_rig import ChatRig, open_chats, until
 from fakes.fake_window import open_stage
 from studio.models.chat import MessageStatus
+from studio.models.errors import StoreFull
+from studio.services.notice_service import NoticeService
 from studio.views.announcer import QUIET_S, Announcer
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
@@ -22,7 +24,10 @@ Play = Callable[[Coroutine[Any, Any, None]], None]
 class Ear:
     def __init__(self, rig: ChatRig) -> None:
         self.rig, self.said, self.now_s = rig, list[str](), 0.0
-        self.announcer = Announcer(rig.chats, self.said.append, clock=lambda: self.now_s)
+        self.notices = NoticeService()
+        self.announcer = Announcer(
+            rig.chats, self.said.append, self.notices.notices, clock=lambda: self.now_s
+        )
 
     async def ask(self, title: str) -> tuple[str, Callable[[MessageStatus], Awaitable[None]]]:
         _, reply, request_id = await self.rig.ask(title)
@@ -91,6 +96,22 @@ def test_what_a_person_stops_is_not_told(tmp_path: Path) -> None:
         ear.rig.chats.stop(ear.rig.chats.chats[0])
         await comes(MessageStatus.STOPPED)
         assert ear.said == []
+
+    hear(tmp_path, story)
+
+
+def test_a_notice_is_told_once_and_again_when_it_comes_again(tmp_path: Path) -> None:
+    async def story(ear: Ear) -> None:
+        full, other = StoreFull("no room"), DeviceFailure("no")
+        ear.notices.report(full)
+        ear.notices.report(full)
+        ear.notices.report(other)
+        assert len(ear.said) == 2
+        assert ear.said[0].startswith("The disk is full")
+        ear.notices.resolve(StoreFull.code)
+        assert len(ear.said) == 2
+        ear.notices.report(full)
+        assert len(ear.said) == 3
 
     hear(tmp_path, story)
 

@@ -193,7 +193,7 @@ def test_s1_from_a_fresh_profile_to_the_first_reply_with_a_model_of_ones_own(
 
     async def story() -> None:
         with network_watched() as heard:
-            async with open_real(tmp_path / "home", engine__ctx_size=1024) as real:
+            async with open_real(tmp_path / "home", engine__ctx_size=4096) as real:
                 await until(lambda: tr("Look around first") in offers(real.pane.start_view))
                 await real.shoot("s1-first-launch")
                 press(real.pane.start_view, tr("Use a file I have…"))

@@ -272,6 +272,28 @@ def test_the_theme_can_be_switched_while_a_reply_is_on_screen(play: Play, tmp_pa
     play(story())
 
 
+def test_text_is_made_larger_and_smaller_by_keys_within_bounds(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            commands, theme = stage.window.commands, stage.window.context.theme
+            sizes = [theme.text_px]
+            for command in (CommandId.ZOOM_IN, CommandId.ZOOM_OUT, CommandId.ZOOM_OUT):
+                commands[command].trigger()
+                sizes.append(theme.text_px)
+            assert sizes == [14, 15, 14, 13]
+            for _ in range(30):
+                commands[CommandId.ZOOM_IN].trigger()
+            assert theme.text_px == 28
+            for _ in range(30):
+                commands[CommandId.ZOOM_OUT].trigger()
+            assert theme.text_px == 10
+            commands[CommandId.ZOOM_USUAL].trigger()
+            assert theme.text_px == 14
+            assert not stage.services.notices.notices.notices
+
+    play(story())
+
+
 def test_nothing_is_drawn_while_the_window_is_hidden(play: Play, tmp_path: Path) -> None:
     async def story() -> None:
         async with open_stage(tmp_path, titles=("A",)) as stage:

@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import (
     QFileDialog,
     QLabel,
@@ -103,6 +105,27 @@ def test_the_selector_says_which_model_or_how_far(play: Play, tmp_path: Path) ->
             await until(lambda: selector.accessibleName() == "Model: Getting a model · 25%")
 
     play(story())
+
+
+def test_that_a_model_is_ready_is_told_to_a_screen_reader_once(
+    play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+
+    async def story() -> None:
+        async with open_stage(tmp_path) as stage:
+            monkeypatch.setattr(
+                QAccessible, "updateAccessibility", lambda event: told.append(event.message())
+            )
+            for progress in (0.1, 0.9):
+                stage.models.say(EngineState.LOADING, progress=progress)
+                stage.window.findChild(ModelSelector).refresh()
+            for _ in range(2):
+                stage.models.say(EngineState.READY)
+                stage.window.findChild(ModelSelector).refresh()
+
+    play(story())
+    assert told == ["tiny is ready"]
 
 
 def test_the_menu_lists_the_library_and_the_catalogue(play: Play, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel, QPushButton
+from PySide6.QtWidgets import QLabel, QPushButton, QScrollArea
 
 from engine.api import SamplingParams
 from fakes.at_once import NEVER_ENDS
@@ -65,6 +65,7 @@ def test_s11_what_never_fits_is_asked_about_and_harms_nobody(
             )
             assert tr("The message alone is too long; shorten it.") in words_of(real)
             await real.shoot("s11-message-too-long")
+            assert panel.area.findChild(QScrollArea).size() == panel.area.size()
             panel.cancel.click()
             assert real.pane.composer.text().startswith("word word")
             assert (chat.messages, other.status) == ([], MessageStatus.WRITING)

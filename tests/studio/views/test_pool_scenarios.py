@@ -151,7 +151,6 @@ def test_s7_everybody_gets_on_while_short_ones_keep_coming(
             assert (Restored, Parked) not in pairs, "whoever comes back writes before he goes again"
         await stage.real.shoot("s7-after")
         assert stage.services.history.longest_wait() is not None
-        assert stage.services.history.tally.num_held <= stage.services.history.tally.num_told
 
     play_on(play, tmp_path, model, story)
 

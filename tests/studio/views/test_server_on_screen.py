@@ -1,9 +1,14 @@
-"""S17 in the real window with real sockets: a taken port, other machines let in, stopping with two under way."""
+"""S17 in the real window with real sockets: a taken port, other machines let in, stopping with two under way.
+
+And of S8 the program that is killed.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
+import struct
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -98,6 +103,55 @@ async def stop_with_two_under_way(
     real.gate.open()
     assert [(await answer).status_code for answer in asked] == [200, 200]
     await until(lambda: server.state is ServerState.OFF)
+
+
+def begin_stream(url: str) -> socket.socket:
+    """A program's connection on which a long reply is being streamed."""
+    body = json.dumps({**ASK, "max_tokens": 400, "stream": True, "ignore_eos": True}).encode()
+    host, port = url.removeprefix("http://").split(":")
+    program = socket.create_connection((host, int(port)))
+    head = (
+        f"POST /v1/chat/completions HTTP/1.1\r\nHost: {host}\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    program.sendall(head.encode() + body)
+    return program
+
+
+def kill(program: socket.socket) -> None:
+    """What the system does with the connections of a program that is killed."""
+    program.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    program.close()
+
+
+def test_s8_a_program_killed_amid_its_stream_leaves_its_room_and_no_row(
+    play: Play, tmp_path: Path
+) -> None:
+    model = write_tiny_gguf(tmp_path / "model")
+
+    async def story() -> None:
+        async with open_real(tmp_path / "home", engine__ctx_size=512, server__port=0) as real:
+            assert await real.services.models.load(str(model))
+            server, panel = real.services.server, real.window.pool_panel
+            await server.start()
+            real.window.commands[CommandId.POOL].trigger()
+            real.gate.shut_at(1, 20)
+            program = await asyncio.to_thread(begin_stream, str(server.address))
+            await until(lambda: real.gate.is_shut)
+            await real.settle()
+            assert len(panel.rows) == 1
+            await real.shoot("s8-a-program-streams")
+            kill(program)
+            await until(lambda: not server.requests_under_way())
+            real.gate.open()
+            await until(lambda: not real.services.runs.snapshot().runs)
+            assert real.services.runs.snapshot().holdings == ()
+            await real.settle()
+            assert not panel.rows
+            (row,) = server.log.rows
+            assert row.state is RequestState.LEFT
+            assert row.completion_tokens < 400
+
+    play(story())
 
 
 def test_s17_the_server_from_its_first_start_to_its_last_request(

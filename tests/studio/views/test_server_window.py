@@ -32,7 +32,11 @@ from studio.views.server.server_window import ServerPages, ServerWindow
 from studio.views.words import seconds, tr
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
-TAKEN = PortTaken("port 8484 on 127.0.0.1 is taken", port=8484, free_port=8485)
+TAKEN = PortTaken(
+    "port 8484 on 127.0.0.1 is taken by another program; choose another, or 0 for a free one",
+    port=8484,
+    free_port=8485,
+)
 
 
 @pytest.fixture(autouse=True)

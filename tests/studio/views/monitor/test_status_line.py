@@ -104,3 +104,13 @@ def test_the_server_is_switched_from_its_button(play: Play, tmp_path: Path) -> N
             await until(lambda: button.text() == "Server off")
 
     play(story())
+
+
+def test_a_load_is_told_as_soon_as_it_is_asked_for(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path) as stage:
+            labels = stage.window.findChild(StatusLine).findChildren(QLabel)
+            stage.models.say(EngineState.LOADING)
+            assert any(label.text() == "Loading a model" for label in labels)
+
+    play(story())

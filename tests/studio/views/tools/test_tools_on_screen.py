@@ -293,7 +293,8 @@ def test_who_waits_for_an_answer_is_announced_once(play: Play, tmp_path: Path) -
     async def story() -> None:
         async with open_stage(tmp_path, titles=("Umbrella",)) as stage:
             said: list[str] = []
-            announcer = Announcer(stage.chats, said.append)
+            notices = stage.services.notices.notices
+            announcer = Announcer(stage.chats, said.append, notices)
             await asking(stage, "weather")
             assert said == ["Umbrella waits for your answer"]
             announcer.close()
