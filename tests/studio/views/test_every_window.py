@@ -6,7 +6,6 @@ speaks a language whose sentences are German ones with a mark that nobody sees: 
 
 from __future__ import annotations
 
-import platform
 import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
@@ -45,8 +44,7 @@ NAMES = (
 )  # fmt: skip
 """What the scenes' things are called, and examples of what is to be typed."""
 LONGEST_FIRST = sorted(map(re.escape, NAMES), key=len, reverse=True)
-MACHINE = rf"{re.escape(platform.platform())}|Python \d|Qt \d"
-DATA = re.compile("|".join((MACHINE, *LONGEST_FIRST, KEYS, r"/\S.*", r"https?:\S*")), re.IGNORECASE)
+DATA = re.compile("|".join((*LONGEST_FIRST, KEYS, r"/\S.*", r"https?:\S*")), re.IGNORECASE)
 """What stands on windows that is no sentence of ours."""
 
 
