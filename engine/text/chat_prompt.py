@@ -91,7 +91,12 @@ def _after(template: ChatTemplate, chat: Chat, begun: str) -> RenderedChat:
     messages = chat.messages
     tools = () if chat.tool_choice is ToolChoice.NONE else chat.tools
     chat = replace(chat, tools=tools)
-    plan = ReplyPlan(tools=tools, begun=begun, most_calls=None if chat.calls_in_parallel else 1)
+    plan = ReplyPlan(
+        tools=tools,
+        begun=begun,
+        most_calls=None if chat.calls_in_parallel else 1,
+        must_call=bool(tools) and chat.tool_choice in (ToolChoice.REQUIRED, ToolChoice.NAMED),
+    )
     if tools or any(message.tool_calls or message.role == "tool" for message in messages):
         shape = template.shape
         if not shape.knows_tools and (tools or not shape.writes_calls):

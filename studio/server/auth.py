@@ -18,10 +18,15 @@ from studio.server.error_response import error_response
 from studio.server.errors import INVALID_REQUEST, ApiError, ErrorKind, retry_after
 from studio.server.request_rows import note_of
 
-LOCAL_ORIGIN = r"https?://(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?"
+LOCAL_ORIGIN = r"https?://(([a-z0-9-]+\.)*localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?"
 """Pages served from this machine: beside those that the user has listed, the only ones that get CORS headers."""
 _WEB_ORIGIN = re.compile(r"https?://.*|null")
 """Origins that any website can send; "null" is what a sandboxed frame of one sends."""
+_CONTAINERS_NAMES = frozenset(
+    {"host.docker.internal", "gateway.docker.internal", "host.containers.internal"}
+)
+"""What containers call the machine they run on. Nobody can rebind these: .internal is delegated to nobody. Nor names
+below .localhost, which browsers resolve themselves."""
 _OPEN_PATHS = frozenset({"/health", "/docs", "/openapi.json"})
 _STEERING = "/v1/runs/"
 _CALLER = "layby.caller"
@@ -39,7 +44,7 @@ class HostGuard:
         self._app = app
         self._settings = settings
         self._keys = keys
-        self._bound_host = settings.host.lower()
+        self._bound_host = settings.host.lower().removesuffix(".")
         self._local_origin = re.compile(LOCAL_ORIGIN)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -65,8 +70,9 @@ class HostGuard:
         return None
 
     def _is_known(self, host: str) -> bool:
-        name = _without_port(host).lower()
-        return name == self._bound_host or is_loopback_host(name)
+        name = _without_port(host).lower().removesuffix(".")
+        is_local = is_loopback_host(name) or name.endswith(".localhost")
+        return is_local or name == self._bound_host or name in _CONTAINERS_NAMES
 
     def _is_foreign(self, origin: str) -> bool:
         listed = self._settings.cors_origins
@@ -78,6 +84,8 @@ class HostGuard:
 class KeyGuard:
     """Finds out who asks, by `Authorization: Bearer KEY` or `x-api-key: KEY`, on every path but /health.
 
+    One that is right is enough: OpenAI goes by the first header and Anthropic by the second, and does not mind what a
+    program sends in the other one, such as a key left over from another provider. We are both.
     Whoever has no right key is refused where keys are asked for. Routes find the caller with `caller_of`.
     """
 
@@ -90,10 +98,10 @@ class KeyGuard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         caller = ANONYMOUS
         if scope["path"] not in _OPEN_PATHS:
-            given = _given_key(Headers(scope=scope))
-            known = self._identify(given)
+            given = _given_keys(Headers(scope=scope))
+            known = next(filter(None, map(self._identify, given)), None)
             if known is None and asks_for_key(self._settings, self._keys):
-                await error_response(_key_error(is_missing=given is None))(scope, receive, send)
+                await error_response(_key_error(is_missing=not given))(scope, receive, send)
                 return
             caller = known or ANONYMOUS
         state = scope.setdefault("state", {})
@@ -101,9 +109,7 @@ class KeyGuard:
         note_of(scope).name(caller)
         await self._app(scope, receive, send)
 
-    def _identify(self, given: bytes | None) -> Caller | None:
-        if given is None:
-            return None
+    def _identify(self, given: bytes) -> Caller | None:
         if self._key and hmac.compare_digest(given, self._key):
             return ANONYMOUS
         return self._keys.caller(given.decode("latin-1"))
@@ -163,12 +169,12 @@ def _key_error(*, is_missing: bool) -> ApiError:
     )
 
 
-def _given_key(headers: Headers) -> bytes | None:
+def _given_keys(headers: Headers) -> list[bytes]:
+    """Of `Authorization` first."""
     scheme, _, token = headers.get("authorization", "").partition(" ")
-    if scheme.lower() == "bearer" and token.strip():
-        return token.strip().encode("latin-1")
-    key = headers.get("x-api-key")
-    return None if key is None else key.encode("latin-1")
+    bearer = token.strip() if scheme.lower() == "bearer" else ""
+    given = (bearer or None, headers.get("x-api-key"))
+    return [key.encode("latin-1") for key in given if key is not None]
 
 
 def _without_port(host: str) -> str:

@@ -13,6 +13,8 @@ from studio.server.error_response import error_response
 from studio.server.errors import INVALID_REQUEST, ApiError, ErrorKind
 from studio.server.layers import REQUEST_ID_HEADER
 
+_ASKS_FOR_NETWORK = "access-control-request-private-network"
+
 
 class PageGuard(CORSMiddleware):
     """Pages of this machine and those that the user has listed; others get an error as of every other kind."""
@@ -28,8 +30,13 @@ class PageGuard(CORSMiddleware):
         )
 
     def preflight_response(self, request_headers: Headers) -> Response:
-        answer = super().preflight_response(request_headers)
+        """Browsers also ask whether a page may reach into a private network: one that is let in may."""
+        asks_for_network = request_headers.get(_ASKS_FOR_NETWORK) == "true"
+        others = [pair for pair in request_headers.raw if pair[0] != _ASKS_FOR_NETWORK.encode()]
+        answer = super().preflight_response(Headers(raw=others))
         if answer.status_code == 200:
+            if asks_for_network:
+                answer.headers["access-control-allow-private-network"] = "true"
             return answer
         origin, method = (
             request_headers[name][:200] for name in ("origin", "access-control-request-method")

@@ -49,8 +49,13 @@ def _read_choice(value: object, param: str) -> Grammar | None:
         return None
     if not isinstance(value, list) or not all(isinstance(text, str) and text for text in value):
         raise wrong_value("is no list of texts with at least a character each")
-    texts = " | ".join(json.dumps(text, ensure_ascii=False) for text in value)
+    texts = " | ".join(map(_quoted, value))
     return Grammar(kind=GrammarKind.LARK, source=f"start: {texts}", param=param)
+
+
+def _quoted(text: str) -> str:
+    """As Lark writes it. It takes no raw DEL, and what looks like a control token is none."""
+    return json.dumps(text).replace("\x7f", "\\u007f").replace("<", "\\u003c")
 
 
 def _read_json_object(value: object, param: str) -> Grammar | None:

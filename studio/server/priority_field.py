@@ -14,12 +14,14 @@ from studio.models.server_keys import Caller
 from studio.server.wire import wrong_value
 
 _PRIORITIES = {priority.name.lower(): priority for priority in Priority}
+_NAMES = {**_PRIORITIES, "batch": Priority.BACKGROUND}
+"""Beside their own, what some programs call the last one."""
 
 
 def _read_priority(value: object) -> object:
-    if not isinstance(value, str) or value.lower() not in _PRIORITIES:
+    if not isinstance(value, str) or value.lower() not in _NAMES:
         raise wrong_value(f"is {value!r:.40}, allowed are {', '.join(_PRIORITIES)}")
-    return _PRIORITIES[value.lower()]
+    return _NAMES[value.lower()]
 
 
 def _read_optional(value: object) -> object:
@@ -27,13 +29,13 @@ def _read_optional(value: object) -> object:
 
 
 PriorityName = Annotated[
-    Priority, BeforeValidator(_read_priority), WithJsonSchema({"enum": list(_PRIORITIES)})
+    Priority, BeforeValidator(_read_priority), WithJsonSchema({"enum": list(_NAMES)})
 ]
 
 AskedPriority = Annotated[
     Priority | None,
     BeforeValidator(_read_optional),
-    WithJsonSchema({"enum": [*_PRIORITIES, None]}),
+    WithJsonSchema({"enum": [*_NAMES, None]}),
 ]
 """Of a request that is sent; None: the caller's lane."""
 

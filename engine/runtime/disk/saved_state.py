@@ -203,6 +203,7 @@ def _plan(plain: dict[str, Any] | None) -> ReplyPlan | None:
     is_sound = (
         isinstance(plan.is_generic, bool)
         and isinstance(plan.is_thinking, bool)
+        and isinstance(plan.must_call, bool)
         and _is_text(plan.begun)
         and (plan.most_calls is None or _is_count(plan.most_calls))
     )

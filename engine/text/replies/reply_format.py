@@ -38,6 +38,8 @@ class ReplyPlan:
     begun: str = ""
     """Text that the reply goes on with."""
     most_calls: int | None = None
+    must_call: bool = False
+    """It is nothing but calls: what is held back at the end is one that was cut, and no text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +90,7 @@ class ReplyParser:
         self._reader = Reader()
         self._sink = PartsSink(self.marks, seed, most_calls=plan.most_calls)
         self._reading = self._read(reply, plan)
+        self._must_call = plan.must_call
         self._is_reading = True
         self._go_on()
         if plan.begun:
@@ -124,7 +127,8 @@ class ReplyParser:
         if self._is_reading:
             self._reader.end()
             self._go_on()
-        return self._sink.take()
+        rest = self._sink.take()
+        return rest._replace(text="") if self._must_call else rest
 
     def _go_on(self) -> None:
         try:

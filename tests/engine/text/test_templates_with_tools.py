@@ -320,6 +320,13 @@ def test_a_plan_has_the_tools_that_may_be_called(tokenizer: Tokenizer) -> None:
         assert (plan.tools, plan.is_generic, plan.most_calls) == (TOOLS, is_generic, 1)
 
 
+@pytest.mark.parametrize("choice", list(ToolChoice))
+def test_a_plan_says_whether_a_call_must_be_made(tokenizer: Tokenizer, choice: ToolChoice) -> None:
+    chat = Chat(messages=(USER,), tools=TOOLS, tool_choice=choice, tool_name=TOOLS[0].name)
+    plan = render_chat(ChatTemplate(HERMES, tokenizer), chat).plan
+    assert plan.must_call is (choice in (ToolChoice.REQUIRED, ToolChoice.NAMED))
+
+
 FAMILY_OF = {
     "Qwen-Qwen2.5-7B-Instruct": "hermes", "Qwen3-Coder": "function-xml", "Qwen3.5-4B": "function-xml",
     "NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use": "hermes", "meta-llama-Llama-3.3-70B-Instruct": "llama3",

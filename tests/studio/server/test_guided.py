@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from engine.api import Grammar, GrammarKind
+from engine.api import Grammar, GrammarKind, Origin, Request, Text
 from engine.errors import InvalidRequest
+from engine.runtime.grammar_compiler import GrammarCompiler
 from fakes.fake_engine import FakeEngine
 from fakes.http_driver import (
     CHAT,
@@ -20,6 +21,8 @@ from fakes.http_driver import (
     on_a_loop,
     open_client,
 )
+from fakes.no_trials import NoTrials
+from fakes.tiny_text import byte_level
 from studio.server.protocol import ChatCompletionRequest
 from studio.server.translate import chat_requests
 
@@ -71,6 +74,21 @@ def test_it_is_a_grammar_that_errors_call_by_the_name_it_came_by(
 )
 def test_nothing_asks_for_nothing(fields: dict[str, Any]) -> None:
     assert grammar_of(fields) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["".join(map(chr, range(1, 128))), "a\u2028\x85\u00e4", "\U0001f600", "<|nobody|>"]
+)
+def test_a_choice_may_have_any_character(text: str) -> None:
+    grammar = grammar_of({"guided_choice": ["other", text]})
+    request = Request(request_id="r", origin=Origin.API, prompt=Text(text=""), grammar=grammar)
+    tokenizer = byte_level()
+    matcher = GrammarCompiler(tokenizer, NoTrials()).matcher_for(request)
+    assert matcher is not None
+    ids = tokenizer.encode(text)
+    for end in range(1, len(ids) + 1):
+        matcher.follow(ids[:end])
+        assert matcher.error is None, matcher.error
 
 
 def test_two_are_one_too_many() -> None:

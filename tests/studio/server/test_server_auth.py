@@ -16,7 +16,20 @@ NAMED = ServerSettings(host="::1", api_key="k")
 
 @pytest.mark.parametrize(
     "host",
-    ["localhost", "LocalHost:8484", "localhost.", "127.0.0.1:1", "127.9.9.9", "[::1]", "[::1]:80"],
+    [
+        "localhost",
+        "LocalHost:8484",
+        "localhost.",
+        "127.0.0.1:1",
+        "127.9.9.9",
+        "[::1]",
+        "[::1]:80",
+        "host.docker.internal:8484",
+        "Gateway.Docker.Internal",
+        "host.containers.internal:80",
+        "layby.localhost",
+        "a.b.localhost.:8484",
+    ],
 )
 @on_a_loop
 async def test_hosts_of_this_machine_are_known(host: str) -> None:
@@ -32,6 +45,10 @@ async def test_hosts_of_this_machine_are_known(host: str) -> None:
         "localhost.evil.example",
         "127.0.0.1.evil.example",
         "10.0.0.1",
+        "evil.docker.internal",
+        "host.docker.internal.evil.example",
+        "evillocalhost",
+        "localhost.example",
         "",
         "[::2]",
     ],
@@ -55,7 +72,14 @@ async def test_with_a_key_and_a_public_address_any_host_is_known() -> None:
 
 
 @pytest.mark.parametrize(
-    "origin", ["http://localhost:3000", "http://127.0.0.1", "https://localhost", "http://[::1]:80"]
+    "origin",
+    [
+        "http://localhost:3000",
+        "http://127.0.0.1",
+        "https://localhost",
+        "http://[::1]:80",
+        "http://app.localhost:3000",
+    ],
 )
 @on_a_loop
 async def test_pages_of_this_machine_get_cors_headers(origin: str) -> None:
@@ -69,7 +93,13 @@ async def test_pages_of_this_machine_get_cors_headers(origin: str) -> None:
 
 @pytest.mark.parametrize(
     "origin",
-    ["http://evil.example", "http://localhost.evil.example", "https://evil.example:8484", "null"],
+    [
+        "http://evil.example",
+        "http://localhost.evil.example",
+        "http://evillocalhost",
+        "https://evil.example:8484",
+        "null",
+    ],
 )
 @on_a_loop
 async def test_foreign_pages_are_refused(origin: str) -> None:
@@ -107,6 +137,36 @@ async def test_a_preflight_is_answered_without_a_key(settings: ServerSettings) -
     assert answer.status_code == 200
     assert answer.headers["access-control-allow-origin"] == "http://localhost:3000"
     assert "authorization" in answer.headers["access-control-allow-headers"]
+
+
+@pytest.mark.parametrize("asks", ["true", "false", None])
+@on_a_loop
+async def test_a_page_that_is_let_in_may_reach_into_this_network(asks: str | None) -> None:
+    headers = {"origin": "http://localhost:3000", "access-control-request-method": "POST"}
+    network = {} if asks is None else {"access-control-request-private-network": asks}
+    async with open_client(FakeEngine()) as client:
+        answer = await client.options(CHAT, headers={**headers, **network})
+        foreign = await client.options(
+            CHAT, headers={**headers, **network, "origin": "http://evil.example"}
+        )
+    assert answer.status_code == 200
+    told = answer.headers.get("access-control-allow-private-network")
+    assert told == ("true" if asks == "true" else None)
+    assert_error(foreign, 400, "origin_not_allowed")
+    assert "access-control-allow-private-network" not in foreign.headers
+
+
+@pytest.mark.parametrize(
+    ("bearer", "plain", "status"),
+    [("k", "k", 200), ("k", "old", 200), ("old", "k", 200), ("old", "other", 401), ("", "k", 200)],
+)
+@on_a_loop
+async def test_a_right_key_is_enough_whatever_stands_beside_it(
+    bearer: str, plain: str, status: int
+) -> None:
+    headers = {"authorization": f"Bearer {bearer}".strip(), "x-api-key": plain}
+    async with open_client(FakeEngine(), settings=PUBLIC) as client:
+        assert (await client.get("/v1/models", headers=headers)).status_code == status
 
 
 @on_a_loop

@@ -17,7 +17,17 @@ from studio.server.thread import ServerParts
 from studio.services.key_store import KeyStore
 
 
-@pytest.mark.parametrize("path", REPLIES)
+@pytest.mark.parametrize("path", list(REPLIES))
+@on_a_loop
+async def test_batch_is_what_some_call_background(path: str) -> None:
+    engine = FakeEngine()
+    async with open_client(engine) as client:
+        answer = await client.post(path, json={**REPLIES[path], "priority": "batch"})
+    assert answer.status_code == 200
+    assert {each.priority for each in engine.requests.values()} == {Priority.BACKGROUND}
+
+
+@pytest.mark.parametrize("path", list(REPLIES))
 @on_a_loop
 async def test_every_generating_route_takes_a_priority(path: str) -> None:
     for priority in Priority:
@@ -29,7 +39,7 @@ async def test_every_generating_route_takes_a_priority(path: str) -> None:
         assert {each.priority for each in engine.requests.values()} == {priority}
 
 
-@pytest.mark.parametrize("path", REPLIES)
+@pytest.mark.parametrize("path", list(REPLIES))
 @on_a_loop
 async def test_a_wrong_priority_is_refused_by_name(path: str) -> None:
     engine = FakeEngine()
@@ -83,4 +93,4 @@ def test_the_document_of_the_api_names_the_lanes() -> None:
     assert {"ChatCompletionRequest", "CompletionRequest", "MessagesRequest"} <= told
     assert {"ResponsesRequest", "ChatRequest", "GenerateRequest", "LlamaCompletionRequest"} <= told
     field = schemas["ChatCompletionRequest"]["properties"]["priority"]
-    assert field["enum"] == ["interactive", "normal", "background", None]
+    assert field["enum"] == ["interactive", "normal", "background", "batch", None]

@@ -94,6 +94,17 @@ def test_a_reply_means_what_its_family_means(sample: Sample) -> None:
 
 
 @every_sample
+def test_a_call_that_must_be_made_is_no_text_wherever_it_is_cut(sample: Sample) -> None:
+    if sample.text or not sample.calls:
+        return
+    plan = ReplyPlan(tools=TOOLS, is_thinking=sample.is_thinking, must_call=True)
+    for end in range(len(sample.reply)):
+        begun = sample.reply[:end]
+        heard = hear(ReplyParser(format_of(sample.source), plan, seed="r"), begun)
+        assert heard.text.strip() == "", begun
+
+
+@every_sample
 def test_cuts_change_nothing(sample: Sample) -> None:
     whole = hear(parser_of(sample), [sample.reply])
     assert hear(parser_of(sample), sample.reply) == whole
