@@ -29,6 +29,8 @@ BELOW_PX = 264
 _SIDE_PX = 16
 _HEAD_PX = 60
 """The panel's own title and margins."""
+_GAP_PX = 12
+"""Between its three parts."""
 _LEAST_LIST_PX = 200
 _LEAST_HISTORY_PX = 150
 _LANES_BESIDE = 6
@@ -93,7 +95,7 @@ class PoolPanel(QWidget):
         figures_px = self.figures.fit_height(width_px)
         room_px = self.height() - _HEAD_PX
         if not self._is_below:
-            room_px -= figures_px
+            room_px -= figures_px + 2 * _GAP_PX
             most_px = max(room_px - _LEAST_HISTORY_PX, _LEAST_LIST_PX)
             room_px -= min(self.runs.wanted_px, most_px)
         lanes = _LANES_BELOW if self._is_below else _LANES_BESIDE
@@ -143,7 +145,7 @@ class PoolPanel(QWidget):
         history.setContentsMargins(0, 0, 8, 0)
         history.addWidget(self.history)
         history.addStretch(1)
-        self._body.setSpacing(12)
+        self._body.setSpacing(_GAP_PX)
         self._body.addLayout(self._left)
         self._body.addWidget(self.runs)
         self._body.addLayout(history)

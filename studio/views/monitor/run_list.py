@@ -53,8 +53,12 @@ class RunList(QScrollArea):
 
     @property
     def wanted_px(self) -> int:
-        """How high it is with all rows in sight."""
-        return self._page.sizeHint().height()
+        """How high it is with all rows, or the words instead of them, in sight."""
+        layout = self._page.layout()
+        assert layout is not None
+        width = self.viewport().width()
+        high = layout.totalHeightForWidth(width) if layout.hasHeightForWidth() else 0
+        return max(high, self._page.sizeHint().height(), self.minimumSizeHint().height())
 
     def show_runs(self, snapshot: EngineSnapshot, others: Others) -> None:
         """Show who is in flight now; those who are not any more go, once the pointer is elsewhere."""
