@@ -18,6 +18,7 @@ from studio.models.chat import MessageStatus, reply_request_id
 from studio.models.chat_settings import ChatSettings
 from studio.models.notices import NoticeLevel
 from studio.views.actions import CommandId
+from studio.views.chat.chat_view import ChatView, Place
 from studio.views.words import tr
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
@@ -71,6 +72,13 @@ def test_s2_four_chats_that_overflow_the_pool_end_as_each_would_alone(
     play(story())
 
 
+def offset_of(transcript: ChatView, place: Place) -> int:
+    """Where the row stands on screen that the reader was at, also where no more than its margin is seen."""
+    section = transcript.rows.section_of(place.message_id)
+    assert section is not None
+    return section.top + section.rows[place.row].top - transcript.verticalScrollBar().value()
+
+
 def test_s3_a_chat_that_is_left_goes_on_and_is_found_as_it_was(
     play: Play, tmp_path: Path, starter_model: Path
 ) -> None:
@@ -106,7 +114,7 @@ def test_s3_a_chat_that_is_left_goes_on_and_is_found_as_it_was(
             real.window.settings_window.close()
             await panes.show_chat(first)
             await real.settle()
-            assert real.pane.transcript.place == left_at
+            assert offset_of(real.pane.transcript, left_at) == left_at.offset
             assert real.pane.composer.text() == "half a thou"
             await real.shoot("s3-back")
             real.window.commands[CommandId.STOP].trigger()
