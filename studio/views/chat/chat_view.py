@@ -317,6 +317,8 @@ class ChatView(QScrollArea):
         bar = self.verticalScrollBar()
         self._is_placing = True
         self.rows.set_column(*column_of(self.width()))
+        if read is not None and read.row is not None and self.rows.has(read.section):
+            self.rows.measure(read.section, read.row)  # a guess could have it out of sight
         for _ in range(_MOST_ROUNDS):
             self._fit_page()
             if read is None and self._sticks:

@@ -96,12 +96,12 @@ class RunList(QScrollArea):
         self.pointed.emit(is_pointed)
 
     def _remove_ended(self) -> None:
-        for request_id in self._ended:
+        ended, self._ended = self._ended, set()
+        for request_id in ended:
             row = self.rows.pop(request_id)
             self._list.removeWidget(row)
-            row.hide()
+            row.hide()  # under the pointer that is another leaving, and comes back here
             row.deleteLater()
-        self._ended.clear()
 
     def _settle(self) -> None:
         """Give the rows their places now: left to the loop, they are drawn once where they are not."""

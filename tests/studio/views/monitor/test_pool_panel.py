@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QEvent, QPoint, QPointF
+from PySide6.QtCore import QEvent, QObject, QPoint, QPointF
 from PySide6.QtGui import QEnterEvent
 from PySide6.QtWidgets import QApplication, QLabel, QWidget
 
@@ -152,6 +152,43 @@ def test_while_the_pointer_is_over_the_list_a_row_that_ended_keeps_its_place(
             assert not panel.runs.is_pointed
             panel.show()
             assert places(panel)["r2"] == before["r1"]
+
+    play(story())
+
+
+class LeavesWhenHidden(QObject):
+    """What Qt does where the pointer is over a row that is hidden: it leaves the list once more."""
+
+    def __init__(self, panel: PoolPanel) -> None:
+        super().__init__(panel)
+        self._panel = panel
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.HideToParent:
+            pointed(self._panel, is_over=False)
+        return False
+
+
+def test_rows_that_ended_go_once_though_the_pointer_was_over_one_of_them(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path) as stage:
+            stage.window.commands[CommandId.POOL].trigger()
+            panel, watch = stage.window.pool_panel, stage.window.context.watch
+            stage.engine.publish(*(make_run(f"r{n}") for n in range(3)))
+            watch.look()
+            pointed(panel, is_over=True)
+            stage.engine.publish(make_run("r2"))
+            watch.look()
+            hidden = LeavesWhenHidden(panel)
+            for row in panel.rows.values():
+                row.installEventFilter(hidden)
+            pointed(panel, is_over=False)
+            assert list(panel.rows) == ["r2"]
+            stage.engine.publish(make_run("r2"), make_run("r3"))
+            watch.look()
+            assert list(panel.rows) == ["r2", "r3"]
 
     play(story())
 
