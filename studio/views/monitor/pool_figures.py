@@ -56,12 +56,14 @@ class PoolFigures(QWidget):
         layout.addWidget(self.memory)
         layout.addWidget(self._parks)
 
-    def fit_height(self, width_px: int) -> int:
+    def fit_height(self, width_px: int, *, may_shrink: bool = True) -> int:
         """Keep as high as its words are at a width, however low the panel; that height."""
         layout = self.layout()
         assert layout is not None
         wraps = layout.hasHeightForWidth()
         height_px = layout.totalHeightForWidth(width_px) if wraps else self.sizeHint().height()
+        if not may_shrink:
+            height_px = max(height_px, self.minimumHeight())
         if self.minimumHeight() != height_px:
             self.setMinimumHeight(height_px)
         return height_px

@@ -89,10 +89,13 @@ class PoolPanel(QWidget):
         self._draw()
         self._refresh()
 
+    @property
+    def _figures_width_px(self) -> int:
+        return self.figures.width() if self._is_below else self.maximumWidth() - 2 * _SIDE_PX
+
     def _give_room(self) -> None:
         """The history gets what the figures and the requests leave; where these are many, room for its lanes."""
-        width_px = self.figures.width() if self._is_below else self.maximumWidth() - 2 * _SIDE_PX
-        figures_px = self.figures.fit_height(width_px)
+        figures_px = self.figures.fit_height(self._figures_width_px)
         room_px = self.height() - _HEAD_PX
         if not self._is_below:
             room_px -= figures_px + 2 * _GAP_PX
@@ -110,14 +113,15 @@ class PoolPanel(QWidget):
             return
         snapshot = self._context.watch.snapshot
         self.figures.show_words(snapshot)
-        if not self.runs.is_pointed:
+        if self.runs.is_pointed:
+            self.figures.fit_height(self._figures_width_px, may_shrink=False)
+        else:
             self._give_room()
         self.history.refresh()
         self.runs.show_runs(snapshot, self._context.watch.others)
 
     def _hold(self, is_pointed: bool) -> None:
-        """What stands above the list keeps its height as long as the pointer is over the list."""
-        self.figures.setMaximumHeight(self.figures.height() if is_pointed else _MOST_PX)
+        """What stands above the list grows no lower as long as the pointer is over the list."""
         if is_pointed:
             self.figures.setMinimumHeight(self.figures.height())
         else:

@@ -156,6 +156,28 @@ def test_while_the_pointer_is_over_the_list_a_row_that_ended_keeps_its_place(
     play(story())
 
 
+def test_words_that_grow_while_the_pointer_is_over_the_list_are_seen_whole(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path) as stage:
+            stage.window.commands[CommandId.POOL].trigger()
+            panel, watch = stage.window.pool_panel, stage.window.context.watch
+            stage.engine.publish(make_run("r1"), pool=replace(POOL, reusable_pages=0))
+            watch.look()
+            pointed(panel, is_over=True)
+            large = replace(POOL, total_pages=640_000, free_pages=1, reusable_pages=630_000)
+            stage.engine.publish(make_run("r1"), pool=large)
+            watch.look()
+            QApplication.processEvents()
+            labels = [one for one in panel.figures.findChildren(QLabel) if one.isVisible()]
+            assert labels
+            for label in labels:
+                assert label.height() >= label.heightForWidth(label.width()), label.text()
+
+    play(story())
+
+
 class LeavesWhenHidden(QObject):
     """What Qt does where the pointer is over a row that is hidden: it leaves the list once more."""
 
