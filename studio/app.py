@@ -223,7 +223,7 @@ def _watch_for_crashes(paths: Paths, notices: NoticeService) -> CrashWatch:
 
     def tell() -> None:
         with suppress(RuntimeError):  # the loop has closed: nobody is left to hear
-            loop.call_soon_threadsafe(notices.show, UNEXPECTED_NOTICE)
+            loop.call_soon_threadsafe(notices.show_unforeseen, UNEXPECTED_NOTICE)
 
     watch = CrashWatch(paths.logs, tell)
     watch.start()

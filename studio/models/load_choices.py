@@ -10,10 +10,11 @@ SETTING_OF = {
     "pool_tokens": "engine.ctx_size",
     "parallel": "engine.parallel",
     "threads": "engine.threads",
+    "kv_type": "engine.kv_type",
     "device": "engine.device",
     "preempt_ram_mib": "park.ram_mib",
 }
-"""The setting for all models behind each choice, where there is one."""
+"""The setting for all models behind each choice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

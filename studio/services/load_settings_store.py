@@ -14,6 +14,7 @@ from engine.api import LoadOptions
 from engine.errors import EngineError
 from studio.models.errors import SettingError
 from studio.models.load_choices import SETTING_OF, LoadChoices
+from studio.models.setting_field import SettingValue
 from studio.models.signal import Signal
 from studio.services.safe_file import set_aside, write_atomically
 from studio.services.settings_service import SettingSource, SettingsService
@@ -50,6 +51,15 @@ class LoadSettingsStore:
         return frozenset(
             name for name, key in SETTING_OF.items() if self._settings.source(key) in _FIXED_BY
         )
+
+    def own_values(self, model: Path) -> dict[str, SettingValue]:
+        """By the key of the setting for all: what counts for this model instead of it."""
+        chosen, fixed = self.choices(model), self.fixed()
+        return {
+            key: value
+            for name, key in SETTING_OF.items()
+            if (value := getattr(chosen, name)) is not None and name not in fixed
+        }
 
     def change(self, model: Path, choices: LoadChoices) -> None:
         """Keep these. Raises InvalidRequest for a value out of bounds, SettingError if they cannot be written."""

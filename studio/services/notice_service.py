@@ -149,6 +149,11 @@ class NoticeService:
         """Show a notice that is no error."""
         self.notices.add(notice)
 
+    def show_unforeseen(self, notice: Notice) -> None:
+        """Show what may come over and over by itself: while it stands it keeps its place, below what is newer."""
+        if notice not in self.notices.notices:
+            self.notices.add(notice)
+
     def resolve(self, code: str) -> None:
         """The cause is gone: take the notice away."""
         self.notices.dismiss(code)

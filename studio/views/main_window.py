@@ -118,8 +118,7 @@ class MainWindow(QMainWindow):
     def _make_windows(self) -> None:
         services = self._services
         self.settings_window = SettingsWindow(
-            services.settings,
-            services.notices,
+            services,
             self,
             footer=lambda at: PendingBars(services, self.reload_flow, self.quit_flow, at),
         )
@@ -267,7 +266,7 @@ class MainWindow(QMainWindow):
         self.panes.changed.connect(self._pool_place.choose)
         self.pool_panel.chosen.connect(self._show_chat_of)
         self.pool_panel.figures.size_wanted.connect(
-            lambda: self.settings_window.open(setting="engine.ctx_size")
+            lambda: self.settings_window.open_where_it_counts("engine.ctx_size")
         )
         self.context.watch.ticked.connect(self._update_commands)
         self._status.pool_wanted.connect(self._toggle_pool)

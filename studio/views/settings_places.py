@@ -27,6 +27,7 @@ def lead_from(settings: SettingsWindow, *, server: DialogOpener, models: DialogO
         tr("Open the models"),
         lambda setting: models.open(setting=setting),
     )
+    settings.lead_to_own = of_models.open
     settings.elsewhere = {"server": of_server, "sources": of_models}
     settings.own_pages = (
         *settings.own_pages,

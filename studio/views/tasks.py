@@ -50,7 +50,7 @@ class Tasks:
             self._notices.report(error)
             return
         _log.error("a task of the window failed", exc_info=error)
-        self._notices.show(
+        self._notices.show_unforeseen(
             Notice(
                 code="window_task_failed",
                 level=NoticeLevel.ERROR,

@@ -160,8 +160,28 @@ class LibraryPage(QWidget):
     def open_load_settings(self, name: str) -> LoadDialog | None:
         """The settings that hold for this model alone."""
         entry = self._entry(name)
-        if entry is None:
-            return None
+        return None if entry is None else self._open_load_settings(entry)
+
+    def open_loaded_models_setting(self, key: str) -> None:
+        """What the loaded model has of its own before the setting for all with this key."""
+        if (model := self._models.model) is None:
+            return
+        for dialog in self.findChildren(LoadDialog):
+            if dialog.isVisible() and dialog.path == model.path:
+                dialog.show_setting(key)
+                dialog.activateWindow()
+                return
+        of_library = (entry for entry in self._models.entries if entry.path == model.path)
+        elsewhere = ModelEntry(
+            name=str(model.path),
+            path=model.path,
+            size_bytes=model.size_bytes,
+            sha256=None,
+            source=ModelSource.LINKED,
+        )
+        self._open_load_settings(next(of_library, elsewhere)).show_setting(key)
+
+    def _open_load_settings(self, entry: ModelEntry) -> LoadDialog:
         dialog = LoadDialog(self._context, entry, self)
         dialog.open()
         return dialog

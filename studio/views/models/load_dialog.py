@@ -6,6 +6,7 @@ The fit under the fields follows every change. What is kept holds for every late
 from __future__ import annotations
 
 from enum import Enum
+from pathlib import Path
 from typing import TypeVar
 
 from PySide6.QtCore import QSize, Qt
@@ -23,7 +24,7 @@ from engine.api import Device, EngineState, KvType, LoadOptions
 from engine.errors import EngineError
 from studio.models.capacity import USUAL_CHAT_TOKENS
 from studio.models.errors import StudioError
-from studio.models.load_choices import LoadChoices
+from studio.models.load_choices import SETTING_OF, LoadChoices
 from studio.models.model_fit import Verdict, plan_fit
 from studio.models.model_library import ModelEntry
 from studio.services.machine import look_at_machine
@@ -51,7 +52,7 @@ _Kind = TypeVar("_Kind", bound=Enum)
 
 
 class LoadDialog(QDialog):
-    """`choices` are what the fields say."""
+    """`choices` are what the fields say; `fields` are the fields by their names there."""
 
     def __init__(self, context: Context, entry: ModelEntry, parent: QWidget) -> None:
         super().__init__(parent)
@@ -70,6 +71,14 @@ class LoadDialog(QDialog):
         self.ram = self._number(-2, 1 << 30, count(base.preempt_ram_mib), step=256)
         self.kv_type = self._list(KvType, self._base.kv_type)
         self.device = self._list(Device, self._base.device)
+        self.fields: dict[str, QWidget] = {
+            "pool_tokens": self.pool,
+            "parallel": self.parallel,
+            "threads": self.threads,
+            "preempt_ram_mib": self.ram,
+            "kv_type": self.kv_type,
+            "device": self.device,
+        }
         self.chat_tokens = QuietNumber(self)
         self.chat_tokens.setRange(1, 1 << 24)
         self.chat_tokens.setValue(USUAL_CHAT_TOKENS)
@@ -90,6 +99,11 @@ class LoadDialog(QDialog):
         fit_to_screen(self, QSize(_WIDTH_PX, self._height_at(_WIDTH_PX)))
 
     @property
+    def path(self) -> Path:
+        """The model's."""
+        return self._entry.path
+
+    @property
     def choices(self) -> LoadChoices:
         return LoadChoices(
             pool_tokens=_value_of(self.pool),
@@ -99,6 +113,12 @@ class LoadDialog(QDialog):
             kv_type=self.kv_type.currentData(),
             device=self.device.currentData(),
         )
+
+    def show_setting(self, key: str) -> None:
+        """Let the keyboard change the choice that stands before a setting for all, by that one's key."""
+        name = next(name for name, of in SETTING_OF.items() if of == key)
+        self._area.ensureWidgetVisible(self.fields[name])
+        self.fields[name].setFocus(Qt.FocusReason.OtherFocusReason)
 
     def keep(self) -> bool:
         """Keep the choices for every later load; False, with the reason in place, if they cannot be."""
@@ -162,7 +182,8 @@ class LoadDialog(QDialog):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
-        layout.addWidget(scrolled(self.windowTitle(), page, self), 1)
+        self._area = scrolled(self.windowTitle(), page, self)
+        layout.addWidget(self._area, 1)
         layout.addLayout(foot)
 
     def _height_at(self, width: int) -> int:
@@ -242,16 +263,11 @@ class LoadDialog(QDialog):
 
     def _disable_fixed(self) -> None:
         """What a flag or variable has set cannot be set here."""
-        fields = {
-            "pool_tokens": self.pool,
-            "parallel": self.parallel,
-            "threads": self.threads,
-            "preempt_ram_mib": self.ram,
-            "device": self.device,
-        }
         for name in self._store.fixed():
-            fields[name].setEnabled(False)
-            fields[name].setToolTip(tr("Set when Layby was started, so it cannot be changed here."))
+            self.fields[name].setEnabled(False)
+            self.fields[name].setToolTip(
+                tr("Set when Layby was started, so it cannot be changed here.")
+            )
 
     def _show_fit(self) -> None:
         facts = self._context.services.models.facts.get(self._entry.path)

@@ -7,6 +7,7 @@ from enum import IntEnum
 from PySide6.QtWidgets import QWidget
 
 from studio.models.downloads import DownloadState
+from studio.models.load_choices import SETTING_OF
 from studio.services.machine import look_at_machine
 from studio.views.context import Context
 from studio.views.models.downloads_page import DownloadsPage
@@ -43,6 +44,10 @@ class ModelsWindow(PagedDialog):
         self._count()
 
     def show_setting(self, key: str) -> None:
+        if key in SETTING_OF.values():
+            self.show_page(ModelsPage.LIBRARY)
+            self.library.open_loaded_models_setting(key)
+            return
         self.show_page(ModelsPage.SOURCES)
         self.sources.show_setting(key)
 

@@ -25,6 +25,7 @@ from PySide6.QtWidgets import (
 )
 
 from studio.models.errors import SettingError
+from studio.models.load_choices import SETTING_OF
 from studio.models.settings import Settings, all_settings
 from studio.services.notice_service import NoticeService
 from studio.services.settings_service import SettingsService
@@ -91,7 +92,9 @@ class SettingsDialog(QDialog):
         *,
         own_pages: Sequence[OwnPage] = (),
         footer: Callable[[QWidget], QWidget] | None = None,
+        note: Callable[[str, QWidget], QWidget] | None = None,
     ) -> None:
+        """`note` makes what is said under a setting that a model may have of its own, from the setting's key."""
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("Settings"))
@@ -99,6 +102,7 @@ class SettingsDialog(QDialog):
         fit_to_screen(self, QSize(760 + 20 * max(0, em - _USUAL_EM_PX), 620))
         self._settings = settings
         self._notices = notices
+        self._note = note
         self.rows: dict[str, SettingRow] = {}
         self.pages = QListWidget(self)
         self.pages.setObjectName("settingsPages")
@@ -162,6 +166,8 @@ class SettingsDialog(QDialog):
                     row = SettingRow(declared, self._settings, inner)
                     self.rows[declared.key] = row
                     column.addWidget(row)
+                    if self._note is not None and declared.key in SETTING_OF.values():
+                        row.add_note(self._note(declared.key, row))
                     if declared.key == "engine.ctx_size":
                         self._capacity = CapacityNote(self._settings.settings, row)
                         row.add_note(self._capacity)

@@ -13,6 +13,7 @@ from studio.models.signal import Signal
 from studio.views.ports import WindowServices
 from studio.views.quit_flow import QuitFlow
 from studio.views.reload_flow import ReloadFlow
+from studio.views.settings.own_note import counting_name
 from studio.views.words import tr
 
 _MOST_NAMED = 3
@@ -26,6 +27,7 @@ class Pending:
     """With a place for their `{names}`."""
     button: str
     keys: Callable[[], tuple[str, ...]]
+    name_of: Callable[[str], str]
     changed: Signal[[]]
     """The keys may be others now."""
     do: Callable[[], object]
@@ -57,7 +59,7 @@ class PendingBar(QFrame):
     def _refresh(self) -> None:
         keys = self._pending.keys()
         self.setVisible(bool(keys))
-        names = [tr(setting_field(key).info.title) for key in keys[:_MOST_NAMED]]
+        names = [self._pending.name_of(key) for key in keys[:_MOST_NAMED]]
         if len(keys) > _MOST_NAMED:
             names.append("…")
         self._text.setText(self._pending.text.format(names=", ".join(names)))
@@ -78,6 +80,7 @@ class PendingBars(QWidget):
             text=tr("Once the model is loaded again, these will count: {names}"),
             button=tr("Load the model again…"),
             keys=services.reloads.pending,
+            name_of=lambda key: counting_name(services.models, key),
             changed=services.reloads.changed,
             do=reload_flow.load_again,
         )
@@ -85,6 +88,7 @@ class PendingBars(QWidget):
             text=tr("Once Layby has started again, these will count: {names}"),
             button=tr("Restart Layby"),
             keys=services.restarts.pending,
+            name_of=lambda key: tr(setting_field(key).info.title),
             changed=services.restarts.changed,
             do=quit_flow.restart,
         )

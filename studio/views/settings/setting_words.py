@@ -10,10 +10,10 @@ from typing import assert_never
 
 from engine.api import Device
 from studio.models.park_settings import ParkPolicy
-from studio.models.setting_field import AppliesAt, SettingInfo
+from studio.models.setting_field import AppliesAt, SettingField, SettingInfo, SettingValue
 from studio.models.window_settings import Language, Theme
 from studio.services.settings_service import SettingSource
-from studio.views.words import tr
+from studio.views.words import count, tr
 
 _CHOICES: dict[Enum, str] = {
     ParkPolicy.FCFS: "The newest; the oldest returns first",
@@ -38,6 +38,17 @@ _CHOICES: dict[Enum, str] = {
 def choice_words(choice: Enum) -> str:
     """A choice as the list shows it."""
     return tr(_CHOICES.get(choice, str(choice.value).capitalize()))
+
+
+def value_words(declared: SettingField, value: SettingValue) -> str:
+    """A value that is a number or a choice, as its field shows it."""
+    if isinstance(value, Enum):
+        return choice_words(value)
+    if not isinstance(value, int):
+        return str(value)
+    if declared.info.lowest and value == declared.info.low:
+        return tr(declared.info.lowest)
+    return f"{count(value)} {tr(declared.info.unit)}" if declared.info.unit else count(value)
 
 
 def help_words(info: SettingInfo) -> str:

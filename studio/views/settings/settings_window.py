@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtWidgets import QWidget
 
-from studio.services.notice_service import NoticeService
-from studio.services.settings_service import SettingsService
+from studio.views.ports import WindowServices
 from studio.views.settings.dialog import OwnPage, SettingsDialog
 from studio.views.settings.lead_page import Elsewhere
+from studio.views.settings.own_note import OwnNote, own_value_words
 
 
 class SettingsWindow:
@@ -17,8 +17,7 @@ class SettingsWindow:
 
     def __init__(
         self,
-        settings: SettingsService,
-        notices: NoticeService,
+        services: WindowServices,
         parent: QWidget,
         *,
         own_pages: Sequence[OwnPage] = (),
@@ -29,8 +28,9 @@ class SettingsWindow:
         self.elsewhere: dict[str, Elsewhere] = {}
         """By group: settings that have their place in another window."""
         self.dialog: SettingsDialog | None = None
-        self._settings = settings
-        self._notices = notices
+        self.lead_to_own: Callable[[str], object] = lambda _key: None
+        """Shows what the loaded model has of its own for a setting, by its key."""
+        self._services = services
         self._parent = parent
 
     def open(self, *, page: str = "", setting: str = "") -> None:
@@ -43,11 +43,12 @@ class SettingsWindow:
             return
         if self.dialog is None:
             self.dialog = SettingsDialog(
-                self._settings,
-                self._notices,
+                self._services.settings,
+                self._services.notices,
                 self._parent,
                 own_pages=self.own_pages,
                 footer=self._footer,
+                note=self._make_note,
             )
             self.dialog.finished.connect(self._on_finished)
         if page:
@@ -57,10 +58,20 @@ class SettingsWindow:
             self.dialog.show_setting(setting)
         self.dialog.activateWindow()
 
+    def open_where_it_counts(self, setting: str) -> None:
+        """Show a setting; or the loaded model's own, if it has one."""
+        if own_value_words(self._services.models, setting):
+            self.lead_to_own(setting)
+        else:
+            self.open(setting=setting)
+
     def close(self) -> None:
         """Close the settings if they are open."""
         if self.dialog is not None:
             self.dialog.close()
+
+    def _make_note(self, key: str, parent: QWidget) -> QWidget:
+        return OwnNote(key, self._services.models, self.lead_to_own, parent)
 
     def _on_finished(self) -> None:
         self.dialog = None

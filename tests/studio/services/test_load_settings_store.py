@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from engine.api import Device, KvType
 from engine.errors import InvalidRequest
-from studio.models.load_choices import LoadChoices
+from studio.models.load_choices import SETTING_OF, LoadChoices
 from studio.services.load_settings_store import LoadSettingsStore
 from studio.services.settings_service import SettingsService
 
@@ -46,6 +47,27 @@ def test_a_flag_and_a_variable_beat_them(tmp_path: Path) -> None:
     options = store.options_for(MODEL)
     assert (options.threads, options.parallel, options.pool_tokens) == (1, 7, 4096)
     assert store.fixed() == {"threads", "parallel"}
+
+
+def test_every_choice_has_its_setting_for_all_so_that_a_flag_can_beat_it(tmp_path: Path) -> None:
+    assert set(SETTING_OF) == {field.name for field in fields(LoadChoices)}
+    store = a_store(tmp_path, {"LAYBY_KV_TYPE": "f16"})
+    store.change(MODEL, ALL)
+    assert store.options_for(MODEL).kv_type is KvType.F16
+
+
+def test_what_a_model_has_of_its_own_is_told_by_setting_and_only_what_counts(
+    tmp_path: Path,
+) -> None:
+    store = a_store(tmp_path, {"LAYBY_PARALLEL": "7"})
+    store.change(MODEL, ALL)
+    assert store.own_values(MODEL) == {
+        "engine.ctx_size": 4096,
+        "engine.kv_type": KvType.F32,
+        "engine.device": Device.CPU,
+        "park.ram_mib": 64,
+    }
+    assert store.own_values(OTHER) == {}
 
 
 def test_what_is_not_chosen_follows_the_settings_for_all(tmp_path: Path) -> None:

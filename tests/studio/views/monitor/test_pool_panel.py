@@ -13,9 +13,11 @@ from PySide6.QtWidgets import QApplication, QLabel, QWidget
 
 from engine.api import PoolUsage
 from engine.runs import ParkUsage, ResumeNext, RunState
-from fakes.fake_window import open_stage, until
+from fakes.fake_window import ENTRY, open_stage, until
 from fakes.runs import make_run, make_wait
+from studio.models.load_choices import LoadChoices
 from studio.views.actions import CommandId
+from studio.views.models.load_dialog import LoadDialog
 from studio.views.monitor.pool_panel import PoolPanel
 from studio.views.monitor.run_row import RunRow
 from studio.views.monitor.segments import park_words
@@ -250,6 +252,26 @@ def test_beside_two_panes_it_goes_below_them_and_stays_on_screen(
             window.panes.close_pane(window.panes.panes[-1])
             await until(lambda: not panel.property("below"))
             assert panel.isVisible()
+
+    play(story())
+
+
+def test_from_the_pool_a_click_leads_to_the_loaded_models_own_size_if_it_has_one(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("Lisbon",)) as stage:
+            stage.models.entries = (ENTRY,)
+            stage.models.load_settings.change(ENTRY.path, LoadChoices(pool_tokens=1024))
+            stage.window.commands[CommandId.POOL].trigger()
+            stage.window.pool_panel.figures.size_button.click()
+            assert stage.window.settings_window.dialog is None
+            dialog = stage.window.models_window.dialog.findChild(LoadDialog)
+            assert dialog.pool.value() == 1024
+            await until(lambda: dialog.focusWidget() is dialog.pool)
+            dialog.pool.setValue(4096)
+            assert dialog.keep()
+            stage.window.models_window.close()
 
     play(story())
 

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QPushButton, QWidget
 from engine.errors import ContextLengthExceeded, ModelNotFound, ModelUnavailable, PoolFull
 from studio.models.notices import Notice, NoticeAction, NoticeLevel
 from studio.models.settings import Theme as ThemeChoice
-from studio.services.notice_service import NoticeService
+from studio.services.notice_service import UNEXPECTED_NOTICE, NoticeService
 from studio.views.icon_button import IconButton
 from studio.views.notices.notice_bar import NoticeBar, action_words
 from studio.views.notices.notice_text import NoticeText
@@ -44,6 +44,21 @@ def test_the_newest_notice_is_shown_and_the_older_one_comes_back(
     assert bar.words == "This model cannot be used: there is no model called x."
     bar.findChild(IconButton).click()
     assert not bar.isVisible()
+
+
+def test_what_comes_over_and_over_does_not_cover_what_is_newer(
+    bar: NoticeBar, service: NoticeService
+) -> None:
+    service.show_unforeseen(UNEXPECTED_NOTICE)
+    assert bar.words.startswith("Something in Layby did not work")
+    service.show(Notice(code="exported", level=NoticeLevel.INFO, text="It was written"))
+    service.show_unforeseen(UNEXPECTED_NOTICE)
+    assert bar.words == "It was written."
+    bar.findChild(IconButton).click()
+    assert bar.words.startswith("Something in Layby did not work")
+    bar.findChild(IconButton).click()
+    service.show_unforeseen(UNEXPECTED_NOTICE)
+    assert bar.isVisible()
 
 
 def test_the_action_is_asked_for_and_the_notice_goes(
