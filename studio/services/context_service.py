@@ -175,7 +175,8 @@ class ContextService:
         reply = chat.running_message
         if reply is None or reply.stats.prompt_tokens is None:
             return None
-        tokens = reply.stats.prompt_tokens + (reply.stats.completion_tokens or 0)
+        written = (reply.stats.completion_tokens or 0) - reply.prompt_share_tokens
+        tokens = reply.stats.prompt_tokens + written
         if text := content_of(_prompt(chat, draft)):
             tokens += await self._client.count_tokens(Text(text=text)) or 0
         return tokens
