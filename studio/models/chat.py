@@ -102,7 +102,7 @@ class Message:
     created_s: float
     status: MessageStatus = MessageStatus.DONE
     note: str = ""
-    """Why it failed, or what it waits for to go on, in words."""
+    """Why it failed, which limit it reached, or what it waits for to go on, in words."""
     progress: float = 0.0
     """Share of the prompt that has been read, while READING."""
     park: Park | None = None
