@@ -102,13 +102,15 @@ class Message:
     created_s: float
     status: MessageStatus = MessageStatus.DONE
     note: str = ""
-    """Why it failed, or what it waits for to go on, in words."""
+    """Why it failed, which limit it reached, or what it waits for to go on, in words."""
     progress: float = 0.0
     """Share of the prompt that has been read, while READING."""
     park: Park | None = None
     """Set while PARKED."""
     reread_tokens: int = 0
     """While READING: tokens that are being read a second time, after a park that kept none of its state."""
+    prompt_share_tokens: int = 0
+    """While alive: its own tokens that are counted with the prompt, as it was given them to go on with."""
     stats: ReplyStats = field(default_factory=ReplyStats)
     parent_id: int | None = None
     """The message that it answers or follows; None: it begins the chat."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from engine.sim.calibration import Calibration, read_calibration, write_calibration
 from studio.models.errors import StudioError
+from studio.models.json_faults import json_fault
 from studio.services.safe_file import write_atomically
 
 _FORMAT = "layby-calibrations-1"
@@ -67,6 +68,6 @@ class CalibrationStore:
 
     def _broken(self, error: Exception) -> StudioError:
         return StudioError(
-            f"the calibrations in {self._file} cannot be read ({error}); delete the file and "
+            f"the calibrations in {self._file} cannot be read ({json_fault(error)}); delete the file and "
             "measure again with `layby bench --calibrate`"
         )

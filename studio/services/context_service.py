@@ -34,6 +34,7 @@ from studio.models.chat import (
     Role,
     summary_request_id,
 )
+from studio.models.length_limit import LengthLimit, window_limit
 from studio.models.thoughts import without_thoughts
 from studio.services.chat_prompt import content_of, messages_after, prompt_for, with_tools
 
@@ -58,6 +59,8 @@ class ContextUse:
 
     tokens: int
     window_tokens: int
+    is_pool_limit: bool = False
+    """The model could read more at once; the pool has no more room."""
 
     @property
     def fits(self) -> bool:
@@ -93,13 +96,10 @@ class ContextService:
 
     async def use(self, chat: Conversation, draft: str) -> ContextUse | None:
         """What the chat with this draft takes; None without a model, or where its template does not take the chat."""
-        window_tokens = self._client.snapshot().window_tokens
         tokens = await self._count_running(chat, draft)
         if tokens is None:
             tokens = await self._count(chat, draft, chat.cut)
-        if tokens is None or not window_tokens:
-            return None
-        return ContextUse(tokens, window_tokens)
+        return self._use_of(tokens)
 
     async def estimate(self, chat: Conversation, draft: str) -> ContextUse | None:
         """The same to within a few tokens, for every key that is pressed: a long chat is not read again each time."""
@@ -123,8 +123,7 @@ class ContextService:
                 return None
             known = self._bases[chat.chat_id] = (state, whole.tokens - probe)
         tokens = await self._client.count_tokens(Text(text=draft))
-        window_tokens = self._client.snapshot().window_tokens
-        return ContextUse(known[1] + tokens, window_tokens) if tokens is not None else None
+        return self._use_of(None if tokens is None else known[1] + tokens)
 
     async def plan_cut(self, chat: Conversation, draft: str) -> CutPlan | None:
         """Leave out as few of the oldest turns as make room for the draft and a reply; None if none would."""
@@ -170,12 +169,20 @@ class ContextService:
             return None
         return replace(now.options, pool_tokens=max(wanted, now.options.pool_tokens))
 
+    def _use_of(self, tokens: int | None) -> ContextUse | None:
+        now = self._client.snapshot()
+        if tokens is None or not now.window_tokens:
+            return None
+        is_pool_limit = window_limit(now) is LengthLimit.POOL
+        return ContextUse(tokens, now.window_tokens, is_pool_limit=is_pool_limit)
+
     async def _count_running(self, chat: Conversation, draft: str) -> int | None:
         """While a reply grows: what it has read and written, by the engine's own figures, and the draft alone."""
         reply = chat.running_message
         if reply is None or reply.stats.prompt_tokens is None:
             return None
-        tokens = reply.stats.prompt_tokens + (reply.stats.completion_tokens or 0)
+        written = (reply.stats.completion_tokens or 0) - reply.prompt_share_tokens
+        tokens = reply.stats.prompt_tokens + written
         if text := content_of(_prompt(chat, draft)):
             tokens += await self._client.count_tokens(Text(text=text)) or 0
         return tokens

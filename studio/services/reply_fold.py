@@ -69,6 +69,7 @@ class ReplyFold:
                 message.status = MessageStatus.READING
                 message.stats.prompt_tokens = event.prompt_tokens
                 message.stats.cached_tokens = event.cached_tokens
+                message.prompt_share_tokens = self._tokens_kept
                 message.progress = _share(event.cached_tokens, event.prompt_tokens)
             case PromptProgress():
                 message.status = MessageStatus.READING
@@ -140,7 +141,8 @@ class ReplyFold:
         message.stats.parked_s += event.parked_s
         message.park = None
         message.reread_tokens = event.recomputed_tokens
-        message.status = MessageStatus.WRITING if message.text else MessageStatus.READING
+        has_written = (message.stats.completion_tokens or 0) > self._tokens_kept
+        message.status = MessageStatus.WRITING if has_written else MessageStatus.READING
         if event.recomputed_tokens:
             message.status = MessageStatus.READING
             message.progress = 0.0

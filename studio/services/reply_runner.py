@@ -13,12 +13,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from engine.api import Failed, Request
+from engine.api import Failed, Finished, Request
 from engine.client import EngineClient
 from engine.errors import EngineError, Suspended
 from engine.runs import Suspend
 from studio.models.chat import Conversation, Message, MessageStatus, Role, reply_request_id
 from studio.models.errors import StudioError
+from studio.models.length_limit import reached_limit
 from studio.models.signal import Signal
 from studio.services.chat_book import ChatBook
 from studio.services.chat_prompt import request_for
@@ -134,6 +135,9 @@ class ReplyRunner:
             async for heard in events:
                 before, event = reply.status, checked_comeback(heard, reply)
                 fold.apply(event, self._clock())
+                if isinstance(event, Finished) and reply.status is MessageStatus.LENGTH:
+                    limit = reached_limit(event.usage, request.max_tokens, self._client.snapshot())
+                    reply.note = limit.value if limit is not None else ""
                 self._records.save_message(chat, reply)
                 self._book.message_changed.emit(reply)
                 if reply.status is not before:

@@ -13,6 +13,7 @@ from enum import Enum
 from pathlib import Path
 
 from studio.models.errors import SettingError
+from studio.models.json_faults import json_fault
 from studio.models.setting_field import SettingValue
 from studio.models.settings import Settings, all_settings, setting_field
 from studio.models.signal import Signal
@@ -120,7 +121,7 @@ class SettingsService:
         except (ValueError, RecursionError) as error:
             aside = set_aside(self._path)
             self.problem = SettingError(
-                f"the settings file was not readable ({error}); the defaults are used and the "
+                f"the settings file was not readable ({json_fault(error)}); the defaults are used and the "
                 f"old file is kept as {aside}"
             )
             return {}

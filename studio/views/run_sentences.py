@@ -145,15 +145,14 @@ def _reading(run: Run) -> StatusWords:
 
 
 def _standing(reply: Message, run: Run | None) -> MessageStatus:
-    """How a reply stands; whether it is parked, by the engine's list, which the pool panel shows too.
+    """How a reply stands: by the engine's list, which the pool panel shows too, where it is in there.
 
     Events come a moment before or after it, and then two places would contradict each other.
     """
     status = reply.status
     if run is None or status not in _INSIDE | _WAITING:
         return status
-    listed = _LISTED.get(run.state, status)
-    return status if (listed in _INSIDE) is (status in _INSIDE) else listed
+    return _LISTED.get(run.state, status)
 
 
 def _is_coming_back(run: Run | None) -> bool:

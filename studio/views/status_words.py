@@ -98,7 +98,7 @@ def describe_reply(message: Message) -> StatusWords:
         case MessageStatus.STOPPED:
             return StatusWords(Mark.SQUARE, joined(tr("Stopped"), figures(message)))
         case MessageStatus.LENGTH:
-            text = joined(tr("Ended at the length limit"), figures(message))
+            text = joined(_ended_by_length(message.note), figures(message))
             return StatusWords(Mark.SQUARE, text, Tone.WAITING)
         case MessageStatus.INTERRUPTED:
             return _interrupted(message.note)
@@ -130,7 +130,8 @@ def describe_chat(chat: Conversation, now_s: float) -> StatusWords:
         words = tr("A message is too long to be sent") if chat.queued.is_too_long else waits
         return StatusWords(Mark.DOTS, words, Tone.WAITING)
     if chat.has_unread and chat.last_status is MessageStatus.LENGTH:
-        return StatusWords(Mark.RING_DOT, tr("Ended at the length limit"), Tone.WAITING)
+        text = _ended_by_length(last.note if last is not None else "")
+        return StatusWords(Mark.RING_DOT, text, Tone.WAITING)
     if chat.has_unread:
         return StatusWords(Mark.RING_DOT, tr("Done"), Tone.ACTIVE)
     if chat.is_temporary:
@@ -176,7 +177,7 @@ def describe_end(message: Message) -> str:
     return {
         status.DONE: tr("The model ended it"),
         status.STOPPED: tr("Stopped by you"),
-        status.LENGTH: tr("Ended at the length limit"),
+        status.LENGTH: _ended_by_length(message.note),
         status.INTERRUPTED: _interrupted(message.note).text,
         status.FAILED: tr(message.note),
     }.get(message.status, "")
@@ -190,6 +191,10 @@ def _tools(message: Message) -> StatusWords:
         words = tr("Running {tool}").format(tool=running[0].tool)
         return StatusWords(Mark.TURN, words, Tone.ACTIVE)
     return StatusWords(Mark.TURN, tr("Running tools"), Tone.ACTIVE)
+
+
+def _ended_by_length(note: str) -> str:
+    return tr(note) if note else tr("Ended at the length limit")
 
 
 def _interrupted(note: str) -> StatusWords:

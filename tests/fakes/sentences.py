@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from studio.models.length_limit import LengthLimit
 from studio.models.settings import all_settings
 from studio.models.snippets import SNIPPETS
 from studio.services.notice_service import CRASHED_NOTICE, NOTICE_TABLE, UNEXPECTED_NOTICE
@@ -76,7 +77,7 @@ FROM_TABLES = frozenset(
     }
 )
 """What `tr` is given that is no literal: all of these come from tables, errors and composers that are read here."""
-COMPOSERS = ("studio/models/run_words.py",)
+COMPOSERS = ("studio/models/run_words.py", "studio/models/json_faults.py")
 """Files whose functions return whole sentences that are given to `tr` later."""
 RAISERS = (
     "studio/models",
@@ -145,6 +146,7 @@ def _of_tables() -> Iterator[str]:
     yield from (label for _, _, label in FOOT_BUTTONS)
     yield from (snippet.where for snippet in SNIPPETS)
     yield from ERRORS_INSTEAD.values()
+    yield from (limit.value for limit in LengthLimit)
     yield from (NO_MODEL_WAS_READY, MODEL_WAS_UNLOADED)
     yield from (notice.text for notice in (CRASHED_NOTICE, UNEXPECTED_NOTICE))
 

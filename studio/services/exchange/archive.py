@@ -12,6 +12,7 @@ import zlib
 from pathlib import Path
 
 from studio.models.errors import ExchangeError
+from studio.models.json_faults import json_fault
 from studio.services.exchange import chatgpt_file, layby_file
 from studio.services.exchange.reading import BrokenEntry, Reading
 
@@ -44,7 +45,10 @@ def _read_zip(path: Path, most_bytes: int) -> Reading:
                 left -= len(data)
                 reading += _read(data, f"{path.name}/{name}")
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
-        raise ExchangeError(f"{path.name} is a damaged or locked zip file ({error})") from error
+        raise ExchangeError(
+            f"{path.name} is a damaged or locked zip file; unpack it and choose the file inside, "
+            "or export it again"
+        ) from error
     if not names:
         raise ExchangeError(
             f"{path.name} has no conversations.json in it; choose the zip file of a ChatGPT export"
@@ -60,7 +64,7 @@ def _read(data: bytes, name: str) -> Reading:
         if chatgpt_file.is_chatgpt_file(parsed):
             return chatgpt_file.decode(parsed)
     except (ValueError, RecursionError, BrokenEntry) as error:
-        raise ExchangeError(f"{name} is damaged or no JSON file ({error})") from error
+        raise ExchangeError(f"{name} is damaged or no JSON file ({json_fault(error)})") from error
     raise ExchangeError(
         f"{name} holds no chats; choose a file that Layby exported, or a ChatGPT export"
     )

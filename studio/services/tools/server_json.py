@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from studio.models.errors import ToolServerError
+from studio.models.json_faults import json_fault
 from studio.models.tool_servers import ToolServer
 
 MOST_SERVERS = 100
@@ -27,12 +28,8 @@ def parse_servers(text: str) -> tuple[ToolServer, ...]:
         raise ToolServerError(f"this is {len(text):,} characters long, the most is {_MOST_CHARS:,}")
     try:
         data = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ToolServerError(
-            f"this is no JSON: look at line {error.lineno}, character {error.colno}"
-        ) from error
     except (ValueError, RecursionError) as error:
-        raise ToolServerError(f"this is no JSON: {error}") from error
+        raise ToolServerError(f"this is no JSON: {json_fault(error)}") from error
     entries = _entries(data)
     if not entries:
         raise ToolServerError(

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from studio.models.errors import ToolServerError
+from studio.models.json_faults import json_fault
 from studio.models.signal import Signal
 from studio.models.tool_servers import LinkState, LinkStatus, ToolFacts, ToolServer
 from studio.services.loop_thread import LoopThread
@@ -195,7 +196,7 @@ def _parsed(arguments: str) -> dict[str, Any]:
     try:
         values = json.loads(arguments or "{}")
     except (ValueError, RecursionError) as error:
-        raise ToolServerError(f"the arguments are no JSON: {error}") from error
+        raise ToolServerError(f"the arguments are no JSON: {json_fault(error)}") from error
     if not isinstance(values, dict):
         raise ToolServerError("the arguments are no JSON object")
     return values

@@ -63,9 +63,9 @@ def render(markdown: str, kit: Kit, parent: QObject, dress: Dress) -> QTextDocum
     """A document of `parent` that shows `markdown`; between two of them a layout puts GAP_PX."""
     theme = kit.theme
     document = _empty_document(theme, parent)
-    document.setIndentWidth(_INDENT_PX)
     text, formulas = cut_formulas(markdown)
     document.setMarkdown(text, _FEATURES)
+    document.setIndentWidth(_indent_px(document))
     _replace_images(document)
     if formulas:
         _replace_marks(document, formulas, kit)
@@ -103,6 +103,20 @@ def _empty_document(theme: Theme, parent: QObject) -> QTextDocument:
     document.setDocumentMargin(0)
     document.setDefaultFont(theme.font(theme.text_px))
     return document
+
+
+def _indent_px(document: QTextDocument) -> float:
+    """As much as the widest number of a list needs: Qt puts it, right-aligned, before the text of its item."""
+    metrics = QFontMetricsF(document.defaultFont())
+    widest_px, seen, block = 0.0, set(), document.begin()
+    while block.isValid():
+        items = block.textList()
+        if items is not None and items.objectIndex() not in seen:
+            seen.add(items.objectIndex())
+            number = items.itemText(items.item(items.count() - 1))
+            widest_px = max(widest_px, metrics.horizontalAdvance(f" {number} "))
+        block = block.next()
+    return max(_INDENT_PX, widest_px)
 
 
 def _line_height_percent(theme: Theme) -> float:

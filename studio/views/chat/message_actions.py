@@ -13,8 +13,9 @@ from studio.models.chat import Conversation, Message, Role
 from studio.models.notices import Notice, NoticeLevel
 from studio.views.chat.chat_view import ChatView
 from studio.views.chat.foot_view import FootView, MessageAction
+from studio.views.chat.overflow_panel import too_long_words
 from studio.views.context import Context
-from studio.views.words import count, tokens, tr
+from studio.views.words import tr
 
 _TOO_LONG = ContextLengthExceeded.code
 
@@ -132,6 +133,5 @@ class MessageActions:
         if use is None or use.fits:
             await self._chats.turns.edit_prompt(self._chat, prompt, text)
             return
-        words = tr("This would be {tokens}; the model reads {window} at once.")
-        told = words.format(tokens=tokens(use.tokens), window=count(use.window_tokens))
+        told = too_long_words(use)
         self._notices.show(Notice(code=_TOO_LONG, level=NoticeLevel.WARNING, text=told))

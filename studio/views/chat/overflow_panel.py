@@ -17,6 +17,14 @@ from studio.views.wrapped_button import WrappedButton
 _GAP_PX = 8
 
 
+def too_long_words(use: ContextUse) -> str:
+    """How long a prompt would be, and what has no room for it."""
+    words = tr("This would be {tokens}; the model reads {window} at once.")
+    if use.is_pool_limit:
+        words = tr("This would be {tokens}; the pool has room for {window}.")
+    return words.format(tokens=tokens(use.tokens), window=count(use.window_tokens))
+
+
 class OverflowPanel(QFrame):
     """Hidden until `ask`."""
 
@@ -57,14 +65,11 @@ class OverflowPanel(QFrame):
 
     def ask(self, use: ContextUse, plan: CutPlan | None, *, pool_tokens: int | None) -> None:
         """Offer what is possible. `pool_tokens` is what the model could be loaded with; None: it reads no more."""
-        words = tr("This would be {tokens}; the model reads {window} at once.")
-        self._words.setText(
-            words.format(tokens=tokens(use.tokens), window=count(use.window_tokens))
-        )
+        self._words.setText(too_long_words(use))
         self.leave_out.setVisible(plan is not None)
         self.summarise.setVisible(plan is not None)
         if plan is not None:
-            leave = tr("Leave out the oldest {number} messages ({tokens})")
+            leave = tr("Leave out the oldest {number} messages and send {tokens}")
             self.leave_out.set_words(
                 leave.format(number=count(plan.num_messages), tokens=tokens(plan.tokens))
             )

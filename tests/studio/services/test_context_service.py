@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from engine.api import Chat, Prompt, Tool
+from engine.api import Chat, Prompt, Started, TokenDelta, Tool
 from engine.client import EngineClient
 from fakes.fake_engine import FakeEngine
 from studio.models.chat import (
@@ -24,6 +24,7 @@ from studio.models.chat_settings import ChatSettings
 from studio.models.tool_use import ChatTools
 from studio.services.chat_prompt import prompt_for
 from studio.services.context_service import ContextService, CutPlan
+from studio.services.reply_fold import ReplyFold
 
 
 def chat_of(num_turns: int, *, words: int = 100) -> Conversation:
@@ -106,6 +107,20 @@ def test_a_reply_that_is_being_written_is_counted_by_what_the_engine_says() -> N
     stats = ReplyStats(prompt_tokens=120, completion_tokens=30)
     chat.append(Message(9, 1, Role.ASSISTANT, "w w", 0.0, MessageStatus.WRITING, stats=stats))
     assert use(chat, "one two") == (152, 2048, True)
+
+
+def test_a_reply_that_is_gone_on_with_is_counted_once() -> None:
+    chat = chat_of(1)
+    reply = Message(9, 1, Role.ASSISTANT, "w w", 0.0, MessageStatus.INTERRUPTED)
+    reply.stats = ReplyStats(prompt_tokens=90, completion_tokens=30)
+    reply.status = MessageStatus.QUEUED
+    chat.append(reply)
+    fold = ReplyFold(reply, asked_s=0.0)
+    assert use(chat, "one two") == (122, 2048, True)
+    fold.apply(Started(request_id="r", prompt_tokens=120, cached_tokens=0, queued_s=0.0), 0.0)
+    assert use(chat, "one two") == (122, 2048, True), "the prompt that is read has the reply in it"
+    fold.apply(TokenDelta(request_id="r", text=" w", token_ids=(1, 2)), 1.0)
+    assert use(chat, "one two") == (124, 2048, True)
 
 
 def test_a_long_chat_is_not_counted_again_for_every_key() -> None:

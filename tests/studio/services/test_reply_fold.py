@@ -73,6 +73,21 @@ def test_time_parked_before_the_first_token_is_no_part_of_the_writing(message: M
     assert message.stats.tokens_per_s == 2.0
 
 
+def test_one_that_is_gone_on_with_still_reads_after_a_park_before_its_first_token(
+    message: Message,
+) -> None:
+    message.text, message.stats.completion_tokens = "so far", 3
+    fold = ReplyFold(message, asked_s=100.0)
+    fold.apply(Started(request_id=ID, prompt_tokens=40, cached_tokens=0, queued_s=0.0), 100.0)
+    fold.apply(parked(place=1), 100.5)
+    fold.apply(Restored(request_id=ID, parked_s=1.0, recomputed_tokens=0), 101.5)
+    assert message.status is MessageStatus.READING
+    fold.apply(tokens("and on", 2), 102.0)
+    fold.apply(parked(place=1), 102.0)
+    fold.apply(Restored(request_id=ID, parked_s=1.0, recomputed_tokens=0), 103.0)
+    assert message.status is MessageStatus.WRITING
+
+
 @pytest.mark.parametrize(
     ("reason", "status"),
     [

@@ -13,6 +13,8 @@ from engine.errors import DeviceFailure
 from fakes.chat_rig import ChatRig, open_chats, until
 from fakes.fake_engine import FakeEngine
 from studio.models.chat import Conversation, Message, MessageStatus
+from studio.models.chat_settings import ChatSettings
+from studio.models.length_limit import LengthLimit
 
 
 @pytest.fixture
@@ -125,6 +127,33 @@ def test_editing_stops_a_running_reply_and_keeps_its_text_as_a_version(path: Pat
             assert asked(rig) == [("user", "short story")]
             old = chat.versions_of(chat.messages[0])[0]
             assert chat.tree.newest_end(old) is reply
+
+    asyncio.run(run())
+
+
+def test_a_reply_cut_by_its_length_says_whose_limit_it_was(path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(path) as rig:
+            chat, reply, request_id = await rig.ask("count")
+            for window_tokens, next_most, note in (
+                (1024, None, ""),
+                (6, 1, LengthLimit.POOL.value),
+                (6, None, LengthLimit.REPLY.value),
+            ):
+                rig.engine.publish_window(window_tokens)
+                rig.engine.start(request_id)
+                rig.engine.say(request_id, "one ")
+                rig.engine.finish(request_id, FinishReason.LENGTH)
+                await until(lambda: reply.status is MessageStatus.LENGTH)
+                assert reply.note == note
+                chat.settings = ChatSettings(max_tokens=next_most)
+                known = len(rig.engine.requests)
+                assert rig.chats.turns.continue_reply(chat)
+                assert reply.note == ""
+                request_id = await ask_again(rig, chat, known)
+            rig.engine.finish(request_id)
+            await until(lambda: reply.status is MessageStatus.DONE)
+            assert reply.note == ""
 
     asyncio.run(run())
 

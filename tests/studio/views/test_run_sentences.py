@@ -80,7 +80,17 @@ def test_a_chat_in_the_pool_says_what_it_does() -> None:
     assert describe_row(reply(MessageStatus.WRITING), run).text == "Writing · 42 tok/s"
     again = reply(MessageStatus.READING)
     again.reread_tokens = 900
-    assert describe_strip(again, run, now_s=0.0).text == "Re-reading 900 tokens"
+    reads = make_run("c", RunState.READING)
+    assert describe_strip(again, reads, now_s=0.0).text == "Re-reading 900 tokens"
+
+
+@pytest.mark.parametrize("state", [RunState.READING, RunState.WRITING])
+@pytest.mark.parametrize("status", [MessageStatus.READING, MessageStatus.WRITING])
+def test_strip_and_row_say_what_the_pool_panel_says(status: MessageStatus, state: RunState) -> None:
+    run = make_run("c", state, held_tokens=519, computed_tokens=256)
+    mark = describe_run(run).mark
+    assert describe_strip(reply(status), run, now_s=0.0).mark is mark
+    assert describe_row(reply(status), run).mark is mark
 
 
 def test_a_request_that_reads_says_how_far_it_is() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from studio.models.chat import Conversation, Message, MessageStatus, ReplyStats, Role
+from studio.models.length_limit import LengthLimit
 from studio.views.status_words import Mark, Tone, describe_chat, describe_reply
 
 
@@ -53,6 +54,11 @@ def chat_with(message: Message | None, *, has_unread: bool = False) -> Conversat
         (reply(MessageStatus.FAILED, note="out of memory"), Mark.CROSS, "Failed · out of memory"),
         (reply(MessageStatus.STOPPED), Mark.SQUARE, "Stopped"),
         (reply(MessageStatus.LENGTH), Mark.SQUARE, "Ended at the length limit"),
+        (
+            reply(MessageStatus.LENGTH, note=LengthLimit.POOL.value),
+            Mark.SQUARE,
+            "Ended at the limit of the pool",
+        ),
     ],
 )
 def test_states_in_words(message: Message, mark: Mark, text: str) -> None:

@@ -9,7 +9,7 @@ from studio.views.flow_layout import FlowLayout
 from studio.views.theme import Theme
 from studio.views.wrapped_button import WrappedButton
 
-WORDS = "Leave out the oldest 2 messages (17 tokens)"
+WORDS = "Leave out the oldest 2 messages and send 17 tokens"
 
 
 @pytest.fixture

@@ -156,6 +156,26 @@ def test_a_file_that_is_none_is_told_by_name(tmp_path: Path, content: bytes, wor
     assert "file.json" in str(caught.value)
 
 
+def test_what_is_wrong_with_json_is_told_without_the_parsers_words(tmp_path: Path) -> None:
+    path = tmp_path / "cut.json"
+    path.write_text('{"format": "layby chats",\n "chats": [{"title": "cut')
+    with pytest.raises(ExchangeError) as caught:
+        read_chats(path)
+    assert str(caught.value) == (
+        "cut.json is damaged or no JSON file (look at line 2, character 22)"
+    )
+
+
+def test_what_is_wrong_with_a_zip_file_is_told_without_the_librarys_words(tmp_path: Path) -> None:
+    path = tmp_path / "cut.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("conversations.json", "[]")
+    path.write_bytes(path.read_bytes().replace(b"[]", b"[ ", 1))
+    with pytest.raises(ExchangeError, match="damaged or locked") as caught:
+        read_chats(path)
+    assert "CRC" not in str(caught.value)
+
+
 def test_files_and_bombs_beyond_the_limit_are_refused(tmp_path: Path) -> None:
     large, bomb = tmp_path / "large.json", tmp_path / "bomb.zip"
     large.write_bytes(b" " * 3000)

@@ -9,7 +9,15 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, Qt, QUrl
-from PySide6.QtGui import QColor, QDesktopServices, QGuiApplication, QTextCursor, QTextTable
+from PySide6.QtGui import (
+    QColor,
+    QDesktopServices,
+    QGuiApplication,
+    QImage,
+    QPainter,
+    QTextCursor,
+    QTextTable,
+)
 from PySide6.QtWidgets import QTextEdit, QWidget
 
 from studio.models.settings import Theme as ThemeChoice
@@ -50,6 +58,21 @@ def test_a_table_is_a_table(view: ProseView) -> None:
     (table,) = [frame for frame in frames if isinstance(frame, QTextTable)]
     assert (table.rows(), table.columns()) == (2, 2)
     assert [table.cellAt(0, c).firstCursorPosition().block().text() for c in (0, 1)] == ["a", "b"]
+
+
+@pytest.mark.parametrize("first", [1, 9, 98, 998, 123456])
+def test_the_numbers_of_a_list_have_room(view: ProseView, first: int) -> None:
+    view.set_markdown(f"{first}. one\n{first + 1}. two\n")
+    margin_px = 60
+    page = QImage(400, 200, QImage.Format.Format_RGB32)
+    page.fill(Qt.GlobalColor.white)
+    painter = QPainter(page)
+    painter.translate(margin_px, 0)
+    view.document().drawContents(painter)
+    painter.end()
+    white = QColor("white").rgb()
+    inked = [x for x in range(400) for y in range(200) if page.pixel(x, y) != white]
+    assert margin_px <= min(inked) < margin_px + 24, "not cut off, and no further in than needed"
 
 
 def test_html_is_shown_as_text(view: ProseView) -> None:

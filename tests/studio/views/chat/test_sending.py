@@ -42,6 +42,23 @@ async def fill(stage: Stage, *, turns: int, words: int) -> ChatPane:
     return pane
 
 
+def test_what_has_no_room_for_a_message_is_called_by_its_name(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            pane, panel = stage.window.panes.active, stage.window.panes.active.sending.overflow
+            for window_tokens, words in (
+                (2048, "This would be 3,000 tokens; the model reads 2,048 at once."),
+                (1024, "This would be 3,000 tokens; the pool has room for 1,024."),
+            ):
+                stage.engine.publish_window(window_tokens)
+                type_and_send(pane, "w " * 3000)
+                await until(panel.isVisible)
+                assert words in [label.text() for label in panel.findChildren(QLabel)]
+                panel.cancel.click()
+
+    play(story())
+
+
 def test_a_chat_beyond_the_window_is_cut_only_as_chosen(play: Play, tmp_path: Path) -> None:
     async def story() -> None:
         async with open_stage(tmp_path, titles=("A",)) as stage:
@@ -49,7 +66,7 @@ def test_a_chat_beyond_the_window_is_cut_only_as_chosen(play: Play, tmp_path: Pa
             panel, asked = pane.sending.overflow, len(stage.engine.requests)
             type_and_send(pane, "one more " * 20)
             await until(panel.isVisible)
-            assert panel.leave_out.text() == "Leave out the oldest 2 messages (1,740 tokens)"
+            assert panel.leave_out.text() == "Leave out the oldest 2 messages and send 1,740 tokens"
             assert len(stage.engine.requests) == asked
             panel.cancel.click()
             assert not panel.isVisible()

@@ -17,11 +17,12 @@ from fakes.fake_window import ENTRY, open_stage, until
 from fakes.runs import make_run, make_wait
 from studio.models.load_choices import LoadChoices
 from studio.views.actions import CommandId
+from studio.views.elided_label import ElidedLines
 from studio.views.models.load_dialog import LoadDialog
 from studio.views.monitor.pool_panel import PoolPanel
 from studio.views.monitor.run_row import RunRow
 from studio.views.monitor.segments import park_words
-from studio.views.run_sentences import Others
+from studio.views.run_sentences import Others, reason_sentence
 from studio.views.theme import NUM_HUES, Theme
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
@@ -77,6 +78,23 @@ def test_the_panel_lists_chats_and_programs_alike(play: Play, tmp_path: Path) ->
             assert panel.rows.keys() == {lisbon}
 
     play(story())
+
+
+def test_a_reason_that_is_cut_is_whole_in_the_tool_tip_and_for_screen_readers(
+    theme: Theme, page: QWidget
+) -> None:
+    row = RunRow("c", theme, page)
+    row.setFixedWidth(220)
+    holders = (("l", 1420), ("r", 480))
+    run = make_run("c", RunState.PARKED, wait=make_wait(ahead=("m",), holders=holders))
+    names = {"c": "Mine", "l": "A title of many words " * 3, "r": "Recipes", "m": "Mail"}
+    others = Others(names=names, titles=frozenset("l"), page_tokens=32)
+    row.show_run(run, others)
+    reason = reason_sentence(None, run, others)
+    (label,) = row.findChildren(ElidedLines)
+    assert " ".join(label._lines(label.width())) != reason, "it is too long for its room"
+    assert label.toolTip() == label.text() == reason
+    assert reason in row.accessibleName()
 
 
 def test_a_row_that_reads_says_its_tokens_once(theme: Theme, page: QWidget) -> None:
