@@ -175,20 +175,15 @@ class PoolMap(QWidget):
         return next(one for one, end in zip(self._segments, self._ends, strict=True) if page < end)
 
     def _cells(self) -> Iterator[tuple[Segment, list[QRect]]]:
-        per_cell = self.pages_per_cell
+        per_cell, columns = self.pages_per_cell, self._columns
+        width = self.width() + _GAP_PX
+        edges = [column * width // columns for column in range(columns + 1)]
         first = 0
         for segment, end in zip(self._segments, self._ends, strict=True):
             after = -(-end // per_cell)  # a cell of several pages shows who has the first of them
             if after > first:
-                yield segment, [self._box(cell) for cell in range(first, after)]
+                yield segment, [_box(edges, *divmod(cell, columns)) for cell in range(first, after)]
             first = max(first, after)
-
-    def _box(self, cell: int) -> QRect:
-        """Together they reach from edge to edge."""
-        row, column = divmod(cell, self._columns)
-        width = self.width() + _GAP_PX
-        left, right = (at * width // self._columns for at in (column, column + 1))
-        return QRect(left, row * (_CELL_PX + _GAP_PX), right - left - _GAP_PX, _CELL_PX)
 
     def _step(self, by: int) -> None:
         if not self._segments:
@@ -208,3 +203,9 @@ class PoolMap(QWidget):
     def _choose(self) -> None:
         if self._current is not None and self._current.kind is Kind.HELD:
             self.chosen.emit(self._current.request_ids[0])
+
+
+def _box(edges: list[int], row: int, column: int) -> QRect:
+    """A cell; `edges`: where the columns begin, and where one more would, so that they reach from side to side."""
+    left, right = edges[column], edges[column + 1]
+    return QRect(left, row * (_CELL_PX + _GAP_PX), right - left - _GAP_PX, _CELL_PX)
