@@ -41,6 +41,7 @@ def try_out(address: str, folder: Path, *arguments: str) -> None:
     program = "import sys; from schemathesis.cli import schemathesis; sys.exit(schemathesis())"
     command = [sys.executable, "-c", program, "run", f"{address}/openapi.json", "--no-color"]
     checks = ["--checks", ",".join(CHECKS), "--continue-on-failure", "--workers", "1"]
+    checks += ["--request-timeout", "120"]  # a hundred replies to one request take their time
     done = subprocess.run(
         [*command, *checks, *arguments], cwd=folder, capture_output=True, text=True, check=False
     )
