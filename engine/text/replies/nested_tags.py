@@ -11,12 +11,13 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from engine.text.replies.context import ReplyContext
 from engine.text.replies.reader import Reading
 from engine.text.replies.schemas import Schemas, json_value
-from engine.text.replies.whole_calls import MAX_SECTION_CHARS, Call
+from engine.text.replies.whole_calls import Call, read_whole
 
 MAX_DEPTH = 64
 _TAG = re.compile(r"<(?P<end>/?)(?P<name>[^<>]+)>(?P<text>.*)", re.DOTALL)
@@ -38,19 +39,8 @@ class NestedBody:
     close: str
 
     def __call__(self, context: ReplyContext, before: str) -> Reading[bool]:
-        reader, sink = context.reader, context.sink
-        end = context.needles(self.mark + self.close)
-        section, closed = yield from reader.take_until(end, MAX_SECTION_CHARS)
-        calls = self._calls(context.marks.plain(section), context.schemas) if closed else None
-        if not calls:
-            sink.text(before + section + closed)
-            return True
-        for name, arguments in calls:
-            if sink.is_full:
-                break
-            sink.begin_call(name)
-            sink.arguments(arguments)
-            sink.end_call()
+        parse = partial(self._calls, schemas=context.schemas)
+        yield from read_whole(context, before, close=self.mark + self.close, parse=parse)
         return True
 
     def _calls(self, section: str, schemas: Schemas) -> list[Call] | None:

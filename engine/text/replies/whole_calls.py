@@ -41,20 +41,28 @@ class WholeBody:
         if (yield from reader.peek()) == "{":
             yield from JsonCalls(reader, sink).all(before)
             return True
-        section, closed = yield from reader.take_until(
-            context.needles(self.close), MAX_SECTION_CHARS
-        )
-        calls = self.parse(context.marks.plain(section)) if closed else None
-        if not calls:
-            sink.text(before + section + closed)
-            return True
-        for name, arguments in calls:
-            if sink.is_full:
-                break
-            sink.begin_call(name)
-            sink.arguments(arguments)
-            sink.end_call()
+        yield from read_whole(context, before, close=self.close, parse=self.parse)
         return True
+
+
+def read_whole(
+    context: ReplyContext, before: str, *, close: str, parse: Callable[[str], list[Call] | None]
+) -> Reading[None]:
+    """Tell the calls of a section up to `close`; what is not closed or does not parse is text, after `before`."""
+    sink = context.sink
+    section, closed = yield from context.reader.take_until(
+        context.needles(close), MAX_SECTION_CHARS
+    )
+    calls = parse(context.marks.plain(section)) if closed else None
+    if not calls:
+        sink.text(before + section + closed)
+        return
+    for name, arguments in calls:
+        if sink.is_full:
+            break
+        sink.begin_call(name)
+        sink.arguments(arguments)
+        sink.end_call()
 
 
 def python_calls(section: str) -> list[Call] | None:
