@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import cast
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleAnnouncementEvent,
@@ -189,7 +189,7 @@ class MainWindow(QMainWindow):
             return
         if event.spontaneous() and not is_for_good:  # the user's own hand
             event.ignore()
-            self.quit_flow.quit()
+            QTimer.singleShot(0, self.quit_flow.quit)  # from within, Qt would hide it without an end
             return
         if not self._closed.is_set():
             self._closed.set()
