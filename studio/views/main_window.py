@@ -36,7 +36,7 @@ from studio.views.chat_commands import ChatCommands
 from studio.views.chat_navigation import ChatNavigation
 from studio.views.chat_window_commands import ChatWindowCommands, Home
 from studio.views.context import Context
-from studio.views.focus_order import move_focus, press_with_enter
+from studio.views.focus_order import come_home, move_focus, press_with_enter
 from studio.views.frame_ticker import FIGURES_MS, FRAME_MS, FrameTicker
 from studio.views.icons import app_icon
 from studio.views.menu_actions import Actions
@@ -189,7 +189,7 @@ class MainWindow(QMainWindow):
             return
         if event.spontaneous() and not is_for_good:  # the user's own hand
             event.ignore()
-            QTimer.singleShot(0, self.quit_flow.quit)  # from within, Qt would hide it without an end
+            QTimer.singleShot(0, self.quit_flow.quit)  # from within it would be hidden, not closed
             return
         if not self._closed.is_set():
             self._closed.set()
@@ -218,7 +218,7 @@ class MainWindow(QMainWindow):
         self._theme.close()
 
     def focusNextPrevChild(self, forward: bool) -> bool:
-        return move_focus(self, forward=forward)
+        return come_home(self, self.panes.active.composer) or move_focus(self, forward=forward)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if not press_with_enter(self.focusWidget(), event):

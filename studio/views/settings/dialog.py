@@ -13,7 +13,6 @@ from typing import Protocol
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import (
-    QDialog,
     QHBoxLayout,
     QLabel,
     QListWidget,
@@ -29,6 +28,7 @@ from studio.models.load_choices import SETTING_OF
 from studio.models.settings import Settings, all_settings
 from studio.services.notice_service import NoticeService
 from studio.services.settings_service import SettingsService
+from studio.views.dialogs.dialog import Dialog
 from studio.views.settings.capacity_note import CapacityNote
 from studio.views.settings.setting_row import SettingRow
 from studio.views.window_size import fit_to_screen
@@ -81,7 +81,7 @@ class OwnPage:
     make: Callable[[QWidget], OwnContent]
 
 
-class SettingsDialog(QDialog):
+class SettingsDialog(Dialog):
     """Stays open beside the window; closing it deletes it."""
 
     def __init__(
