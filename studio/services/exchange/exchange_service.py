@@ -104,7 +104,7 @@ class ExchangeService:
         leaf = places.get(found.leaf_id) if found.leaf_id is not None else None
         chat.show(leaf or chat.tree.newest_end(None))
         self._records.save_chat(chat)
-        self._book.put_back(chat)
+        self._book.put_back([chat])
 
     def _folder_names(self, chat: Conversation) -> list[str]:
         names: list[str] = []
