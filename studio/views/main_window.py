@@ -392,9 +392,7 @@ class MainWindow(QMainWindow):
             NoticeAction.LOAD_MODEL: self._top.selector.open_menu,
             NoticeAction.GET_MODEL: self.context.model_actions.get_starter,
             NoticeAction.NEW_CHAT: self._navigation.show_new,
-            NoticeAction.LOG_BUNDLE: self.app.support.create_bundle,
-            NoticeAction.OPEN_SETTINGS: self.settings_window.open,
             NoticeAction.OPEN_SERVER: self.server_window.open,
             NoticeAction.OPEN_MODELS: self.models_window.open,
         }
-        ways[action]()
+        (ways | self.app.notice_ways())[action]()
