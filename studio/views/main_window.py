@@ -12,8 +12,6 @@ from typing import cast
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import (
-    QAccessible,
-    QAccessibleAnnouncementEvent,
     QCloseEvent,
     QKeyEvent,
     QResizeEvent,
@@ -57,12 +55,14 @@ from studio.views.server.server_window import ServerWindow
 from studio.views.settings.pending_bar import PendingBars
 from studio.views.settings.settings_window import SettingsWindow
 from studio.views.settings_places import lead_from
+from studio.views.settling import Settling
 from studio.views.sidebar.conversation_list import Sidebar
+from studio.views.speech import say
 from studio.views.status_words import title_words
 from studio.views.tasks import Tasks
 from studio.views.theme import Theme
 from studio.views.top_bar import TopBar
-from studio.views.window_parts import WindowParts
+from studio.views.window_memory import WindowMemory
 from studio.views.window_size import fit_to_screen, toggle
 from studio.views.words import tr
 
@@ -87,6 +87,7 @@ class MainWindow(QMainWindow):
         self._closed = asyncio.Event()
         self._is_quitting = False
         self._dressed_as: AppearanceSettings | None = None
+        self._settling = Settling(self._update_commands, self)
         self._dress(services.settings.settings)
         self._sidebar = Sidebar(self.context, self)
         self._top = TopBar(self.context, self)
@@ -105,12 +106,14 @@ class MainWindow(QMainWindow):
             window=self,
         )
         self._lay_out()
-        self._parts = WindowParts(services.settings, self._sidebar, self.pool_panel)
-        self._parts.restore()
+        self.memory = WindowMemory(self, self._sidebar, self.pool_panel)
+        self.memory.restore_parts()
         windows = self.chat_commands.windows
         Rest(self.context, self, has_others=lambda: bool(windows.windows))
         self._make_commands()
-        self._announcer = Announcer(services.chats, self._announce, services.notices.notices)
+        self._announcer = Announcer(
+            services.chats, lambda text: say(self, text), services.notices.notices
+        )
         self._connect()
         self._update_commands()
         self._navigation.show_first()
@@ -197,9 +200,10 @@ class MainWindow(QMainWindow):
         super().closeEvent(event)
 
     def _close_parts(self) -> None:
-        self._parts.remember()
+        self.memory.close()
         for disconnect in self._disconnects:
             disconnect()
+        self._settling.close()
         self.app.close()
         self.chat_commands.close()
         self._announcer.close()
@@ -278,9 +282,9 @@ class MainWindow(QMainWindow):
         self.pool_panel.close_wanted.connect(self._toggle_pool)
         chats, models = self._services.chats, self._services.models
         self._disconnects = (
-            chats.chat_added.connect(lambda _chat: self._update_commands()),
+            chats.chat_added.connect(lambda _chat: self._settling.ask()),
             chats.chat_removed.connect(self._on_chat_removed),
-            chats.chat_changed.connect(lambda _chat: self._update_commands()),
+            chats.chat_changed.connect(lambda _chat: self._settling.ask()),
             models.changed.connect(self._update_commands),
             self._services.settings.changed.connect(self._on_settings_changed),
             self._services.downloads.arrived.connect(
@@ -366,9 +370,6 @@ class MainWindow(QMainWindow):
         toggle(self.pool_panel, instead_of=(self._sidebar, self.chat_commands.inspector))
         self._update_commands()
 
-    def _announce(self, text: str) -> None:
-        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, text))
-
     def _show_chat_of(self, request_id: str) -> None:
         if (chat := self._services.runs.chat_of(request_id)) is not None:
             self._navigation.show(chat)
@@ -384,16 +385,14 @@ class MainWindow(QMainWindow):
             self.panes.close_pane(pane)
         elif pane is not None:
             self._navigation.show_first()
-        self._update_commands()
+        self._settling.ask()
 
     def _do_notice_action(self, action: NoticeAction) -> None:
         ways: dict[NoticeAction, Callable[[], object]] = {
             NoticeAction.LOAD_MODEL: self._top.selector.open_menu,
             NoticeAction.GET_MODEL: self.context.model_actions.get_starter,
             NoticeAction.NEW_CHAT: self._navigation.show_new,
-            NoticeAction.LOG_BUNDLE: self.app.support.create_bundle,
-            NoticeAction.OPEN_SETTINGS: self.settings_window.open,
             NoticeAction.OPEN_SERVER: self.server_window.open,
             NoticeAction.OPEN_MODELS: self.models_window.open,
         }
-        ways[action]()
+        (ways | self.app.notice_ways())[action]()

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QPoint, QRectF, QSize, Qt
 from PySide6.QtGui import (
-    QAccessible,
-    QAccessibleAnnouncementEvent,
     QColor,
     QFocusEvent,
     QHelpEvent,
@@ -25,6 +23,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from studio.models.timeline import Lane, Span, Stretch
+from studio.views.speech import say
 from studio.views.theme import Theme
 from studio.views.words import elapsed, plural, shortened_inside, tr
 
@@ -251,7 +250,7 @@ class TimelineView(QWidget):
             place = lane.spans.index(self._current) + along
             self._current = lane.spans[min(max(place, 0), len(lane.spans) - 1)]
         words = self.describe(lane, self._current)
-        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, words))
+        say(self, words)
         row = self._picture.lanes.index(lane)
         at = self._box(self._current, row).bottomLeft().toPoint()
         QToolTip.showText(self.mapToGlobal(at), words, self)
