@@ -330,7 +330,6 @@ def _models(
         facts=ModelFactsReader(inspect_model, paths.facts_file),
         caches=find_model_caches(),
         notices=notices,
-        inspect=inspect_model,
         is_resting=idle.is_resting,
     )
 
