@@ -27,18 +27,13 @@ from studio.views.actions import CommandId
 from studio.views.announcer import Announcer
 from studio.views.app_commands import AppCommands
 from studio.views.chat.foot_view import MessageAction
-from studio.views.chat.formulas import Formulas
-from studio.views.chat.kit import Kit
-from studio.views.chat.slices import Slices
 from studio.views.chat_commands import ChatCommands
 from studio.views.chat_navigation import ChatNavigation
 from studio.views.chat_window_commands import ChatWindowCommands, Home
 from studio.views.context import Context
 from studio.views.focus_order import come_home, move_focus, press_with_enter
-from studio.views.frame_ticker import FIGURES_MS, FRAME_MS, FrameTicker
 from studio.views.icons import app_icon
 from studio.views.menu_actions import Actions
-from studio.views.model_actions import ModelActions
 from studio.views.models.models_window import ModelsPage, ModelsWindow
 from studio.views.monitor.pool_panel import PoolPanel
 from studio.views.monitor.pool_place import PoolPlace
@@ -50,7 +45,6 @@ from studio.views.ports import WindowServices
 from studio.views.quit_flow import QuitFlow
 from studio.views.reload_flow import ReloadFlow
 from studio.views.rest import Rest
-from studio.views.run_watch import RunWatch
 from studio.views.server.server_window import ServerWindow
 from studio.views.settings.pending_bar import PendingBars
 from studio.views.settings.settings_window import SettingsWindow
@@ -82,8 +76,13 @@ class MainWindow(QMainWindow):
         self._theme = Theme(self._application)
         tasks = Tasks(services.notices)
         self.reload_flow = ReloadFlow(services, tasks, self)
-        self.quit_flow = QuitFlow(services, self, quit_window=self.quit)
-        self.context = self._make_context(services, tasks)
+        self.quit_flow = QuitFlow(
+            services,
+            self,
+            quit_window=self.quit,
+            own_windows=lambda: self.chat_commands.windows.windows,
+        )
+        self.context = Context.of_window(self, services, self._theme, tasks, loads=self.reload_flow)
         self._closed = asyncio.Event()
         self._is_quitting = False
         self._dressed_as: AppearanceSettings | None = None
@@ -160,20 +159,6 @@ class MainWindow(QMainWindow):
             open_tool_servers=self.app.open_tool_servers,
         )
 
-    def _make_context(self, services: WindowServices, tasks: Tasks) -> Context:
-        return Context(
-            services=services,
-            theme=self._theme,
-            kit=Kit(self._theme, Formulas(self), Slices(self)),
-            tasks=tasks,
-            model_actions=ModelActions(
-                services.models, services.downloads, tasks, self, loads=self.reload_flow
-            ),
-            watch=RunWatch(services.runs, self),
-            frames=FrameTicker(self, FRAME_MS),
-            figures=FrameTicker(self, FIGURES_MS),
-        )
-
     async def wait_closed(self) -> None:
         """Return once the user has closed the window."""
         await self._closed.wait()
@@ -230,8 +215,9 @@ class MainWindow(QMainWindow):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._pool_place.choose()
-        self._update_commands()
+        if not self._closed.is_set():  # one comes even while its parts are deleted
+            self._pool_place.choose()
+            self._update_commands()
 
     def _lay_out(self) -> None:
         centre = QVBoxLayout()

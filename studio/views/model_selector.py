@@ -136,15 +136,16 @@ class ModelSelector(QToolButton):
     def _fill_menu(self) -> None:
         menu, models = self.menu_of_models, self._models
         menu.clear()
-        for entry in models.entries:
-            label = tr("{model}   {size}").format(model=entry.name, size=size(entry.size_bytes))
+        for entry in (*models.entries, *models.outside):
+            amount = tr("Missing") if entry.is_missing else size(entry.size_bytes)
+            label = tr("{model}   {size}").format(model=entry.title, size=amount)
             action = menu.addAction(label, partial(self._actions.load, entry.name))
             action.setCheckable(True)
             action.setChecked(models.model is not None and models.model.path == entry.path)
             action.setToolTip(str(entry.path))
             action.setEnabled(not entry.is_missing)
         menu.addSeparator()
-        names = {entry.path.name for entry in models.entries}
+        names = {entry.path.name for entry in models.entries if not entry.is_missing}
         for found in models.catalog:
             if found.file_name not in names:
                 label = tr("Get {model}   {size}").format(

@@ -60,6 +60,7 @@ class FakeModels:
         )
         self.entries: tuple[ModelEntry, ...] = ()
         self.facts: dict[Path, ModelFacts] = {}
+        self.outside: tuple[ModelEntry, ...] = ()
         self.found: tuple[FoundModel, ...] = ()
         self.load_settings = load_settings
         self.fetching: FetchProgress | None = None

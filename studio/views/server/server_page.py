@@ -172,10 +172,11 @@ class ServerPage(QWidget):
         host = self._settings.settings.server.host
         text = ""
         if self._lacks_key():
-            text = tr(
+            words = tr(
                 "{host} can be reached by other computers, so programs need a key. Make one first; without it the "
                 "server does not start."
-            ).format(host=host)
+            )
+            text = "" if self._problem.text() else words.format(host=host)  # once is enough
         elif not is_loopback_host(host):
             text = tr("Other computers in your network can reach it, with a key.")
         self._reach.setText(text)
