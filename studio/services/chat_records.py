@@ -11,8 +11,9 @@ from dataclasses import replace
 
 from studio.models.attachment import Attachment
 from studio.models.chat import Conversation, Message
+from studio.models.errors import StoreError
 from studio.models.message_tree import MessageTree
-from studio.services.chat_saver import ChatSaver
+from studio.services.chat_saver import ChatSaver, Work
 from studio.services.history_rows import Holder
 from studio.services.history_store import HistoryStore
 
@@ -118,6 +119,10 @@ class ChatRecords:
         """Write the chat and this message with the next tick, or now if the message has ended."""
         if not chat.is_temporary:
             self._saver.save_message(chat, message)
+
+    def try_again(self, chat: Conversation, work: Work, error: StoreError) -> None:
+        """Tell the error, and do what raised it again with each tick, until it answers True; one work for a chat."""
+        self._saver.owe(chat, work, error)
 
     async def flush(self) -> None:
         """Write what is marked now; a failure becomes a notice."""

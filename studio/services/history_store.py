@@ -54,12 +54,17 @@ class HistoryStore:
         self.search = HistorySearch(self.file)
 
     async def open(self) -> None:
-        """Open the file, or make it; replies that a dead program left alive become INTERRUPTED, keeping their text.
-
-        Raises StoreBusy if another process has it open, StoreError if it cannot be used.
-        """
+        """Open the file, or make it. Raises StoreBusy if another process has it open, StoreError if it cannot be used."""
         await self.file.take()
+        await self.file.do(lambda _database: None)
+
+    async def tidy_up(self) -> None:
+        """Replies that a dead program left alive end as INTERRUPTED, keeping their text; chats without a word go."""
         await self.file.do(_tidy_up)
+
+    async def end_alive(self) -> None:
+        """The first half of it, for when the chats are in use."""
+        await self.file.do(lambda database: database.execute(_END_ALIVE).rowcount)
 
     async def check(self) -> None:
         """Let SQLite check the whole file; damage is repaired as far as possible and told by the file's signal."""

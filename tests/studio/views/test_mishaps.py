@@ -34,11 +34,8 @@ from studio.views.main_window import MainWindow
 from studio.views.words import tr
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
-DISK_FULL = "there is no room left for the chat history {0}; make room, Layby tries again by itself"
-LOCKED = (
-    "another program has locked the chat history {0}; close it there (a backup, a viewer of databases), Layby tries "
-    "again by itself"
-)
+DISK_FULL = "there is no room left for the chat history {0}; make room"
+LOCKED = "another program has locked the chat history {0}; close it there (a backup, a viewer of databases)"
 PROMPTS = ("Tell me a long story about a ship", "List fifty animals", "Describe the four seasons")
 SHORT = ChatSettings(
     sampling=SamplingParams(temperature=0.8, seed=3, logit_bias=NEVER_ENDS), max_tokens=60
