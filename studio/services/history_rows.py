@@ -261,6 +261,8 @@ def _changed_as_json(
     value: SamplingParams | ReplyStats, default: SamplingParams | ReplyStats
 ) -> str:
     """Only what differs from the default, so that rows stay small and later versions may add fields."""
+    if value == default:
+        return "{}"  # most are, of thousands
     names = (field.name for field in fields(value))
     values = ((name, getattr(value, name), getattr(default, name)) for name in names)
     return json.dumps({name: new for name, new, plain in values if new != plain})

@@ -47,7 +47,7 @@ def come_home(window: QWidget, home: QWidget | None = None) -> bool:
 def _before(widget: QWidget) -> Iterator[QWidget]:
     """What comes before it in the order in which its window was built, around the ends."""
     current = widget.previousInFocusChain()
-    while current is not widget:
+    while current is not None and current is not widget:
         yield current
         current = current.previousInFocusChain()
 

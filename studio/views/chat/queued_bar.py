@@ -1,4 +1,4 @@
-"""The prompt that waits for the end of the reply, for a model or for room: what it says, and ways to send it or have it back.
+"""The prompt that waits for the end of the reply, a model or room: what it says, and ways to send it or have it back.
 
 GUI thread; must not import services.
 """

@@ -57,7 +57,7 @@ class LoadDialog(Dialog):
     def __init__(self, context: Context, entry: ModelEntry, parent: QWidget) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(tr("Load settings of {model}").format(model=entry.name))
+        self.setWindowTitle(tr("Load settings of {model}").format(model=entry.title))
         self._context = context
         self._entry = entry
         self._store = context.services.models.load_settings

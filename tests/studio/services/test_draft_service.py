@@ -363,7 +363,7 @@ def test_what_is_sent_later_does_not_overtake_a_prompt_that_could_not_be_stored(
                 assert not await rig.chats.drafts.send_behind(chat, "late")
                 assert not rig.engine.requests
             while not await rig.chats.drafts.send_behind(chat, "late"):
-                await asyncio.sleep(0)  # it is being sent without us right now
+                await rig.store.load_chats()  # it is being sent without us right now
             assert chat.queued is not None
             assert (chat.queued.text, texts(chat)) == ("late", ["early", ""])
             await until(lambda: rig.engine.requests)
