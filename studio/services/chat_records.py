@@ -26,6 +26,11 @@ class ChatRecords:
         self._saver = saver
         self._temporary_ids = itertools.count(-1, -1)
 
+    def begin_chat(self, chat: Conversation, *, is_temporary: bool = False) -> None:
+        """Give a new chat its id. It is stored with the next tick, or with the first that is stored of it."""
+        chat.chat_id = next(self._temporary_ids) if is_temporary else self._store.new_chat_id()
+        self.save_chat(chat)
+
     async def add_chat(self, chat: Conversation, *, is_temporary: bool = False) -> None:
         """Store a new chat; it gets its id."""
         if is_temporary:
@@ -103,7 +108,7 @@ class ChatRecords:
         """Store a file of the draft; the attachment with the id it got."""
         if chat.is_temporary:
             return attachment
-        attachment_id = await self._store.attach(chat.chat_id, attachment, Holder.DRAFT)
+        attachment_id = await self._store.attach(chat, attachment, Holder.DRAFT)
         return replace(attachment, attachment_id=attachment_id)
 
     async def detach(self, chat: Conversation, attachments: Sequence[Attachment]) -> None:

@@ -136,7 +136,7 @@ class ChatService:
         folder_id: int | None = None,
         settings: ChatSettings | None = None,
     ) -> Conversation:
-        """Add an empty chat at the top of the list. Raises StoreError if it cannot be stored.
+        """Add an empty chat at the top of the list, also while nothing can be stored.
 
         A temporary one is never stored: it is gone when the program ends.
         """
@@ -150,7 +150,7 @@ class ChatService:
             folder_id=folder_id,
             is_loaded=True,
         )
-        await self._records.add_chat(chat, is_temporary=is_temporary)
+        self._records.begin_chat(chat, is_temporary=is_temporary)
         self.book.add(chat)
         return chat
 
