@@ -20,6 +20,7 @@ from studio.models.settings import all_settings
 from studio.models.snippets import SNIPPETS
 from studio.services.notice_service import CRASHED_NOTICE, NOTICE_TABLE, UNEXPECTED_NOTICE
 from studio.services.reply_fold import MODEL_WAS_UNLOADED, NO_MODEL_WAS_READY
+from studio.services.store_troubles import TRIES_AGAIN
 from studio.views.actions import COMMANDS, Menu
 from studio.views.chat.foot_view import _BUTTONS as FOOT_BUTTONS
 from studio.views.error_words import _INSTEAD as ERRORS_INSTEAD
@@ -149,6 +150,7 @@ def _of_tables() -> Iterator[str]:
     yield from (snippet.where for snippet in SNIPPETS)
     yield from ERRORS_INSTEAD.values()
     yield from (limit.value for limit in LengthLimit)
+    yield TRIES_AGAIN
     yield from (NO_MODEL_WAS_READY, MODEL_WAS_UNLOADED)
     yield from (notice.text for notice in (CRASHED_NOTICE, UNEXPECTED_NOTICE))
 
