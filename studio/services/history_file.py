@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from engine.file_lock import FileLock
+from engine.system_faults import system_fault
 from studio.models.errors import StoreBroken, StoreBusy, StoreError, StoreFull
 from studio.models.signal import Signal
 from studio.services.history_repair import DamageFound, check_integrity, is_damage, rebuild
@@ -138,7 +139,9 @@ def _as_store_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StoreError(f"the chat history {path} cannot be used: {error.strerror}") from error
+        raise StoreError(
+            f"the chat history {path} cannot be used: {system_fault(error)}"
+        ) from error
     except sqlite3.Error as error:
         code = (
             error.sqlite_errorcode & 0xFF
@@ -159,4 +162,15 @@ def _as_store_errors(path: Path) -> Iterator[None]:
                 f"the chat history {path} cannot be written; make the file and its folder writable, Layby tries again "
                 "by itself"
             ) from error
-        raise StoreError(f"the chat history {path} cannot be used: {error}") from error
+        if code == sqlite3.SQLITE_IOERR:
+            raise StoreError(
+                f"the disk failed over the chat history {path}; look after the disk, Layby tries again by itself"
+            ) from error
+        if code == sqlite3.SQLITE_CANTOPEN:
+            raise StoreError(
+                f"the chat history {path} cannot be opened; make its folder and the file writable, then start "
+                "Layby again"
+            ) from error
+        raise StoreError(
+            f"the chat history {path} cannot be used; the log has the particulars"
+        ) from error

@@ -20,6 +20,7 @@ from typing import TypeVar
 from engine.api import EngineState, LoadModel, LoadOptions, ModelChanged, ModelInfo, UnloadModel
 from engine.client import EngineClient
 from engine.errors import EngineError, ModelUnavailable
+from engine.system_faults import system_fault
 from studio.models.engine_state import FetchProgress, ModelStatus
 from studio.models.errors import FetchError, LibraryError, StudioError
 from studio.models.model_library import CatalogEntry, FoundModel, ModelEntry, ModelFacts
@@ -318,7 +319,7 @@ class ModelService:
         except (EngineError, StudioError) as error:
             self._notices.report(error)
         except OSError as error:
-            self._notices.report(LibraryError(f"{error.filename}: {error.strerror}"))
+            self._notices.report(LibraryError(f"{error.filename}: {system_fault(error)}"))
         return None
 
     def _remember(self, info: ModelInfo) -> None:
