@@ -79,7 +79,13 @@ FROM_TABLES = frozenset(
     }
 )
 """What `tr` is given that is no literal: all of these come from tables, errors and composers that are read here."""
-COMPOSERS = ("studio/models/run_words.py", "studio/models/json_faults.py")
+COMPOSERS = (
+    "engine/system_faults.py",
+    "studio/models/run_words.py",
+    "studio/models/json_faults.py",
+    "studio/services/network_faults.py",
+    "studio/services/tools/link_faults.py",
+)
 """Files whose functions return whole sentences that are given to `tr` later."""
 RAISERS = (
     "studio/models",
@@ -101,6 +107,44 @@ MAY_LACK = (
     "engine/text/tokenizer_json.py",
 )
 """What is wrong deep inside a model's file is told to its maker, in English; the window says what it comes to."""
+
+
+OWN_WORDS = (
+    "studio/models/local_server_settings.py",
+    "studio/services/download_job.py",
+    "studio/services/key_store.py",
+)
+"""Their errors pass on what other sources of ours have said."""
+
+
+def passed_on() -> list[str]:
+    """Where an error of ours tells what a library or the system has said, which no catalogue knows; in the studio.
+
+    The engine's errors that no catalogue knows are told in other words (`studio.views.error_words`).
+    """
+    own = _error_classes()
+    return [
+        f"{path.relative_to(ROOT)}:{call.lineno}"
+        for path in _files(tuple(name for name in RAISERS if name.startswith("studio")))
+        if str(path.relative_to(ROOT)) not in OWN_WORDS
+        for handler in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(handler, ast.ExceptHandler) and handler.name and handler.type
+        if not {ast.unparse(kind) for kind in _kinds(handler.type)} <= own
+        for call in ast.walk(handler)
+        if isinstance(call, ast.Call) and _name(call) in own and _tells(call, handler.name)
+    ]
+
+
+def _kinds(caught: ast.expr) -> list[ast.expr]:
+    return caught.elts if isinstance(caught, ast.Tuple) else [caught]
+
+
+def _tells(call: ast.Call, error: str) -> bool:
+    """Whether it has the error's own text in its own."""
+    whole = {error, f"str({error})", f"{error}.strerror"}
+    places = (node for node in ast.walk(call) if isinstance(node, ast.FormattedValue))
+    told = {ast.unparse(place.value) for place in places}
+    return bool(whole & (told | {ast.unparse(one) for one in call.args}))
 
 
 @cache
@@ -188,6 +232,9 @@ def _whole(node: ast.AST | None) -> Iterator[str]:
             return
         case ast.Call(args=[_, ast.Constant(value=str() as thing)]) if _name(node) == "_count":
             yield from (f"1 {thing}", f"{{0}} {thing}s")
+        case ast.Dict(values=values):
+            for value in values:
+                yield from _whole(value)
         case ast.JoinedStr(values=parts):
             yield from _literals(node)
             for part in parts:

@@ -13,8 +13,8 @@ from PySide6.QtWidgets import QApplication
 
 from engine.errors import CorruptModel, ModelNotFound, UnsupportedModel
 from engine.runs import ParkCause, ParkReason, WaitKind, WaitReason
-from fakes.sentences import all_sentences, missing, unread
-from studio.models.errors import StoreError
+from fakes.sentences import all_sentences, missing, passed_on, unread
+from studio.models.errors import ExchangeError, StoreError
 from studio.models.model_library import ModelFacts
 from studio.models.run_words import expected_wait_words, reason_words
 from studio.models.window_settings import Language
@@ -54,6 +54,20 @@ def test_every_sentence_of_the_sources_is_in_the_catalogue() -> None:
 def test_nothing_is_translated_that_the_test_above_cannot_see() -> None:
     """Give `tr` a literal, or let `fakes.sentences` read the table that its words come from."""
     assert unread() == set()
+
+
+def test_no_error_tells_what_a_library_or_the_system_has_said() -> None:
+    """Say it in words of ours: `json_fault`, `system_fault`, `network_fault`. The log has the rest."""
+    assert passed_on() == []
+
+
+def test_a_damaged_file_is_told_in_german(german: Catalogue) -> None:
+    told = "a.json is damaged or no JSON file (look at line 39, character 14)"
+    assert error_words(ExchangeError(told)) == (
+        "a.json ist beschädigt oder keine JSON-Datei (sieh in Zeile 39, Zeichen 14 nach)"
+    )
+    told = "/x/a.json cannot be written: the disk is full; choose another place"
+    assert "das Laufwerk ist voll" in error_words(ExchangeError(told))
 
 
 def is_alike(source: str, target: str) -> bool:
