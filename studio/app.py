@@ -199,14 +199,13 @@ async def _window_until_closed(
     """What runs at its end if it is to start again."""
     from studio.views.main_window import MainWindow
     from studio.views.single_instance import InstanceServer, address_for
-    from studio.views.window_memory import WindowMemory
 
     async with open_services(settings, paths) as services:
         watch = _watch_for_crashes(paths, services.notices)
         window = MainWindow(services)
         _on_signals(window.quit)
         window.show()
-        WindowMemory(window).recall()
+        window.memory.recall()
         gc.collect()
         gc.freeze()  # what is there now stays: a collection need not walk it while somebody scrolls
         others = InstanceServer(address_for(paths.data), window.app.receive, window)

@@ -10,10 +10,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import cast
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import (
-    QAccessible,
-    QAccessibleAnnouncementEvent,
     QCloseEvent,
     QKeyEvent,
     QResizeEvent,
@@ -33,7 +31,7 @@ from studio.views.chat_commands import ChatCommands
 from studio.views.chat_navigation import ChatNavigation
 from studio.views.chat_window_commands import ChatWindowCommands, Home
 from studio.views.context import Context
-from studio.views.focus_order import move_focus, press_with_enter
+from studio.views.focus_order import come_home, move_focus, press_with_enter
 from studio.views.icons import app_icon
 from studio.views.menu_actions import Actions
 from studio.views.models.models_window import ModelsPage, ModelsWindow
@@ -51,12 +49,14 @@ from studio.views.server.server_window import ServerWindow
 from studio.views.settings.pending_bar import PendingBars
 from studio.views.settings.settings_window import SettingsWindow
 from studio.views.settings_places import lead_from
+from studio.views.settling import Settling
 from studio.views.sidebar.conversation_list import Sidebar
+from studio.views.speech import say
 from studio.views.status_words import title_words
 from studio.views.tasks import Tasks
 from studio.views.theme import Theme
 from studio.views.top_bar import TopBar
-from studio.views.window_parts import WindowParts
+from studio.views.window_memory import WindowMemory
 from studio.views.window_size import fit_to_screen, toggle
 from studio.views.words import tr
 
@@ -86,6 +86,7 @@ class MainWindow(QMainWindow):
         self._closed = asyncio.Event()
         self._is_quitting = False
         self._dressed_as: AppearanceSettings | None = None
+        self._settling = Settling(self._update_commands, self)
         self._dress(services.settings.settings)
         self._sidebar = Sidebar(self.context, self)
         self._top = TopBar(self.context, self)
@@ -104,12 +105,14 @@ class MainWindow(QMainWindow):
             window=self,
         )
         self._lay_out()
-        self._parts = WindowParts(services.settings, self._sidebar, self.pool_panel)
-        self._parts.restore()
+        self.memory = WindowMemory(self, self._sidebar, self.pool_panel)
+        self.memory.restore_parts()
         windows = self.chat_commands.windows
         Rest(self.context, self, has_others=lambda: bool(windows.windows))
         self._make_commands()
-        self._announcer = Announcer(services.chats, self._announce, services.notices.notices)
+        self._announcer = Announcer(
+            services.chats, lambda text: say(self, text), services.notices.notices
+        )
         self._connect()
         self._update_commands()
         self._navigation.show_first()
@@ -174,7 +177,7 @@ class MainWindow(QMainWindow):
             return
         if event.spontaneous() and not is_for_good:  # the user's own hand
             event.ignore()
-            self.quit_flow.quit()
+            QTimer.singleShot(0, self.quit_flow.quit)  # from within it would be hidden, not closed
             return
         if not self._closed.is_set():
             self._closed.set()
@@ -182,9 +185,10 @@ class MainWindow(QMainWindow):
         super().closeEvent(event)
 
     def _close_parts(self) -> None:
-        self._parts.remember()
+        self.memory.close()
         for disconnect in self._disconnects:
             disconnect()
+        self._settling.close()
         self.app.close()
         self.chat_commands.close()
         self._announcer.close()
@@ -203,7 +207,7 @@ class MainWindow(QMainWindow):
         self._theme.close()
 
     def focusNextPrevChild(self, forward: bool) -> bool:
-        return move_focus(self, forward=forward)
+        return come_home(self, self.panes.active.composer) or move_focus(self, forward=forward)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if not press_with_enter(self.focusWidget(), event):
@@ -264,9 +268,9 @@ class MainWindow(QMainWindow):
         self.pool_panel.close_wanted.connect(self._toggle_pool)
         chats, models = self._services.chats, self._services.models
         self._disconnects = (
-            chats.chat_added.connect(lambda _chat: self._update_commands()),
+            chats.chat_added.connect(lambda _chat: self._settling.ask()),
             chats.chat_removed.connect(self._on_chat_removed),
-            chats.chat_changed.connect(lambda _chat: self._update_commands()),
+            chats.chat_changed.connect(lambda _chat: self._settling.ask()),
             models.changed.connect(self._update_commands),
             self._services.settings.changed.connect(self._on_settings_changed),
             self._services.downloads.arrived.connect(
@@ -352,9 +356,6 @@ class MainWindow(QMainWindow):
         toggle(self.pool_panel, instead_of=(self._sidebar, self.chat_commands.inspector))
         self._update_commands()
 
-    def _announce(self, text: str) -> None:
-        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, text))
-
     def _show_chat_of(self, request_id: str) -> None:
         if (chat := self._services.runs.chat_of(request_id)) is not None:
             self._navigation.show(chat)
@@ -369,16 +370,14 @@ class MainWindow(QMainWindow):
             self.panes.close_pane(pane)
         elif pane is not None:
             self._navigation.show_first()
-        self._update_commands()
+        self._settling.ask()
 
     def _do_notice_action(self, action: NoticeAction) -> None:
         ways: dict[NoticeAction, Callable[[], object]] = {
             NoticeAction.LOAD_MODEL: self._top.selector.open_menu,
             NoticeAction.GET_MODEL: self.context.model_actions.get_starter,
             NoticeAction.NEW_CHAT: self._navigation.show_new,
-            NoticeAction.LOG_BUNDLE: self.app.support.create_bundle,
-            NoticeAction.OPEN_SETTINGS: self.settings_window.open,
             NoticeAction.OPEN_SERVER: self.server_window.open,
             NoticeAction.OPEN_MODELS: self.models_window.open,
         }
-        ways[action]()
+        (ways | self.app.notice_ways())[action]()

@@ -44,9 +44,7 @@ async def two_running(stage: Stage) -> None:
 
 def close_by_hand(stage: Stage) -> None:
     """What the button of the window's frame does."""
-    event = QCloseEvent()
-    event.spontaneous = lambda: True  # type: ignore[method-assign]
-    stage.window.closeEvent(event)
+    QApplication.sendEvent(stage.window.windowHandle(), QCloseEvent())
 
 
 @pytest.mark.parametrize("way", ["command", "frame"])
@@ -72,15 +70,16 @@ def test_while_replies_run_quitting_asks_and_a_no_changes_nothing(
             await two_running(stage)
             flow = stage.window.quit_flow
 
-            def wish() -> QMessageBox:
+            async def wish() -> QMessageBox:
                 if way == "command":
                     stage.window.commands[CommandId.QUIT].trigger()
                 else:
                     close_by_hand(stage)
+                await until(lambda: flow.dialog is not None)
                 assert flow.dialog is not None
                 return flow.dialog
 
-            box = wish()
+            box = await wish()
             assert box.text() == tr("Quit while replies run?")
             for name in ("Children", "Lisbon (", f"{tr('API request')} 7"):
                 assert name in box.informativeText()
@@ -89,7 +88,7 @@ def test_while_replies_run_quitting_asks_and_a_no_changes_nothing(
             await until(lambda: flow.dialog is None)
             assert not is_closed(stage)
             assert stage.engine.aborted == []
-            button(wish(), tr("Quit")).click()
+            button(await wish(), tr("Quit")).click()
             await stage.window.wait_closed()
 
     play(story())
