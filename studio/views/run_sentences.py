@@ -117,6 +117,16 @@ def reason_sentence(reply: Message | None, run: Run | None, others: Others) -> s
     return tr(reason_words(wait))
 
 
+def turns_sentence(run: Run | None, others: Others) -> str:
+    """What may become of one that is in the pool and takes turns with others; empty for any other."""
+    has_its_turn = run is not None and run.num_parks > 0 and run.state is not RunState.AWAITS_OWNER
+    if run is None or not has_its_turn or len(others.names) < 2:
+        return ""
+    if run.is_called:
+        return tr("It keeps its room for some seconds")
+    return tr("It takes turns with others; let go first, it keeps its room for longer")
+
+
 def is_held(run: Run | None) -> bool:
     """Whether it was parked by hand, or kept out of the pool."""
     return run is not None and run.wait is not None and run.wait.kind is WaitKind.HELD_BY_USER
