@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def pytest_collection_finish() -> None:
-    """What is there once all tests are: no collection of garbage walks it, and each test of the window asks for some."""
+    """What is there by now stays: no collection of garbage need walk it, and each test of the window asks for one."""
     gc.collect()
     gc.freeze()
 
