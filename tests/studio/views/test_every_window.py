@@ -66,7 +66,7 @@ async def opened(folder: Path, scene: str) -> AsyncIterator[tuple[Stage, QWidget
         shown = await SCENES[scene](stage)
         shown.ensurePolished()
         if not shown.isVisible():  # a menu: nothing pops up in tests
-            shown.adjustSize()
+            shown.resize(shown.sizeHint())
         await stage.settle()
         yield stage, shown
         for widget in QApplication.topLevelWidgets():
