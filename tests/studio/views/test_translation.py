@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import string
 from collections import Counter
 from collections.abc import Iterator
@@ -14,7 +16,7 @@ from PySide6.QtWidgets import QApplication
 from engine.errors import CorruptModel, ModelNotFound, UnsupportedModel
 from engine.runs import ParkCause, ParkReason, WaitKind, WaitReason
 from fakes.sentences import all_sentences, missing, unread
-from studio.models.errors import StoreError
+from studio.models.errors import FetchUnavailable, StoreError
 from studio.models.model_library import ModelFacts
 from studio.models.run_words import expected_wait_words, reason_words
 from studio.models.window_settings import Language
@@ -24,6 +26,13 @@ from studio.views.models.model_words import problem_words
 from studio.views.translation import Catalogue, locale_of, read_catalogue, spoken_language
 
 GERMAN = read_catalogue(Language.GERMAN)
+REASONS = (
+    errno.EACCES, errno.EADDRINUSE, errno.EBUSY, errno.ECONNREFUSED, errno.ECONNRESET, errno.EDQUOT, errno.EEXIST,
+    errno.EFBIG, errno.EHOSTUNREACH, errno.EINVAL, errno.EIO, errno.EISDIR, errno.EMFILE, errno.ENAMETOOLONG,
+    errno.ENETUNREACH, errno.ENODEV, errno.ENOENT, errno.ENOEXEC, errno.ENOMEM, errno.ENOSPC, errno.ENOTDIR,
+    errno.ENOTEMPTY, errno.EPERM, errno.EPIPE, errno.EROFS, errno.ETIMEDOUT,
+)  # fmt: skip
+"""What goes wrong with files and connections."""
 
 
 @pytest.fixture
@@ -134,6 +143,18 @@ def test_no_error_of_the_engine_is_told_in_english_in_another_language(german: C
     assert error_sentence(UnsupportedModel("mixture-of-experts")).startswith("Modelle dieser Art")
     unknown = StoreError("/data/history.sqlite")
     assert error_words(unknown) == "/data/history.sqlite", "what is no sentence stays"
+
+
+@pytest.mark.parametrize("number", REASONS, ids=os.strerror)
+def test_what_the_system_says_is_not_left_english_in_a_sentence(
+    german: Catalogue, number: int
+) -> None:
+    reason = os.strerror(number)
+    for error in (StoreError(f"/a/b cannot be written: {reason}"), OSError(number, reason)):
+        assert reason not in error_words(error)
+    assert error_words(FetchUnavailable("the hub did not answer: timed out")) == (
+        "der Hub hat nicht geantwortet: keine Antwort in der erlaubten Zeit"
+    )
 
 
 def test_where_nothing_is_wrong_nothing_is_said_in_any_language(german: Catalogue) -> None:
