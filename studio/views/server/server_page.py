@@ -174,13 +174,14 @@ class ServerPage(QWidget):
     def _show_reach(self) -> None:
         """Who can reach the server with these settings, where that is not only this computer."""
         host = self._settings.settings.server.host
+        is_said = bool(self._problem.text()) and not isinstance(self._server.problem, PortTaken)
         text = ""
-        if self._lacks_key():
+        if self._lacks_key() and not is_said:
             text = tr(
                 "{host} can be reached by other computers, so programs need a key. Make one first; without it the "
                 "server does not start."
             ).format(host=host)
-        elif not is_loopback_host(host):
+        elif not (is_loopback_host(host) or self._lacks_key()):
             text = tr("Other computers in your network can reach it, with a key.")
         self._reach.setText(text)
         self._reach.setVisible(bool(text))
