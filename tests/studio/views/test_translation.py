@@ -111,6 +111,15 @@ def test_braces_in_what_is_taken_over_do_no_harm(german: Catalogue) -> None:
     assert said == "der Chatverlauf /tmp/{0}{x} ist geschlossen; starte Layby neu"
 
 
+def test_a_name_that_is_taken_over_has_the_quotation_marks_of_the_language(
+    german: Catalogue,
+) -> None:
+    said = german.find("the name '' is not allowed; take 1 to 64 characters on one line")
+    assert said == "der Name „“ ist nicht erlaubt; nimm 1 bis 64 Zeichen in einer Zeile"
+    said = german.find("seed is 'x', allowed is one of 'a', 'b'")
+    assert said == "seed ist „x“, erlaubt ist eins von 'a', 'b'", "a list is no name"
+
+
 def test_many_different_sentences_are_not_all_remembered(german: Catalogue) -> None:
     for number in range(2000):
         assert german.find(f"no such sentence {number}") is None
