@@ -109,6 +109,8 @@ class Message:
     """Set while PARKED."""
     reread_tokens: int = 0
     """While READING: tokens that are being read a second time, after a park that kept none of its state."""
+    speed: float | None = None
+    """While WRITING: tokens a second now, where the figures have those of the whole time; None until that is known."""
     prompt_share_tokens: int = 0
     """While alive: its own tokens that are counted with the prompt, as it was given them to go on with."""
     stats: ReplyStats = field(default_factory=ReplyStats)

@@ -6,7 +6,7 @@ GUI thread, asyncio, no Qt. Methods that wait have committed when they return; `
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from studio.models.attachment import Attachment
@@ -59,6 +59,21 @@ class ChatRecords:
         if chat.queued is not None:
             chat.queued = replace(chat.queued, attachments=queued)
         chat.is_loaded = True
+
+    async def messages_of(self, chat: Conversation) -> Iterable[Message]:
+        """All messages of a chat; those of one that has not been opened are read and not kept."""
+        return chat.tree if chat.is_loaded else await self._store.load_messages(chat.chat_id)
+
+    async def add_whole_chats(
+        self, chats: Sequence[tuple[Conversation, Sequence[Message]]]
+    ) -> None:
+        """Store new chats with their messages, parents first, in one commit. They get their ids, and are not loaded.
+
+        A chat's `leaf_id` is one of the ids that its messages have here.
+        """
+        added = await self._store.add_whole_chats(chats)
+        for (chat, _), ids in zip(chats, added, strict=True):
+            chat.chat_id, chat.leaf_id = ids
 
     async def copy_tree(self, source: Sequence[Message], target: Conversation) -> None:
         """Give a new chat copies of messages, parents first; it shows the version that ends with the last."""

@@ -19,6 +19,7 @@ from studio.services.history_rows import (
     LAST_STATUS,
     MESSAGE_COLUMNS,
     Holder,
+    Row,
     attachment_from_row,
     attachment_row,
     chat_from_row,
@@ -32,6 +33,7 @@ from studio.services.history_search import HistorySearch
 _PUT_CHAT = put_statement("chats", CHAT_COLUMNS)
 _PUT_MESSAGE = put_statement("messages", MESSAGE_COLUMNS)
 _PUT_ATTACHMENT = put_statement("attachments", ATTACHMENT_COLUMNS)
+_SHOW = "UPDATE chats SET leaf_id = ? WHERE chat_id = ?"
 _END_ALIVE = (
     f"UPDATE messages SET status = '{MessageStatus.INTERRUPTED.value}', note = '' WHERE status IN "
     f"({', '.join(repr(one.value) for one in MessageStatus if one.is_alive and one is not MessageStatus.TOOLS)})"
@@ -135,8 +137,7 @@ class HistoryStore:
                     ids.append(insert(database, _PUT_MESSAGE, (None, *row[1:-1], parent_id)))
                     _attach(database, (chat.chat_id, ids[-1]), attached)
                 if ids:
-                    statement = "UPDATE chats SET leaf_id = ? WHERE chat_id = ?"
-                    database.execute(statement, (ids[-1], chat.chat_id))
+                    database.execute(_SHOW, (ids[-1], chat.chat_id))
             return ids
 
         return await self.file.do(add)
@@ -148,24 +149,34 @@ class HistoryStore:
 
         Returns their new ids by the old ones; a parent that is not among them is left out.
         """
-        rows = [message_row(message) for message in messages]
-        attachments = [message.attachments for message in messages]
+        rows = _rows_of(messages)
 
         def copy(database: sqlite3.Connection) -> dict[int, int]:
-            ids: dict[int, int] = {}
             with transaction(database):
-                for row, attached in zip(rows, attachments, strict=True):
-                    old_id, parent_id = row[0], ids.get(row[-1])  # type: ignore[call-overload]
-                    copied = (None, chat.chat_id, *row[2:-1], parent_id)
-                    ids[old_id] = insert(database, _PUT_MESSAGE, copied)  # type: ignore[index]
-                    for attachment in attached:
-                        owner = (chat.chat_id, ids[old_id], Holder.MESSAGE.value)  # type: ignore[index]
-                        insert(
-                            database, _PUT_ATTACHMENT, (None, *owner, *attachment_row(attachment))
-                        )
-            return ids
+                return _add_copies(database, chat.chat_id, rows)
 
         return await self.file.do(copy)
+
+    async def add_whole_chats(
+        self, chats: Sequence[tuple[Conversation, Sequence[Message]]]
+    ) -> list[tuple[int, int | None]]:
+        """Store new chats with their messages, parents first, all or none.
+
+        A chat's `leaf_id` is one of the ids that its messages have here. Returns the id of each chat and of its leaf.
+        """
+        entries = [(chat_row(chat), chat.leaf_id, _rows_of(messages)) for chat, messages in chats]
+
+        def add(database: sqlite3.Connection) -> list[tuple[int, int | None]]:
+            added: list[tuple[int, int | None]] = []
+            with transaction(database):
+                for row, leaf_id, messages in entries:
+                    chat_id = insert(database, _PUT_CHAT, (None, *row[1:]))
+                    new_leaf_id = _add_copies(database, chat_id, messages).get(leaf_id or 0)
+                    database.execute(_SHOW, (new_leaf_id, chat_id))
+                    added.append((chat_id, new_leaf_id))
+            return added
+
+        return await self.file.do(add)
 
     async def save(self, chats: Sequence[Conversation], messages: Sequence[Message]) -> None:
         """Store chats and messages as they are at the call, all or none."""
@@ -225,6 +236,27 @@ class HistoryStore:
         rows = [(holder.value, one) for one in attachment_ids]
         statement = "UPDATE attachments SET holder = ? WHERE attachment_id = ?"
         await self.file.do(lambda database: database.executemany(statement, rows).rowcount)
+
+
+def _rows_of(messages: Sequence[Message]) -> list[tuple[Row, tuple[Attachment, ...]]]:
+    return [(message_row(message), message.attachments) for message in messages]
+
+
+def _add_copies(
+    database: sqlite3.Connection,
+    chat_id: int,
+    messages: Sequence[tuple[Row, tuple[Attachment, ...]]],
+) -> dict[int, int]:
+    """Insert messages with their attachments into a chat that has none; their new ids by the old ones."""
+    ids: dict[int, int] = {}
+    for row, attached in messages:
+        old_id, parent_id = row[0], ids.get(row[-1])  # type: ignore[call-overload]
+        new_id = insert(database, _PUT_MESSAGE, (None, chat_id, *row[2:-1], parent_id))
+        ids[old_id] = new_id  # type: ignore[index]
+        for attachment in attached:
+            owner = (chat_id, new_id, Holder.MESSAGE.value)
+            insert(database, _PUT_ATTACHMENT, (None, *owner, *attachment_row(attachment)))
+    return ids
 
 
 def _tidy_up(database: sqlite3.Connection) -> None:

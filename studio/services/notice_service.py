@@ -149,6 +149,10 @@ class NoticeService:
         """Show a notice that is no error."""
         self.notices.add(notice)
 
+    def update(self, notice: Notice) -> None:
+        """Say something else in its place; nothing where the user has put it away."""
+        self.notices.update(notice)
+
     def show_unforeseen(self, notice: Notice) -> None:
         """Show what may come over and over by itself: while it stands it keeps its place, below what is newer."""
         if notice not in self.notices.notices:

@@ -71,13 +71,18 @@ class SettingsService:
         A flag or variable still wins until the program ends. Raises KeyError for an unknown key,
         SettingError for a value that is not allowed or a file that cannot be written.
         """
-        declared = setting_field(key)
-        checked = declared.check(value, source=declared.info.title)
+        self.change_several({key: value})
+
+    def change_several(self, values: Mapping[str, SettingValue]) -> None:
+        """The same for several at once, all or none, the file written once."""
         layer = dict(self._file)
-        if checked == declared.default:
-            layer.pop(key, None)  # so that a better default of a later version is taken
-        else:
-            layer[key] = checked
+        for key, value in values.items():
+            declared = setting_field(key)
+            checked = declared.check(value, source=declared.info.title)
+            if checked == declared.default:
+                layer.pop(key, None)  # so that a better default of a later version is taken
+            else:
+                layer[key] = checked
         self._replace_file_layer(layer)
 
     def reset(self, key: str) -> None:

@@ -1,4 +1,4 @@
-"""The keyboard's way through a window: where Tab leads, and Enter on a button. GUI thread.
+"""The keyboard's way through a window: where Tab leads, Enter on a button, and where a lost focus goes. GUI thread.
 
 Tab goes through everything on screen in reading order, however late a widget was made. Qt's own order is that of
 creation, which for a transcript whose messages come and go is no order at all. Must not import services.
@@ -24,6 +24,32 @@ def move_focus(window: QWidget, *, forward: bool) -> bool:
     stop.setFocus(reason.TabFocusReason if forward else reason.BacktabFocusReason)
     _bring_into_sight(stop)
     return True
+
+
+def come_home(window: QWidget, home: QWidget | None = None) -> bool:
+    """Take the focus from a widget that was hidden or switched off, to `home`, or to what is near; False: it has none.
+
+    Qt would do what Tab does, though nobody pressed it: the next Space or Enter set off whatever button comes next.
+    """
+    lost = window.focusWidget()
+    if lost is None or (lost.isEnabled() and lost.isVisibleTo(window)):
+        return False
+    if home is None or not (home.isEnabled() and home.isVisibleTo(window)):
+        stops = [one for one in _tab_stops(window) if not isinstance(one, QAbstractButton)]
+        home = next((one for one in _before(lost) if one in stops), stops[0] if stops else None)
+    if home is None:
+        lost.clearFocus()
+    else:
+        home.setFocus(Qt.FocusReason.OtherFocusReason)
+    return True
+
+
+def _before(widget: QWidget) -> Iterator[QWidget]:
+    """What comes before it in the order in which its window was built, around the ends."""
+    current = widget.previousInFocusChain()
+    while current is not None and current is not widget:
+        yield current
+        current = current.previousInFocusChain()
 
 
 def _next_tab_stop(window: QWidget, current: QWidget | None, *, forward: bool) -> QWidget | None:

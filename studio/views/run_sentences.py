@@ -14,7 +14,7 @@ from engine.runs import Holder, Run, RunState, WaitKind, WaitReason
 from studio.models.chat import Message, MessageStatus
 from studio.models.run_words import expected_wait_words, reason_words, state_words
 from studio.views.status_words import Mark, StatusWords, Tone, describe_reply, joined
-from studio.views.words import count, elapsed, in_sentence, ordinal, shortened, tokens, tr
+from studio.views.words import count, elapsed, in_sentence, ordinal, shortened_inside, tokens, tr
 
 _SPOKEN_CHARS = 32
 _WAITING = frozenset({MessageStatus.QUEUED, MessageStatus.PARKED})
@@ -49,7 +49,7 @@ class Others:
         """Its name within a sentence: a title of several words is shortened and stands in quotation marks."""
         name = self.names.get(request_id, tr("another request"))
         if request_id not in self.titles:
-            return shortened(name, _SPOKEN_CHARS)
+            return shortened_inside(name, _SPOKEN_CHARS)
         return in_sentence(name, _SPOKEN_CHARS)
 
 

@@ -94,9 +94,17 @@ def shortened(text: str, most_chars: int) -> str:
     return text if len(text) <= most_chars else text[: most_chars - 1].rstrip() + "…"
 
 
+def shortened_inside(text: str, most_chars: int) -> str:
+    """The text, or both its ends where it is longer: names of chats often begin alike."""
+    if len(text) <= most_chars:
+        return text
+    tail = (most_chars - 1) // 2
+    return f"{text[: most_chars - 1 - tail].rstrip()}…{text[-tail:].lstrip()}"
+
+
 def in_sentence(name: str, most_chars: int) -> str:
     """A name within a sentence: one of several words stands in quotation marks; none turns the words around it."""
-    short = shortened(name, most_chars)
+    short = shortened_inside(name, most_chars)
     if " " in name:
         short = tr("“{title}”").format(title=short)
     is_mixed = any(unicodedata.bidirectional(char) in ("R", "AL") for char in short)

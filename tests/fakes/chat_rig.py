@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +12,11 @@ from typing import Any
 
 from engine.client import EngineClient
 from fakes.fake_engine import FakeEngine
+from fakes.patience import until
 from studio.models.chat import Conversation, Message
 from studio.services.chat_service import ChatService, ChatTooling
 from studio.services.history_store import HistoryStore
 from studio.services.notice_service import NoticeService
-
-TIMEOUT_S = 120.0
 
 
 @dataclass(slots=True)
@@ -75,10 +74,3 @@ async def open_chats(
     finally:
         await chats.close()
         client.close()
-
-
-async def until(look: Callable[[], object]) -> None:
-    """Let the loop run until the condition holds; fails after a long while."""
-    async with asyncio.timeout(TIMEOUT_S):
-        while not look():  # noqa: ASYNC110 - a database has no event to wait for
-            await asyncio.sleep(0.001)

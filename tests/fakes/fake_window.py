@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from engine.api import EngineState, LoadOptions, ModelInfo
 from engine.client import EngineClient
 from fakes.fake_engine import TINY_MODEL, FakeEngine
 from fakes.fake_tools import FakeTools
+from fakes.patience import until
 from fakes.shots import window_size
 from studio.models.chat import Conversation
 from studio.models.engine_state import FetchProgress, ModelStatus
@@ -60,6 +61,7 @@ class FakeModels:
         )
         self.entries: tuple[ModelEntry, ...] = ()
         self.facts: dict[Path, ModelFacts] = {}
+        self.outside: tuple[ModelEntry, ...] = ()
         self.found: tuple[FoundModel, ...] = ()
         self.load_settings = load_settings
         self.fetching: FetchProgress | None = None
@@ -213,13 +215,6 @@ class Stage:
             await asyncio.sleep(0)
         for _ in range(3):  # what has its place may give others theirs
             QCoreApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)
-
-
-async def until(condition: Callable[[], object], *, timeout_s: float = 60) -> None:
-    """Let the loop run until the condition holds."""
-    async with asyncio.timeout(timeout_s):
-        while not condition():  # noqa: ASYNC110 - a condition is no event
-            await asyncio.sleep(0.001)
 
 
 @asynccontextmanager

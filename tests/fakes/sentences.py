@@ -12,6 +12,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from studio.models.length_limit import LengthLimit
@@ -135,7 +136,8 @@ MAY_LACK = (
 """What is wrong deep inside a model's file is told to its maker, in English; the window says what it comes to."""
 
 
-def all_sentences() -> set[str]:
+@cache
+def all_sentences() -> frozenset[str]:
     """Every sentence, as the key that it has in a catalogue."""
     found = {*_of_tables(), *IN_PLACES, *SYSTEM_REASONS}
     for path in sorted((ROOT / "studio").rglob("*.py")):
@@ -144,7 +146,7 @@ def all_sentences() -> set[str]:
         found |= set(_of_composer(ROOT / name))
     for path in _files(RAISERS):
         found |= set(_of_errors(path))
-    return {one for one in found if re.sub(r"\{\w*\}", "", one).strip(" ,:")}
+    return frozenset(one for one in found if re.sub(r"\{\w*\}", "", one).strip(" ,:"))
 
 
 def unread() -> set[str]:
@@ -230,13 +232,18 @@ def _whole(node: ast.AST | None) -> Iterator[str]:
                 yield from _whole(child)
 
 
-def _of_errors(path: Path) -> Iterator[str]:
-    classes = {
+@cache
+def _error_classes() -> frozenset[str]:
+    return frozenset(
         node.name
         for tree in ERROR_TREES
         for node in ast.walk(ast.parse((ROOT / tree).read_text(encoding="utf-8")))
         if isinstance(node, ast.ClassDef)
-    }
+    )
+
+
+def _of_errors(path: Path) -> Iterator[str]:
+    classes = _error_classes()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call) and _name(node) in classes and node.args:
             yield from _literals(node.args[0])

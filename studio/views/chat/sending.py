@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QObject
@@ -15,6 +16,7 @@ from PySide6.QtWidgets import QApplication
 from engine.api import EngineState
 from engine.errors import ModelUnavailable
 from studio.models.chat import ContextCut, Conversation
+from studio.models.errors import StudioError
 from studio.models.notices import Notice, NoticeLevel
 from studio.services.context_service import CutPlan
 from studio.services.reload_service import ReloadChoice, Target
@@ -159,8 +161,16 @@ class Sending(QObject):
             return
         target = Target(name=str(model.path), options=options)
         is_ready = await self._context.services.reloads.load(target, ReloadChoice.PARK)
+        if is_ready:
+            self._keep_pool(model.path, options.pool_tokens)
         if is_ready and asked.chat is self._chat and self._composer.text() == asked.text:
             await self._send(asked.chat, asked.text)
+
+    def _keep_pool(self, model: Path, pool_tokens: int) -> None:
+        try:
+            self._models.load_settings.keep_pool(model, pool_tokens)
+        except StudioError as error:
+            self._context.services.notices.report(error)
 
     def _cancel(self) -> None:
         self._close_overflow()

@@ -8,7 +8,6 @@ from pathlib import Path
 from PySide6.QtCore import QSize, Signal
 from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import (
-    QDialog,
     QFileDialog,
     QHBoxLayout,
     QLabel,
@@ -20,6 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from studio.services.support_service import BundleFile
+from studio.views.dialogs.dialog import Dialog
 from studio.views.dialogs.file_dialog import file_dialog
 from studio.views.window_size import fit_to_screen
 from studio.views.words import size, tr
@@ -27,7 +27,7 @@ from studio.views.words import size, tr
 _MOST_SHOWN_CHARS = 500_000
 
 
-class LogBundleDialog(QDialog):
+class LogBundleDialog(Dialog):
     """`save_wanted` carries the path of the zip file."""
 
     save_wanted = Signal(object)

@@ -36,8 +36,11 @@ def parameters_words(number: int) -> str:
     return tr("{figure} M").format(figure=count(round(number / 1e6)))
 
 
-def entry_words(entry: ModelEntry, facts: ModelFacts | None) -> str:
+def entry_words(entry: ModelEntry, facts: ModelFacts | None, *, is_loaded: bool) -> str:
     """The second line of a model's row."""
+    if entry.is_missing and is_loaded:
+        text = tr("Its file {path} is not there any more. It works on until it is unloaded.")
+        return text.format(path=entry.path)
     if entry.is_missing:
         return tr("It was at {path}, which is not there now.").format(path=entry.path)
     if facts is None:

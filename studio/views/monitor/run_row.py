@@ -36,7 +36,7 @@ class RunRow(QFrame):
         self._id = request_id
         self._theme = theme
         self._hue = 0
-        self._title = ElidedLabel(self)
+        self._title = ElidedLabel(self, Qt.TextElideMode.ElideMiddle)  # names often begin alike
         self._title.setObjectName("title")
         self._mark = StateMark(theme, self)
         self._state = ElidedFigures(self)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import (
-    QDialog,
     QGridLayout,
     QHBoxLayout,
     QLabel,
@@ -18,13 +17,14 @@ from PySide6.QtWidgets import (
 )
 
 from studio.views.actions import COMMANDS, Menu, plain
+from studio.views.dialogs.dialog import Dialog
 from studio.views.focus_ring import FocusRing
 from studio.views.shortcuts import Shortcuts, shown
 from studio.views.window_size import fit_to_screen
 from studio.views.words import tr
 
 
-class ShortcutList(QDialog):
+class ShortcutList(Dialog):
     """Made anew each time it is opened, so it shows what is so now."""
 
     change_wanted = Signal()

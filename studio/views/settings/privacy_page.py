@@ -16,7 +16,7 @@ from studio.views.words import size, tr
 class PrivacyPage(QWidget):
     """Nothing on it is a setting: there is nothing to switch off."""
 
-    has_defaults = False
+    keys: tuple[str, ...] = ()
     bundle_wanted = Signal()
     delete_wanted = Signal()
 
@@ -61,9 +61,6 @@ class PrivacyPage(QWidget):
     def refresh(self) -> None:
         """Measure again."""
         self._tasks.start(self._measure())
-
-    def restore_defaults(self) -> None:
-        """There are none."""
 
     async def _measure(self) -> None:
         stored = await self._support.stored()

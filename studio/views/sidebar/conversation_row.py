@@ -43,16 +43,23 @@ class ConversationRow(QStyledItemDelegate):
         self.num_selected = 0
         """Rows that are selected: one alone is where the keyboard stands, or what a menu is for."""
         self._theme = theme
+        self._lines_px: dict[int, int] = {}
+        """By the size of the letters."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
         row: Row = index.data(RowRole.ROW)
-        title = QFontMetrics(self._theme.font(self._theme.ui_px)).height()
-        state = QFontMetrics(self._theme.font(self._theme.small_px)).height()
+        title, state = self._line_px(self._theme.ui_px), self._line_px(self._theme.small_px)
         if isinstance(row, HeaderRow):
             return QSize(120, state + 20)
         if isinstance(row, FolderRow):
             return QSize(120, title + 2 * _PAD_PX + 2)
         return QSize(120, title + state + _LINE_GAP_PX + 2 * _PAD_PX + 2)
+
+    def _line_px(self, size_px: int) -> int:
+        """How high a line is; measured once, for a view asks it of each of thousands of rows."""
+        if size_px not in self._lines_px:
+            self._lines_px[size_px] = QFontMetrics(self._theme.font(size_px)).height()
+        return self._lines_px[size_px]
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
         row: Row = index.data(RowRole.ROW)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Callable, Coroutine, Iterator
-from functools import partial
 from typing import Any
 
 import pytest
@@ -14,9 +13,13 @@ from PySide6.QtCore import QCoreApplication, QEvent
 from PySide6.QtWidgets import QApplication, QMenu, QWidget
 from pytestqt.qtbot import QtBot
 
+from fakes.patience import Patience, bounded
 from fakes.shots import Spoken
 from studio.models.settings import Theme as ThemeChoice
 from studio.views.theme import Theme
+
+_LONGEST_TEST_S = 240.0
+"""Less than pytest's own limit, which could only say that the loop is idle."""
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +49,14 @@ def _no_popup(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def qtbot(qtbot: QtBot) -> QtBot:
     """pytest-qt's own, but patient: a busy machine is no failure."""
-    qtbot.waitUntil = partial(qtbot.waitUntil, timeout=60_000)
+
+    def wait_until(look: Callable[[], object]) -> None:
+        patience = Patience()
+        while not look():
+            patience.spend()
+            qtbot.wait(1)
+
+    qtbot.waitUntil = wait_until
     return qtbot
 
 
@@ -79,7 +89,7 @@ def play(qapp: QApplication) -> Callable[[Coroutine[Any, Any, None]], None]:
 
     def run(work: Coroutine[Any, Any, None]) -> None:
         with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(qapp)) as runner:
-            runner.run(work)
+            runner.run(bounded(work, Patience(_LONGEST_TEST_S)))
         del runner
         gc.collect()
 

@@ -150,8 +150,8 @@ def test_nobody_is_furthest_along_who_holds_less_than_the_one_that_waits() -> No
     [
         ("Lisbon", "Lisbon"),
         ("Write a story.", "“Write a story.”"),
-        ("word " * 40, "“word word word word word word w…”"),
-        ("x" * 200, "x" * 31 + "…"),
+        ("Tell me a long story about a dragon", "“Tell me a long s…about a dragon”"),
+        ("x" * 200, "x" * 16 + "…" + "x" * 15),
     ],
 )
 def test_titles_in_sentences_are_short_and_set_apart(title: str, said: str) -> None:
