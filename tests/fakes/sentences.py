@@ -28,6 +28,8 @@ from studio.views.settings.setting_words import choice_words
 
 ROOT = Path(__file__).resolve().parents[2]
 ERROR_TREES = ("engine/errors.py", "studio/models/errors.py")
+NAMED = "{0}: {1}"
+"""Who, and what is wrong: either may be known, though no sentence has both."""
 IN_PLACES = (
     "starts",
     "nothing yet",
@@ -112,7 +114,11 @@ FROM_TABLES = frozenset(
     }
 )
 """What `tr` is given that is no literal: all of these come from tables, errors and composers that are read here."""
-COMPOSERS = ("studio/models/run_words.py", "studio/models/json_faults.py")
+COMPOSERS = (
+    "studio/models/run_words.py",
+    "studio/models/json_faults.py",
+    "studio/services/tools/link_words.py",
+)
 """Files whose functions return whole sentences that are given to `tr` later."""
 RAISERS = (
     "studio/models",
@@ -146,7 +152,8 @@ def all_sentences() -> frozenset[str]:
         found |= set(_of_composer(ROOT / name))
     for path in _files(RAISERS):
         found |= set(_of_errors(path))
-    return frozenset(one for one in found if re.sub(r"\{\w*\}", "", one).strip(" ,:"))
+    found = {one for one in found if re.sub(r"\{\w*\}", "", one).strip(" ,:()")}
+    return frozenset(found | {NAMED})
 
 
 def unread() -> set[str]:

@@ -16,10 +16,11 @@ from PySide6.QtWidgets import QApplication
 from engine.errors import CorruptModel, ModelNotFound, UnsupportedModel
 from engine.runs import ParkCause, ParkReason, WaitKind, WaitReason
 from fakes.sentences import all_sentences, missing, unread
-from studio.models.errors import FetchUnavailable, StoreError
+from studio.models.errors import FetchUnavailable, StoreError, ToolServerError
 from studio.models.model_library import ModelFacts
 from studio.models.run_words import expected_wait_words, reason_words
 from studio.models.window_settings import Language
+from studio.services.tools.link_words import no_answer, reason_of, told
 from studio.views import words
 from studio.views.error_words import error_sentence, error_words
 from studio.views.models.model_words import problem_words
@@ -176,6 +177,18 @@ def test_what_the_system_says_is_not_left_english_in_a_sentence(
     assert error_words(FetchUnavailable("the hub did not answer: timed out")) == (
         "der Hub hat nicht geantwortet: keine Antwort in der erlaubten Zeit"
     )
+
+
+def test_what_is_wrong_with_a_server_of_tools_is_said_in_the_windows_language(
+    german: Catalogue,
+) -> None:
+    missing = reason_of(FileNotFoundError(errno.ENOENT, "No such file or directory", "npx"))
+    words = "das Programm „npx“ wurde nicht gefunden; prüfe seinen Befehl und Ordner"
+    assert error_words(ToolServerError(told("home", missing, ""))) == f"home: {words}"
+    assert error_words(ToolServerError(told("home", no_answer(30.0), "a: b"))) == (
+        "home: keine Antwort in 30 s; es meldete: a: b"
+    )
+    assert error_words(StoreError("home: whatever")) == "home: whatever", "what nobody knows stays"
 
 
 def test_where_nothing_is_wrong_nothing_is_said_in_any_language(german: Catalogue) -> None:
