@@ -133,17 +133,12 @@ def memory(num_bytes: int) -> str:
 
 
 def size(num_bytes: int) -> str:
-    """98 MB, 4.1 GB: decimal units, as file managers and download pages use."""
+    """12 kB, 98 MB, 4.1 GB: decimal units, as file managers and download pages use."""
+    if 0 < num_bytes < _MB:
+        return tr("{figure} kB").format(figure=count(max(1, round(num_bytes / 1000))))
     if num_bytes < _GB - _MB / 2:
         return tr("{figure} MB").format(figure=decimal(num_bytes / _MB, 0))
     return tr("{figure} GB").format(figure=decimal(num_bytes / _GB, 1))
-
-
-def file_size(num_bytes: int) -> str:
-    """12 kB, then as `size`: for files that may be small."""
-    if 0 < num_bytes < _MB:
-        return tr("{figure} kB").format(figure=count(max(1, round(num_bytes / 1000))))
-    return size(num_bytes)
 
 
 def when(moment_s: float, now_s: float) -> str:

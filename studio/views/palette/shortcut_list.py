@@ -78,9 +78,9 @@ class ShortcutList(Dialog):
 
     def _add_fixed(self) -> None:
         self._head(tr("In lists and fields"))
-        self._row(tr("Send the message"), shown(("Return",)))
-        self._row(tr("A new line in the message"), shown(("Shift+Return",)))
-        self._row(tr("Open the chat in the list"), shown(("Return",)))
+        self._row(tr("Send the message"), shown(("Enter",)))
+        self._row(tr("A new line in the message"), shown(("Shift+Enter",)))
+        self._row(tr("Open the chat in the list"), shown(("Enter",)))
         self._row(tr("Delete what is selected in the list"), shown(("Del",)))
         self._row(tr("Take back what was done in the list"), shown(("Ctrl+Z",)))
         self._row(tr("Move the folder in the list"), shown(("Alt+Up", "Alt+Down")))
