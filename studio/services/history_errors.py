@@ -54,10 +54,7 @@ def _of_system(path: Path, error: OSError) -> StoreError:
         return _full(path)
     if error.errno in _FORBIDDEN:
         return _unwritable(path)
-    return StoreError(
-        f"the chat history {path} cannot be used: {error.strerror}; see whether its folder is there and may be "
-        "read and written"
-    )
+    return _unreachable(path, str(error.strerror))
 
 
 def _of_sqlite(path: Path, error: sqlite3.Error) -> StoreError:
@@ -93,6 +90,8 @@ def _of_the_disk(path: Path, error: sqlite3.Error) -> StoreError:
         _try_to_write(path.parent)
     except OSError as cause:
         return _of_system(path, cause)
+    if primary_code(error) == sqlite3.SQLITE_CANTOPEN:
+        return _unreachable(path, str(error))
     return StoreError(
         f"the chat history {path} could not be read or written ({error}); see whether its disk is there and sound"
     )
@@ -104,6 +103,12 @@ def _try_to_write(folder: Path) -> None:
         file.write(bytes(_MOST_ADDED_BYTES))
         file.flush()
         os.fsync(file.fileno())
+
+
+def _unreachable(path: Path, reason: str) -> StoreError:
+    return StoreError(
+        f"the chat history {path} cannot be used: {reason}; see whether its folder is there and may be read and written"
+    )
 
 
 def _full(path: Path) -> StoreFull:
