@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +34,25 @@ _TABLES = {
     "attachments": ATTACHMENT_COLUMNS,
 }
 """What is carried over, what others refer to first. Words for the search are indexed anew."""
+_MOST_LOST = 1_000_000
+"""Some seconds of looking for rows in vain."""
+_END_WITH_WHAT_IS_LEFT = """
+    UPDATE chats SET leaf_id = (SELECT max(message_id) FROM messages WHERE messages.chat_id = chats.chat_id)
+    WHERE leaf_id IS NOT NULL AND leaf_id NOT IN (SELECT message_id FROM messages);
+"""
 _RECOVERED_CHAT = (
     "INSERT OR IGNORE INTO chats (chat_id, title, created_s, updated_s, system_prompt, sampling, draft, has_unread) "
     "VALUES (?, 'Recovered chat', ?, ?, '', '{}', '', 0)"
 )
+
+
+@dataclass(slots=True)
+class _Rescued:
+    """Rows of a table by their key."""
+
+    rows: dict[int, tuple[Any, ...]] = field(default_factory=dict)
+    num_lost: int = 0
+    """Keys below which there may have been a row."""
 
 
 class DamageFound(Exception):
@@ -64,7 +81,7 @@ def rebuild(
     `connection` is the open one, if the file could be opened and brought up to date; it is closed. Raises OSError,
     sqlite3.Error.
     """
-    tables = _read_tables(connection or sqlite3.connect(path, isolation_level=None))
+    tables, lost = _read_tables(connection or sqlite3.connect(path, isolation_level=None))
     aside = set_aside(path)
     for suffix in ("-wal", "-shm"):
         companion = path.with_name(path.name + suffix)
@@ -77,15 +94,26 @@ def rebuild(
         return fresh, StoreBroken(
             f"nothing in it could be read; the damaged file is kept as {aside}"
         )
+    if num_lost := lost.get("messages", 0):
+        return fresh, StoreBroken(
+            f"what could be read is here (chats: {num_chats:,}, messages: {num_messages:,}), up to {num_lost:,} "
+            f"messages are lost; the damaged file is kept as {aside}"
+        )
     return fresh, StoreBroken(
         f"what could be read is here (chats: {num_chats:,}, messages: {num_messages:,}); the damaged file is kept as "
         f"{aside}"
     )
 
 
-def _read_tables(connection: sqlite3.Connection) -> dict[str, list[_Cells]]:
-    """What can be read of each table, as cells by column; a file of an older version has fewer of both."""
+def _read_tables(
+    connection: sqlite3.Connection,
+) -> tuple[dict[str, list[_Cells]], dict[str, int]]:
+    """What can be read of each table, as cells by column, and how many rows at most cannot.
+
+    A file of an older version has fewer tables and columns.
+    """
     tables: dict[str, list[_Cells]] = {}
+    lost: dict[str, int] = {}
     for table, columns in _TABLES.items():
         known = columns.split(", ")
         present: list[str] = []
@@ -94,24 +122,52 @@ def _read_tables(connection: sqlite3.Connection) -> dict[str, list[_Cells]]:
             present = [name for _, name, *_ in info if name in known]
         tables[table] = []
         if known[0] in present:
-            query = f"SELECT {', '.join(present)} FROM {table} ORDER BY {known[0]}"
-            rows = _readable_rows(connection, query)
+            rescued = _readable_rows(connection, table, present)
+            rows = (rescued.rows[key] for key in sorted(rescued.rows))
             tables[table] = [dict(zip(present, row, strict=True)) for row in rows]
+            lost[table] = rescued.num_lost
     with contextlib.suppress(sqlite3.Error):
         connection.close()
-    return tables
+    return tables, lost
 
 
-def _readable_rows(connection: sqlite3.Connection, query: str) -> list[tuple[Any, ...]]:
-    """The rows from both ends of a table up to the damage, each once (the first column is the key)."""
-    rows: dict[object, tuple[Any, ...]] = {}
-    for direction in ("ASC", "DESC"):
+def _readable_rows(connection: sqlite3.Connection, table: str, columns: Sequence[str]) -> _Rescued:
+    """The rows on both sides of every damage, which is halved until nothing of what is in it can be read.
+
+    The first column is the key. Rows are many and damaged places few: to look for each key alone would take longer.
+    """
+    key = columns[0]
+    query = f"SELECT {', '.join(columns)} FROM {table} WHERE {key} BETWEEN ? AND ? ORDER BY {key} "
+    rescued = _Rescued()
+    ranges = [(1, _last_key(connection, table, key))]
+    while ranges and rescued.num_lost < _MOST_LOST:
+        low, high = ranges.pop()
+        for direction in ("ASC", "DESC"):
+            try:
+                for row in connection.execute(query + direction, (low, high)):
+                    rescued.rows[row[0]] = row
+                    low, high = (row[0] + 1, high) if direction == "ASC" else (low, row[0] - 1)
+            except sqlite3.Error:
+                continue
+            break  # nothing is damaged between the two
+        else:
+            middle = (low + high) // 2
+            if low < high:
+                ranges += [(middle + 1, high), (low, middle)]
+            rescued.num_lost += low == high
+    return rescued
+
+
+def _last_key(connection: sqlite3.Connection, table: str, key: str) -> int:
+    """No key is greater, as far as can be told."""
+    found: list[int] = []
+    for query in (
+        f"SELECT max({key}) FROM {table}",
+        f"SELECT seq FROM sqlite_sequence WHERE name = '{table}'",
+    ):
         with contextlib.suppress(sqlite3.Error):
-            for row in connection.execute(f"{query} {direction}"):
-                if direction == "DESC" and row[0] in rows:
-                    break
-                rows[row[0]] = row
-    return list(rows.values())
+            found += [row[0] for row in connection.execute(query) if isinstance(row[0], int)]
+    return max(found, default=_MOST_LOST)
 
 
 def _insert(connection: sqlite3.Connection, tables: dict[str, list[_Cells]]) -> None:
@@ -129,3 +185,4 @@ def _insert(connection: sqlite3.Connection, tables: dict[str, list[_Cells]]) -> 
     connection.execute("COMMIT")
     if tables["messages"] and "parent_id" not in tables["messages"][0]:
         connection.executescript(LINK_MESSAGES)
+    connection.executescript(_END_WITH_WHAT_IS_LEFT)
