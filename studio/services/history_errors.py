@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from engine.system_faults import system_fault
 from studio.models.errors import StoreError, StoreFull
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
@@ -54,7 +55,14 @@ def _of_system(path: Path, error: OSError) -> StoreError:
         return _full(path)
     if error.errno in _FORBIDDEN:
         return _unwritable(path)
+<<<<<<< HEAD
     return _unreachable(path, str(error.strerror))
+=======
+    return StoreError(
+        f"the chat history {path} cannot be used: {system_fault(error)}; see whether its folder is there and may be "
+        "read and written"
+    )
+>>>>>>> int
 
 
 def _of_sqlite(path: Path, error: sqlite3.Error) -> StoreError:
@@ -77,15 +85,15 @@ def _of_sqlite(path: Path, error: sqlite3.Error) -> StoreError:
         )
     if kind in _DAMAGED:
         return StoreError(
-            f"the chat history {path} is damaged and cannot be put right ({error}); move the file away and start "
+            f"the chat history {path} is damaged and cannot be put right; move the file away and start "
             "Layby again"
         )
     if kind in _OF_THE_DISK:
-        return _of_the_disk(path, error)
-    return StoreError(f"the chat history {path} cannot be used: {error}; start Layby again")
+        return _of_the_disk(path)
+    return StoreError(f"the chat history {path} cannot be used; the log has the particulars")
 
 
-def _of_the_disk(path: Path, error: sqlite3.Error) -> StoreError:
+def _of_the_disk(path: Path) -> StoreError:
     try:
         _try_to_write(path.parent)
     except OSError as cause:
@@ -93,7 +101,7 @@ def _of_the_disk(path: Path, error: sqlite3.Error) -> StoreError:
     if primary_code(error) == sqlite3.SQLITE_CANTOPEN:
         return _unreachable(path, str(error))
     return StoreError(
-        f"the chat history {path} could not be read or written ({error}); see whether its disk is there and sound"
+        f"the chat history {path} could not be read or written; see whether its disk is there and sound"
     )
 
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -34,25 +32,14 @@ _TABLES = {
     "attachments": ATTACHMENT_COLUMNS,
 }
 """What is carried over, what others refer to first. Words for the search are indexed anew."""
-_MOST_LOST = 1_000_000
-"""Some seconds of looking for rows in vain."""
-_END_WITH_WHAT_IS_LEFT = """
-    UPDATE chats SET leaf_id = (SELECT max(message_id) FROM messages WHERE messages.chat_id = chats.chat_id)
-    WHERE leaf_id IS NOT NULL AND leaf_id NOT IN (SELECT message_id FROM messages);
-"""
+_LAST_KEY = 1 << 40
+"""Nobody has so many messages."""
+_MOST_FAILURES = 50_000
+"""Looks at damage before the rest is given up: a second or so. One damaged page is some hundred."""
 _RECOVERED_CHAT = (
     "INSERT OR IGNORE INTO chats (chat_id, title, created_s, updated_s, system_prompt, sampling, draft, has_unread) "
     "VALUES (?, 'Recovered chat', ?, ?, '', '{}', '', 0)"
 )
-
-
-@dataclass(slots=True)
-class _Rescued:
-    """Rows of a table by their key."""
-
-    rows: dict[int, tuple[Any, ...]] = field(default_factory=dict)
-    num_lost: int = 0
-    """Keys below which there may have been a row."""
 
 
 class DamageFound(Exception):
@@ -81,7 +68,10 @@ def rebuild(
     `connection` is the open one, if the file could be opened and brought up to date; it is closed. Raises OSError,
     sqlite3.Error.
     """
-    tables, lost = _read_tables(connection or sqlite3.connect(path, isolation_level=None))
+    connection = connection or sqlite3.connect(path, isolation_level=None)
+    connection.text_factory = lambda text: text.decode("utf-8", "replace")
+    totals = [_count(connection, table) for table in ("chats", "messages")]
+    tables = _read_tables(connection)
     aside = set_aside(path)
     for suffix in ("-wal", "-shm"):
         companion = path.with_name(path.name + suffix)
@@ -89,31 +79,34 @@ def rebuild(
             companion.rename(aside.with_name(aside.name + suffix))
     fresh = open_database(path)
     _insert(fresh, tables)
-    num_chats, num_messages = len(tables["chats"]), len(tables["messages"])
-    if not num_chats:
+    if not tables["chats"]:
         return fresh, StoreBroken(
             f"nothing in it could be read; the damaged file is kept as {aside}"
         )
-    if num_lost := lost.get("messages", 0):
-        return fresh, StoreBroken(
-            f"what could be read is here (chats: {num_chats:,}, messages: {num_messages:,}), up to {num_lost:,} "
-            f"messages are lost; the damaged file is kept as {aside}"
-        )
+    chats, messages = (
+        _share(len(tables[table]), total)
+        for table, total in zip(("chats", "messages"), totals, strict=True)
+    )
     return fresh, StoreBroken(
-        f"what could be read is here (chats: {num_chats:,}, messages: {num_messages:,}); the damaged file is kept as "
-        f"{aside}"
+        f"what could be read is here (chats: {chats}, messages: {messages}); the damaged file is kept as {aside}"
     )
 
 
-def _read_tables(
-    connection: sqlite3.Connection,
-) -> tuple[dict[str, list[_Cells]], dict[str, int]]:
-    """What can be read of each table, as cells by column, and how many rows at most cannot.
+def _count(connection: sqlite3.Connection, table: str) -> int:
+    """How many rows there were; 0 where that cannot be read. SQLite counts in the smallest index."""
+    with contextlib.suppress(sqlite3.Error):
+        (number,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
+        return int(number)
+    return 0
 
-    A file of an older version has fewer tables and columns.
-    """
+
+def _share(number: int, total: int) -> str:
+    return f"{number:,}/{total:,}" if total >= number else f"{number:,}"
+
+
+def _read_tables(connection: sqlite3.Connection) -> dict[str, list[_Cells]]:
+    """What can be read of each table, as cells by column; a file of an older version has fewer of both."""
     tables: dict[str, list[_Cells]] = {}
-    lost: dict[str, int] = {}
     for table, columns in _TABLES.items():
         known = columns.split(", ")
         present: list[str] = []
@@ -122,52 +115,39 @@ def _read_tables(
             present = [name for _, name, *_ in info if name in known]
         tables[table] = []
         if known[0] in present:
-            rescued = _readable_rows(connection, table, present)
-            rows = (rescued.rows[key] for key in sorted(rescued.rows))
+            query = f"SELECT {', '.join(present)} FROM {table}"
+            rows = _readable_rows(connection, query, known[0])
             tables[table] = [dict(zip(present, row, strict=True)) for row in rows]
-            lost[table] = rescued.num_lost
     with contextlib.suppress(sqlite3.Error):
         connection.close()
-    return tables, lost
+    return tables
 
 
-def _readable_rows(connection: sqlite3.Connection, table: str, columns: Sequence[str]) -> _Rescued:
-    """The rows on both sides of every damage, which is halved until nothing of what is in it can be read.
+def _readable_rows(connection: sqlite3.Connection, query: str, key: str) -> list[tuple[Any, ...]]:
+    """All rows that can be read, by the first column, which is the key of the table.
 
-    The first column is the key. Rows are many and damaged places few: to look for each key alone would take longer.
+    From both ends up to the damage; then the same with each half of what lies between, as long as it has two keys.
     """
-    key = columns[0]
-    query = f"SELECT {', '.join(columns)} FROM {table} WHERE {key} BETWEEN ? AND ? ORDER BY {key} "
-    rescued = _Rescued()
-    ranges = [(1, _last_key(connection, table, key))]
-    while ranges and rescued.num_lost < _MOST_LOST:
-        low, high = ranges.pop()
-        for direction in ("ASC", "DESC"):
-            try:
-                for row in connection.execute(query + direction, (low, high)):
-                    rescued.rows[row[0]] = row
-                    low, high = (row[0] + 1, high) if direction == "ASC" else (low, row[0] - 1)
-            except sqlite3.Error:
-                continue
-            break  # nothing is damaged between the two
-        else:
-            middle = (low + high) // 2
-            if low < high:
-                ranges += [(middle + 1, high), (low, middle)]
-            rescued.num_lost += low == high
-    return rescued
-
-
-def _last_key(connection: sqlite3.Connection, table: str, key: str) -> int:
-    """No key is greater, as far as can be told."""
-    found: list[int] = []
-    for query in (
-        f"SELECT max({key}) FROM {table}",
-        f"SELECT seq FROM sqlite_sequence WHERE name = '{table}'",
-    ):
+    rows: dict[object, tuple[Any, ...]] = {}
+    gaps, num_failures = [(1, _LAST_KEY)], 0
+    while gaps and num_failures < _MOST_FAILURES:
+        low, high = gaps.pop()
+        statement = f"{query} WHERE {key} BETWEEN ? AND ? ORDER BY {key}"
+        try:
+            for row in connection.execute(statement, (low, high)):
+                rows[row[0]] = row
+                low = row[0] + 1
+            continue
+        except sqlite3.Error:
+            num_failures += 1
         with contextlib.suppress(sqlite3.Error):
-            found += [row[0] for row in connection.execute(query) if isinstance(row[0], int)]
-    return max(found, default=_MOST_LOST)
+            for row in connection.execute(f"{statement} DESC", (low, high)):
+                rows[row[0]] = row
+                high = row[0] - 1
+        if low < high:
+            middle = (low + high) // 2
+            gaps += [(low, middle), (middle + 1, high)]
+    return list(rows.values())
 
 
 def _insert(connection: sqlite3.Connection, tables: dict[str, list[_Cells]]) -> None:
@@ -185,4 +165,3 @@ def _insert(connection: sqlite3.Connection, tables: dict[str, list[_Cells]]) -> 
     connection.execute("COMMIT")
     if tables["messages"] and "parent_id" not in tables["messages"][0]:
         connection.executescript(LINK_MESSAGES)
-    connection.executescript(_END_WITH_WHAT_IS_LEFT)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -23,7 +22,6 @@ from studio.models.chat import (
 )
 from studio.models.chat_settings import ChatSettings
 from studio.models.errors import StoreBroken, StoreBusy, StoreError
-from studio.models.message_tree import MessageTree
 from studio.services.history_store import HistoryStore
 
 PAGE_BYTES = 4096
@@ -233,57 +231,6 @@ def test_damage_in_the_middle_costs_only_what_lies_there(path: Path) -> None:
     assert len(damages) == 1
     assert path.with_name("history.db.broken").read_bytes() == damaged
     assert read_rows(path, "PRAGMA integrity_check") == [("ok",)]
-
-
-def test_damage_here_and_there_costs_no_more_than_what_cannot_be_read_one_by_one(
-    path: Path,
-) -> None:
-    damages: list[StoreBroken] = []
-
-    async def make() -> None:
-        async with opened(path) as store:
-            await fill(store, 150, text="x" * 700)
-            chat = a_chat("long", updated_s=1e6)
-            chat.chat_id = await store.add_chat(chat)
-            await store.add_messages(chat, [a_message(chat.chat_id, "z" * 9000) for _ in range(30)])
-
-    async def look() -> int:
-        store = HistoryStore(path)
-        store.file.damaged.connect(damages.append)
-        await store.open()
-        await store.check()
-        num_messages = 0
-        for chat in await store.load_chats():
-            tree = MessageTree(await store.load_messages(chat.chat_id))
-            num_messages += len(tree)
-            shown = tree.path_to(tree.get(chat.leaf_id))
-            assert shown == list(tree), "none is left out for another that is lost"
-        await store.close()
-        return num_messages
-
-    asyncio.run(make())
-    ((root,),) = read_rows(path, "SELECT rootpage FROM sqlite_master WHERE name = 'messages'")
-    chance, num_pages = random.Random(4), path.stat().st_size // PAGE_BYTES
-    pages = set(chance.sample(range(num_pages // 10, num_pages), 16)) - {root - 1}
-    for page in pages:
-        overwrite(path, first_page=page, num_pages=1)
-    readable = read_one_by_one(path, "messages", "message_id", 630)
-    assert len(readable) < 630, "the damage must hit some"
-    assert asyncio.run(look()) == len(readable)
-    (damage,) = damages
-    assert f"messages: {len(readable)}" in str(damage)
-    assert f"up to {630 - len(readable)} messages are lost" in str(damage)
-
-
-def read_one_by_one(path: Path, table: str, key: str, most: int) -> list[int]:
-    """The keys of all rows that SQLite gives when it is asked for one alone."""
-    found = []
-    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
-        for number in range(1, most + 1):
-            with suppress(sqlite3.DatabaseError):
-                query = f"SELECT * FROM {table} WHERE {key} = ?"
-                found += [row[0] for row in database.execute(query, (number,))]
-    return found
 
 
 def test_damage_met_by_a_write_is_repaired_and_the_write_done(path: Path) -> None:
