@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import sqlite3
 import tempfile
@@ -12,6 +13,8 @@ from pathlib import Path
 
 from engine.system_faults import system_fault
 from studio.models.errors import StoreError, StoreFull
+
+_log = logging.getLogger(__name__)
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
@@ -55,14 +58,10 @@ def _of_system(path: Path, error: OSError) -> StoreError:
         return _full(path)
     if error.errno in _FORBIDDEN:
         return _unwritable(path)
-<<<<<<< HEAD
-    return _unreachable(path, str(error.strerror))
-=======
     return StoreError(
         f"the chat history {path} cannot be used: {system_fault(error)}; see whether its folder is there and may be "
         "read and written"
     )
->>>>>>> int
 
 
 def _of_sqlite(path: Path, error: sqlite3.Error) -> StoreError:
@@ -89,17 +88,20 @@ def _of_sqlite(path: Path, error: sqlite3.Error) -> StoreError:
             "Layby again"
         )
     if kind in _OF_THE_DISK:
-        return _of_the_disk(path)
+        return _of_the_disk(path, kind)
+    _log.info("%s: %s (%s)", path, error, _code(error))
     return StoreError(f"the chat history {path} cannot be used; the log has the particulars")
 
 
-def _of_the_disk(path: Path) -> StoreError:
+def _of_the_disk(path: Path, kind: int) -> StoreError:
     try:
         _try_to_write(path.parent)
     except OSError as cause:
         return _of_system(path, cause)
-    if primary_code(error) == sqlite3.SQLITE_CANTOPEN:
-        return _unreachable(path, str(error))
+    if kind == sqlite3.SQLITE_CANTOPEN:
+        return StoreError(
+            f"the chat history {path} cannot be opened; see whether its folder is there and may be read and written"
+        )
     return StoreError(
         f"the chat history {path} could not be read or written; see whether its disk is there and sound"
     )
@@ -111,12 +113,6 @@ def _try_to_write(folder: Path) -> None:
         file.write(bytes(_MOST_ADDED_BYTES))
         file.flush()
         os.fsync(file.fileno())
-
-
-def _unreachable(path: Path, reason: str) -> StoreError:
-    return StoreError(
-        f"the chat history {path} cannot be used: {reason}; see whether its folder is there and may be read and written"
-    )
 
 
 def _full(path: Path) -> StoreFull:
