@@ -36,7 +36,7 @@ class HistoryFile:
         """The file was found damaged, set aside, and replaced by what could be read of it; or it was gone from its
         place, and has been put back."""
         self.path = path
-        self._lock = FileLock(path.with_name(path.name + ".lock"))
+        self._lock = _lock_of(path)
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="layby-history")
         self._connection: sqlite3.Connection | None = None
         self._news: StoreError | None = None
@@ -129,6 +129,21 @@ class HistoryFile:
                 self._connection.close()
                 self._connection = None
             self._lock.release()
+
+
+def is_free(path: Path) -> bool:
+    """Whether no process has the history at `path` open, or it cannot be told."""
+    lock = _lock_of(path)
+    try:
+        was_free = lock.acquire()
+    except OSError:
+        return True
+    lock.release()
+    return was_free
+
+
+def _lock_of(path: Path) -> FileLock:
+    return FileLock(path.with_name(path.name + ".lock"))
 
 
 def insert(database: sqlite3.Connection, statement: str, row: tuple[object, ...]) -> int:
