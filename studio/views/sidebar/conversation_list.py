@@ -34,7 +34,6 @@ class Sidebar(QWidget):
     temporary_wanted = Signal()
     pool_wanted = Signal()
     """A program's request was picked."""
-    undo_wanted = Signal()
 
     def __init__(self, context: Context, parent: QWidget) -> None:
         super().__init__(parent)
@@ -124,7 +123,6 @@ class Sidebar(QWidget):
         self._search.changed.connect(self._show_rows)
         self._list.picked.connect(self._on_picked)
         self._list.delete_pressed.connect(self._on_delete)
-        self._list.undo_pressed.connect(self.undo_wanted)
         self._list.menu_wanted.connect(self._open_menu)
         self._list.fold_wanted.connect(
             lambda row, is_open: do.set_open(row.folder, is_open=is_open)
