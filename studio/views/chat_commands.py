@@ -47,7 +47,7 @@ class ChatCommands:
         self._undo_key = UndoKey(cast(QApplication, QApplication.instance()), window)
         self.inspector = Inspector(context, window)
         self.compare = CompareCommands(context, panes, sidebar, window)
-        sidebar.chosen.connect(navigation.show_message)
+        sidebar.chosen.connect(navigation.show_found)
         sidebar.new_wanted.connect(navigation.show_new)
         sidebar.temporary_wanted.connect(navigation.show_temporary)
         self.undo_bar.returned.connect(navigation.show)

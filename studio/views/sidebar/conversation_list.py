@@ -27,7 +27,7 @@ WIDTH_PX = 280
 
 
 class Sidebar(QWidget):
-    """`chosen` carries the chat to be shown, and the id of the message in it that was looked for, or None."""
+    """`chosen` carries the chat to be shown, and the FoundPlace in it that was looked for, or None."""
 
     chosen = Signal(object, object)
     new_wanted = Signal()
@@ -232,8 +232,8 @@ class Sidebar(QWidget):
                 index = self._model.index_of(chat)
                 spot = self._list.visualRect(index).center()
                 self._menu.open_for_chats([chat], self._list.viewport().mapToGlobal(spot))
-            case ChatRow(chat=chat, message_id=message_id):
-                self.chosen.emit(chat, message_id)
+            case ChatRow(chat=chat):
+                self.chosen.emit(chat, self._search.place_of(row))
 
     def _on_delete(self) -> None:
         """Delete takes chats away with a way back; a folder too, and keeps its chats."""
