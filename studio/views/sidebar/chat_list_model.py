@@ -164,7 +164,7 @@ class ChatListModel(QAbstractListModel):
             case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.EditRole:
                 return _title_of(row)
             case Qt.ItemDataRole.ToolTipRole:
-                return None if isinstance(row, HeaderRow) else _title_of(row)
+                return self._tip(row)
             case Qt.ItemDataRole.AccessibleTextRole:
                 return self._spoken(row)
             case RowRole.ROW:
@@ -249,6 +249,17 @@ class ChatListModel(QAbstractListModel):
         if reply is None:
             return describe_chat(row.chat, time.time())
         return describe_row(reply, self._watch.run_of(row.chat))
+
+    def _tip(self, row: Row) -> str:
+        """All that a row says, of which there may be no room for all."""
+        if isinstance(row, HeaderRow):
+            return ""
+        lines = [_title_of(row)]
+        if isinstance(row, ChatRow) and row.snippet is not None:
+            lines.append(row.snippet.text)
+        if isinstance(row, ChatRow | RunRow):
+            lines.append(self._words(row).text)
+        return "\n".join(lines)
 
     def _spoken(self, row: Row) -> str:
         title = _title_of(row)
