@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from studio.views.actions import CommandId
@@ -14,6 +15,8 @@ from studio.views.model_selector import ModelSelector
 from studio.views.words import tr
 
 _LEAST_TITLE_PX = 54
+_USUAL_TITLE_PX = 160
+"""Where this and the model's whole name have no room, both give way."""
 
 
 class TopBar(QWidget):
@@ -54,6 +57,24 @@ class TopBar(QWidget):
 
     def set_title(self, title: str) -> None:
         self._title.set_text(title)
+        self._bound_title()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._bound_title()
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest:  # the model's name may be another
+            self._bound_title()
+        return super().event(event)
+
+    def _bound_title(self) -> None:
+        """The title gives way first: a layout would take as much of the model's name as of it, however long it is."""
+        title_px = min(self._title.sizeHint().width(), self._title.maximumWidth())
+        others_px = self.sizeHint().width() - title_px
+        most_px = max(_USUAL_TITLE_PX, self.width() - others_px)
+        if most_px != self._title.maximumWidth():
+            self._title.setMaximumWidth(most_px)
 
     def set_can_split(self, *, can_split: bool) -> None:
         self._split.setEnabled(can_split)
