@@ -224,7 +224,7 @@ class MainWindow(QMainWindow):
         centre.addWidget(self._top)
         centre.addWidget(self.notice_bar)
         centre.addLayout(strips := QVBoxLayout())
-        self.chat_commands.undo_bar.stand_in(self._sidebar, strips)
+        self.chat_commands.undo_bar.stand_in(self._sidebar, strips, foot=self._sidebar.foot)
         centre.addWidget(self.chat_commands.compare.bar)
         centre.addWidget(self.panes, 1)
         upper = QHBoxLayout()

@@ -80,6 +80,7 @@ class ChatPane(QWidget):
         self.attaching = Attaching(context, self.composer, self)
         self.sending = Sending(context, self.composer, self)
         self.context_watch = ContextWatch(context, self.composer, self)
+        self.sending.counted.connect(self.context_watch.meter.show_use)
         self.strip = StatusStrip(context.theme, self)
         self.strip.steer_wanted.connect(self.steer)
         self.approval = ApprovalCard(context.theme, self)
@@ -338,8 +339,8 @@ class ChatPane(QWidget):
 
 
 def _at_the_end(title: str) -> str:
-    """A title in the field's words, which turns nothing there; marks for that would only make the line higher."""
-    return in_sentence(title, _PROMPT_CHARS).strip("\u2068\u2069")
+    """A title in the field's words. Marks that keep it apart would make the line higher; one keeps its end there."""
+    return in_sentence(title, _PROMPT_CHARS).replace("\u2068", "").replace("\u2069", "\u200f")
 
 
 class _PaneHeader(QWidget):

@@ -8,17 +8,20 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import QPoint, QSize
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QStyle, QWidget
 
 from engine.api import EngineState
 from engine.runs import RunState
 from fakes.fake_window import Stage, open_stage, until
 from fakes.runs import make_run, make_wait
+from fakes.scenes.talk import talk
 from fakes.shots import shoot
 from studio.models.chat import ContextCut
 from studio.services.context_service import ContextUse, CutPlan
 from studio.views import window_size
 from studio.views.actions import CommandId
+from studio.views.chat.foot_view import MessageAction
+from studio.views.chat.message_editor import MessageEditor
 from studio.views.focus_order import move_focus
 from studio.views.model_selector import ModelSelector
 
@@ -168,6 +171,49 @@ def test_what_can_be_done_about_a_long_message_can_all_be_reached(
                 seen = button.visibleRegion().boundingRect()
                 assert seen.size() == button.size(), button.words
                 move_focus(stage.window, forward=True)
+
+    play(story())
+
+
+def test_a_menu_without_room_for_all_of_it_scrolls_and_grows_no_second_column(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            menus = [action.menu() for action in stage.window.menuBar().actions()]
+            hint = QStyle.StyleHint.SH_Menu_Scrollable
+            assert all(menu.style().styleHint(hint, None, menu) for menu in menus)
+
+    play(story())
+
+
+def test_what_is_to_be_written_in_is_seen(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            await talk(await opened(stage))
+            chat, view = stage.chats.chats[0], stage.window.panes.active.transcript
+            foot = view.foot_of(chat.messages[0])
+            foot.make_buttons()
+            foot.buttons[MessageAction.EDIT].click()
+            await stage.settle()
+            editor = view.findChild(MessageEditor)
+            line = editor.focusProxy()
+            assert QApplication.focusWidget() is line
+            assert not line.visibleRegion().isEmpty()
+
+    play(story())
+
+
+def test_a_foot_without_words_has_no_empty_line(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            chat = await talk(await opened(stage))
+            foot = stage.window.panes.active.transcript.foot_of(chat.messages[1])
+            two_lines = foot.heightForWidth(300)
+            await stage.chats.versions.edit_reply(chat, chat.messages[1], "Otherwise.")
+            await stage.settle()
+            foot = stage.window.panes.active.transcript.foot_of(chat.messages[1])
+            assert 2 * foot.heightForWidth(300) == two_lines
 
     play(story())
 
