@@ -131,7 +131,7 @@ class ModelSelector(QToolButton):
             return tr("Loading · {share}").format(share=percent(models.progress))
         if models.state is EngineState.READY and models.model is not None:
             return models.model.name
-        return tr("Choose a model")
+        return tr("Loading a model") if models.is_coming else tr("Choose a model")
 
     def _fill_menu(self) -> None:
         menu, models = self.menu_of_models, self._models

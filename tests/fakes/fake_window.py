@@ -91,8 +91,10 @@ class FakeModels:
     @contextmanager
     def expecting(self) -> Iterator[None]:
         self.num_expected += 1
+        self.changed.emit()
         yield
         self.num_expected -= 1
+        self.changed.emit()
 
     def say(
         self, state: EngineState, *, progress: float = 0.0, error: Exception | None = None
