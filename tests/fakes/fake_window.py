@@ -219,7 +219,7 @@ async def open_stage(
     folder: Path, *, state: EngineState = EngineState.READY, titles: tuple[str, ...] = ()
 ) -> AsyncIterator[Stage]:
     """A shown window with a chat for each title, the last one on top and in the pane."""
-    engine = FakeEngine(auto=False)
+    engine = FakeEngine(auto=False, ready=state is EngineState.READY)
     client = EngineClient(engine, asyncio.get_running_loop())
     notices = NoticeService()
     settings = SettingsService(folder / "settings.json", environment={}, flags={})

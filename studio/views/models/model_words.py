@@ -10,7 +10,7 @@ from studio.models.model_fit import Fit, Machine, Verdict, largest_model
 from studio.models.model_library import ModelEntry, ModelFacts
 from studio.views.error_words import as_sentence, detail_words, error_sentence
 from studio.views.monitor.history_words import capacity_words
-from studio.views.words import count, decimal, elapsed, file_size, memory, size, tokens, tr
+from studio.views.words import count, decimal, elapsed, memory, size, tokens, tr
 
 
 def facts_words(info: ModelInfo) -> str:
@@ -136,8 +136,8 @@ def problem_words(facts: ModelFacts) -> str:
 
 def download_words(download: Download) -> str:
     """How far it is, or what is wrong."""
-    done, total = file_size(download.done_bytes), download.total_bytes
-    amount = tr("{done} of {total}").format(done=done, total=file_size(total)) if total else done
+    done, total = size(download.done_bytes), download.total_bytes
+    amount = tr("{done} of {total}").format(done=done, total=size(total)) if total else done
     match download.state:
         case DownloadState.QUEUED:
             return tr("Waiting for its turn")

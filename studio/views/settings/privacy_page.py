@@ -10,7 +10,7 @@ from shiboken6 import isValid
 from studio.services.support_service import Stored, StoredKind, SupportService
 from studio.views.elided_label import ElidedLabel
 from studio.views.tasks import Tasks
-from studio.views.words import file_size, tr
+from studio.views.words import size, tr
 
 
 class PrivacyPage(QWidget):
@@ -78,7 +78,7 @@ class PrivacyPage(QWidget):
         path = ElidedLabel(self, Qt.TextElideMode.ElideMiddle)
         path.setObjectName("body")
         path.set_text(str(one.path))
-        room = QLabel(file_size(one.size_bytes), self)
+        room = QLabel(size(one.size_bytes), self)
         room.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         opener = QPushButton(tr("Open"), self)
         opener.setObjectName("quiet")

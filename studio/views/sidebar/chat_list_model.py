@@ -164,7 +164,7 @@ class ChatListModel(QAbstractListModel):
             case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.EditRole:
                 return _title_of(row)
             case Qt.ItemDataRole.ToolTipRole:
-                return None if isinstance(row, HeaderRow) else _title_of(row)
+                return self._tool_tip(row)
             case Qt.ItemDataRole.AccessibleTextRole:
                 return self._spoken(row)
             case RowRole.ROW:
@@ -249,6 +249,15 @@ class ChatListModel(QAbstractListModel):
         if reply is None:
             return describe_chat(row.chat, time.time())
         return describe_row(reply, self._watch.run_of(row.chat))
+
+    def _tool_tip(self, row: Row) -> str | None:
+        """All of what a row may have no room for."""
+        match row:
+            case ChatRow() | RunRow():
+                return f"{_title_of(row)}\n{self._words(row).text}"
+            case FolderRow():
+                return _title_of(row)
+        return None
 
     def _spoken(self, row: Row) -> str:
         title = _title_of(row)

@@ -33,7 +33,7 @@ SMALL = QSize(624, 352)
 """What a screen of 1280 x 800 has for a dialog at 200 %."""
 MARK = "\u2060"
 """Has no width."""
-KEYS = r"\b(Ctrl|Shift|Alt|Return|Tab|Esc|Del)\b"
+KEYS = r"\b(Ctrl|Shift|Alt|Enter|Tab|Esc|Del)\b"
 """They are Qt's to translate."""
 NAMES = (
     *facts().splitlines(), *TITLES, *" ".join(ODD_TITLES).split(), *(snippet.program for snippet in SNIPPETS),
@@ -66,7 +66,7 @@ async def opened(folder: Path, scene: str) -> AsyncIterator[tuple[Stage, QWidget
         shown = await SCENES[scene](stage)
         shown.ensurePolished()
         if not shown.isVisible():  # a menu: nothing pops up in tests
-            shown.adjustSize()
+            shown.resize(shown.sizeHint())
         await stage.settle()
         yield stage, shown
         for widget in QApplication.topLevelWidgets():
