@@ -31,6 +31,7 @@ from studio.model_news import ModelNews
 from studio.models.errand import Errand
 from studio.models.errors import StoreBusy, StoreError
 from studio.models.request_log import RequestLog
+from studio.models.what_ran import WhatRan
 from studio.paths import Paths, find_model_caches
 from studio.server.thread import ServerParts, ServerThread
 from studio.services.chat_service import ChatService, ChatTooling
@@ -154,11 +155,16 @@ def _on_signals(stop: Callable[[], object]) -> None:
     signal.signal(signal.SIGTERM, handle)
 
 
-def run_window(settings: SettingsService, paths: Paths, errand: Errand | None = None) -> bool:
+def run_window(
+    settings: SettingsService,
+    paths: Paths,
+    errand: Errand | None = None,
+    what_ran: WhatRan | None = None,
+) -> WhatRan | None:
     """`layby`: the window, until it is closed; or the window that is open already, brought to the front.
 
-    True if the user wants the program to start again. Raises StoreError, after saying so in a window, when the chats
-    cannot be opened: StoreBusy in a second Layby.
+    `what_ran` before is brought back. Returns what runs at the end if the user wants the program to start again. Raises
+    StoreError, after saying so in a window, when the chats cannot be opened: StoreBusy in a second Layby.
     """
     import qasync
     from PySide6.QtWidgets import QApplication
@@ -174,47 +180,50 @@ def run_window(settings: SettingsService, paths: Paths, errand: Errand | None = 
     speak(application, settings.settings.appearance.language)
     errand = errand or Errand()
     if hand_over(address_for(paths.data), errand):
-        return False
+        return None
     try:
         # Not qasync.run: on Python 3.11 it would make every other thread's loop a Qt loop too.
         with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(application)) as runner:
-            return runner.run(_window_until_closed(settings, paths, errand))
+            return runner.run(_window_until_closed(settings, paths, errand, what_ran))
     except StoreError as error:
         is_starting = isinstance(error, StoreBusy)  # the first may not listen yet
         if is_starting and hand_over(address_for(paths.data), errand, patience_s=_PATIENCE_S):
-            return False
+            return None
         show_refusal(notice_for(error))
         raise
 
 
-async def _window_until_closed(settings: SettingsService, paths: Paths, errand: Errand) -> bool:
-    """Whether it is to start again."""
+async def _window_until_closed(
+    settings: SettingsService, paths: Paths, errand: Errand, what_ran: WhatRan | None
+) -> WhatRan | None:
+    """What runs at its end if it is to start again."""
     from studio.views.main_window import MainWindow
     from studio.views.single_instance import InstanceServer, address_for
-    from studio.views.window_memory import WindowMemory
 
     async with open_services(settings, paths) as services:
         watch = _watch_for_crashes(paths, services.notices)
         window = MainWindow(services)
         _on_signals(window.quit)
         window.show()
-        WindowMemory(window).recall()
+        window.memory.recall()
         gc.collect()
         gc.freeze()  # what is there now stays: a collection need not walk it while somebody scrolls
         others = InstanceServer(address_for(paths.data), window.app.receive, window)
         window.app.receive(errand)
-        loading = asyncio.create_task(_load_last_model(services))
-        if settings.settings.server.is_enabled:
+        wanted = what_ran or _usual(settings)
+        window.chat_commands.open_windows(wanted.chat_ids)
+        coming = asyncio.create_task(_bring_back(services, wanted))
+        if wanted.has_server:
             await services.server.start()
         await window.wait_closed()
         others.close()
-        loading.cancel()
+        coming.cancel()
         window.deleteLater()
         watch.stop()
     if services.support.wants_all_deleted:
         for path in services.support.delete_everything():
             sys.stderr.write(f"layby: {path} could not be deleted\n")
-    return services.restarts.is_wanted
+    return services.restarts.what_ran
 
 
 def _watch_for_crashes(paths: Paths, notices: NoticeService) -> CrashWatch:
@@ -233,9 +242,17 @@ def _watch_for_crashes(paths: Paths, notices: NoticeService) -> CrashWatch:
     return watch
 
 
-async def _load_last_model(services: WindowServices) -> None:
-    if model := services.settings.settings.engine.model:
-        await services.models.load(model)
+def _usual(settings: SettingsService) -> WhatRan:
+    """What a start brings that has no other one to go on from."""
+    has_server = settings.settings.server.is_enabled
+    return WhatRan(model=settings.settings.engine.model, has_server=has_server)
+
+
+async def _bring_back(services: WindowServices, wanted: WhatRan) -> None:
+    for download_id in wanted.download_ids:
+        await services.downloads.go_on(download_id)
+    if wanted.model:
+        await services.models.load(wanted.model)
 
 
 def _support(
@@ -330,7 +347,6 @@ def _models(
         facts=ModelFactsReader(inspect_model, paths.facts_file),
         caches=find_model_caches(),
         notices=notices,
-        inspect=inspect_model,
         is_resting=idle.is_resting,
     )
 

@@ -109,6 +109,8 @@ class Message:
     """Set while PARKED."""
     reread_tokens: int = 0
     """While READING: tokens that are being read a second time, after a park that kept none of its state."""
+    speed: float | None = None
+    """While WRITING: tokens a second now, where the figures have those of the whole time; None until that is known."""
     prompt_share_tokens: int = 0
     """While alive: its own tokens that are counted with the prompt, as it was given them to go on with."""
     stats: ReplyStats = field(default_factory=ReplyStats)
@@ -140,12 +142,14 @@ class ContextCut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuedPrompt:
-    """What is to be sent when the reply that is being written has ended, or a model is ready."""
+    """What is to be sent when the reply that is being written has ended, a model is ready, or it can be stored."""
 
     text: str
     attachments: tuple[Attachment, ...] = ()
     waits_for_model: bool = False
     """It was given while none was ready."""
+    waits_for_store: bool = False
+    """Its turn came while nothing could be stored; it is tried again."""
     is_too_long: bool = False
     """It did not fit the model's window when its turn came, and waits for what the user makes of it."""
 

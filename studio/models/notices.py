@@ -30,6 +30,7 @@ class NoticeAction(Enum):
     OPEN_SETTINGS = "open_settings"
     OPEN_SERVER = "open_server"
     OPEN_MODELS = "open_models"
+    STOP_IMPORT = "stop_import"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +42,8 @@ class Notice:
     text: str
     detail: str = ""
     action: NoticeAction = NoticeAction.NONE
+    is_progress: bool = False
+    """It tells how far something is: its words change often, and are spoken once."""
 
 
 class NoticeList:
@@ -53,6 +56,12 @@ class NoticeList:
     def add(self, notice: Notice) -> None:
         self.notices = (notice, *(old for old in self.notices if old.code != notice.code))
         self.changed.emit()
+
+    def update(self, notice: Notice) -> None:
+        """Say this in the place of the notice with the same code; nothing where that has been put away."""
+        if any(old.code == notice.code for old in self.notices):
+            self.notices = tuple(notice if old.code == notice.code else old for old in self.notices)
+            self.changed.emit()
 
     def dismiss(self, code: str) -> None:
         """Take the notice with this code away; none there is fine and tells nobody."""

@@ -5,7 +5,7 @@ GUI thread, no Qt. Signals are emitted on the loop's thread, for every event; vi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from studio.models.chat import Conversation, Message
@@ -46,16 +46,24 @@ class ChatBook:
         self.chats.insert(0, chat)
         self.chat_added.emit(chat)
 
-    def put_back(self, chat: Conversation) -> None:
-        """Add a chat where it was by the time of its last use."""
-        later = sum(1 for one in self.chats if one.updated_s > chat.updated_s)
-        self.chats.insert(later, chat)
-        self.chat_added.emit(chat)
+    def put_back(self, chats: Iterable[Conversation]) -> None:
+        """Add chats where they were by the time of their last use."""
+        coming = sorted(chats, key=lambda chat: chat.updated_s)
+        told, merged = tuple(coming), []
+        for chat in self.chats:
+            while coming and coming[-1].updated_s >= chat.updated_s:
+                merged.append(coming.pop())
+            merged.append(chat)
+        self.chats[:] = (*merged, *reversed(coming))
+        for chat in told:
+            self.chat_added.emit(chat)
 
-    def remove(self, chat: Conversation) -> None:
-        """Take a chat out; one that is not there is fine."""
-        if chat in self.chats:
-            self.chats.remove(chat)
+    def remove(self, chats: Iterable[Conversation]) -> None:
+        """Take chats out; those that are not there are fine."""
+        named = set(chats)
+        gone = [chat for chat in self.chats if chat in named]
+        self.chats[:] = [chat for chat in self.chats if chat not in named]
+        for chat in gone:
             self.chat_removed.emit(chat)
 
     def to_top(self, chat: Conversation) -> None:

@@ -6,13 +6,14 @@ GUI thread, asyncio, no Qt. Methods that wait have committed when they return; `
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from studio.models.attachment import Attachment
 from studio.models.chat import Conversation, Message
+from studio.models.errors import StoreError
 from studio.models.message_tree import MessageTree
-from studio.services.chat_saver import ChatSaver
+from studio.services.chat_saver import ChatSaver, Work
 from studio.services.history_rows import Holder
 from studio.services.history_store import HistoryStore
 
@@ -24,6 +25,11 @@ class ChatRecords:
         self._store = store
         self._saver = saver
         self._temporary_ids = itertools.count(-1, -1)
+
+    def begin_chat(self, chat: Conversation, *, is_temporary: bool = False) -> None:
+        """Give a new chat its id. It is stored with the next tick, or with the first that is stored of it."""
+        chat.chat_id = next(self._temporary_ids) if is_temporary else self._store.new_chat_id()
+        self.save_chat(chat)
 
     async def add_chat(self, chat: Conversation, *, is_temporary: bool = False) -> None:
         """Store a new chat; it gets its id."""
@@ -60,6 +66,21 @@ class ChatRecords:
             chat.queued = replace(chat.queued, attachments=queued)
         chat.is_loaded = True
 
+    async def messages_of(self, chat: Conversation) -> Iterable[Message]:
+        """All messages of a chat; those of one that has not been opened are read and not kept."""
+        return chat.tree if chat.is_loaded else await self._store.load_messages(chat.chat_id)
+
+    async def add_whole_chats(
+        self, chats: Sequence[tuple[Conversation, Sequence[Message]]]
+    ) -> None:
+        """Store new chats with their messages, parents first, in one commit. They get their ids, and are not loaded.
+
+        A chat's `leaf_id` is one of the ids that its messages have here.
+        """
+        added = await self._store.add_whole_chats(chats)
+        for (chat, _), ids in zip(chats, added, strict=True):
+            chat.chat_id, chat.leaf_id = ids
+
     async def copy_tree(self, source: Sequence[Message], target: Conversation) -> None:
         """Give a new chat copies of messages, parents first; it shows the version that ends with the last."""
         if target.is_temporary:
@@ -87,7 +108,7 @@ class ChatRecords:
         """Store a file of the draft; the attachment with the id it got."""
         if chat.is_temporary:
             return attachment
-        attachment_id = await self._store.attach(chat.chat_id, attachment, Holder.DRAFT)
+        attachment_id = await self._store.attach(chat, attachment, Holder.DRAFT)
         return replace(attachment, attachment_id=attachment_id)
 
     async def detach(self, chat: Conversation, attachments: Sequence[Attachment]) -> None:
@@ -118,6 +139,10 @@ class ChatRecords:
         """Write the chat and this message with the next tick, or now if the message has ended."""
         if not chat.is_temporary:
             self._saver.save_message(chat, message)
+
+    def try_again(self, chat: Conversation, work: Work, error: StoreError) -> None:
+        """Tell the error, and do what raised it again with each tick, until it answers True; one work for a chat."""
+        self._saver.owe(chat, work, error)
 
     async def flush(self) -> None:
         """Write what is marked now; a failure becomes a notice."""

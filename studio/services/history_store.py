@@ -19,6 +19,7 @@ from studio.services.history_rows import (
     LAST_STATUS,
     MESSAGE_COLUMNS,
     Holder,
+    Row,
     attachment_from_row,
     attachment_row,
     chat_from_row,
@@ -32,6 +33,11 @@ from studio.services.history_search import HistorySearch
 _PUT_CHAT = put_statement("chats", CHAT_COLUMNS)
 _PUT_MESSAGE = put_statement("messages", MESSAGE_COLUMNS)
 _PUT_ATTACHMENT = put_statement("attachments", ATTACHMENT_COLUMNS)
+_SHOW = "UPDATE chats SET leaf_id = ? WHERE chat_id = ?"
+_LAST_CHAT_ID = (
+    "SELECT max(coalesce((SELECT max(chat_id) FROM chats), 0), "
+    "coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'chats'), 0))"
+)
 _END_ALIVE = (
     f"UPDATE messages SET status = '{MessageStatus.INTERRUPTED.value}', note = '' WHERE status IN "
     f"({', '.join(repr(one.value) for one in MessageStatus if one.is_alive and one is not MessageStatus.TOOLS)})"
@@ -52,14 +58,30 @@ class HistoryStore:
         self.file = HistoryFile(path)
         self.lists = HistoryLists(self.file)
         self.search = HistorySearch(self.file)
+        self._last_chat_id = 0
 
     async def open(self) -> None:
-        """Open the file, or make it; replies that a dead program left alive become INTERRUPTED, keeping their text.
+        """Open the file, or make it.
 
         Raises StoreBusy if another process has it open, StoreError if it cannot be used.
         """
         await self.file.take()
+        (self._last_chat_id,) = await self.file.do(
+            lambda database: database.execute(_LAST_CHAT_ID).fetchone()
+        )
+
+    def new_chat_id(self) -> int:
+        """An id that no chat has or had; nothing is stored with it yet."""
+        self._last_chat_id += 1
+        return self._last_chat_id
+
+    async def tidy_up(self) -> None:
+        """Replies that a dead program left alive end as INTERRUPTED, keeping their text; chats without a word go."""
         await self.file.do(_tidy_up)
+
+    async def end_alive(self) -> None:
+        """The first half of it, for when the chats are in use."""
+        await self.file.do(lambda database: database.execute(_END_ALIVE).rowcount)
 
     async def check(self) -> None:
         """Let SQLite check the whole file; damage is repaired as far as possible and told by the file's signal."""
@@ -113,7 +135,7 @@ class HistoryStore:
 
     async def add_chat(self, chat: Conversation) -> int:
         """Store a new chat; returns the id it got."""
-        row = (None, *chat_row(chat)[1:])
+        row = (self.new_chat_id(), *chat_row(chat)[1:])
         return await self.file.do(lambda database: insert(database, _PUT_CHAT, row))
 
     async def add_messages(self, chat: Conversation, messages: Sequence[Message]) -> list[int]:
@@ -135,8 +157,7 @@ class HistoryStore:
                     ids.append(insert(database, _PUT_MESSAGE, (None, *row[1:-1], parent_id)))
                     _attach(database, (chat.chat_id, ids[-1]), attached)
                 if ids:
-                    statement = "UPDATE chats SET leaf_id = ? WHERE chat_id = ?"
-                    database.execute(statement, (ids[-1], chat.chat_id))
+                    database.execute(_SHOW, (ids[-1], chat.chat_id))
             return ids
 
         return await self.file.do(add)
@@ -148,24 +169,37 @@ class HistoryStore:
 
         Returns their new ids by the old ones; a parent that is not among them is left out.
         """
-        rows = [message_row(message) for message in messages]
-        attachments = [message.attachments for message in messages]
+        rows = _rows_of(messages)
 
         def copy(database: sqlite3.Connection) -> dict[int, int]:
-            ids: dict[int, int] = {}
             with transaction(database):
-                for row, attached in zip(rows, attachments, strict=True):
-                    old_id, parent_id = row[0], ids.get(row[-1])  # type: ignore[call-overload]
-                    copied = (None, chat.chat_id, *row[2:-1], parent_id)
-                    ids[old_id] = insert(database, _PUT_MESSAGE, copied)  # type: ignore[index]
-                    for attachment in attached:
-                        owner = (chat.chat_id, ids[old_id], Holder.MESSAGE.value)  # type: ignore[index]
-                        insert(
-                            database, _PUT_ATTACHMENT, (None, *owner, *attachment_row(attachment))
-                        )
-            return ids
+                return _add_copies(database, chat.chat_id, rows)
 
         return await self.file.do(copy)
+
+    async def add_whole_chats(
+        self, chats: Sequence[tuple[Conversation, Sequence[Message]]]
+    ) -> list[tuple[int, int | None]]:
+        """Store new chats with their messages, parents first, all or none.
+
+        A chat's `leaf_id` is one of the ids that its messages have here. Returns the id of each chat and of its leaf.
+        """
+        entries = [
+            ((self.new_chat_id(), *chat_row(chat)[1:]), chat.leaf_id, _rows_of(messages))
+            for chat, messages in chats
+        ]
+
+        def add(database: sqlite3.Connection) -> list[tuple[int, int | None]]:
+            added: list[tuple[int, int | None]] = []
+            with transaction(database):
+                for row, leaf_id, messages in entries:
+                    chat_id = insert(database, _PUT_CHAT, row)
+                    new_leaf_id = _add_copies(database, chat_id, messages).get(leaf_id or 0)
+                    database.execute(_SHOW, (new_leaf_id, chat_id))
+                    added.append((chat_id, new_leaf_id))
+            return added
+
+        return await self.file.do(add)
 
     async def save(self, chats: Sequence[Conversation], messages: Sequence[Message]) -> None:
         """Store chats and messages as they are at the call, all or none."""
@@ -209,10 +243,17 @@ class HistoryStore:
 
         await self.file.do(delete)
 
-    async def attach(self, chat_id: int, attachment: Attachment, holder: Holder) -> int:
-        """Store an attachment of a draft or a queued prompt; returns the id it got."""
-        row = (None, chat_id, None, holder.value, *attachment_row(attachment))
-        return await self.file.do(lambda database: insert(database, _PUT_ATTACHMENT, row))
+    async def attach(self, chat: Conversation, attachment: Attachment, holder: Holder) -> int:
+        """Store an attachment of a draft or a queued prompt, and the chat as it is; returns the id it got."""
+        changed_chat = chat_row(chat)
+        row = (None, chat.chat_id, None, holder.value, *attachment_row(attachment))
+
+        def add(database: sqlite3.Connection) -> int:
+            with transaction(database):
+                database.execute(_PUT_CHAT, changed_chat)
+                return insert(database, _PUT_ATTACHMENT, row)
+
+        return await self.file.do(add)
 
     async def detach(self, attachment_ids: Sequence[int]) -> None:
         """Delete attachments; unknown ids are fine."""
@@ -225,6 +266,27 @@ class HistoryStore:
         rows = [(holder.value, one) for one in attachment_ids]
         statement = "UPDATE attachments SET holder = ? WHERE attachment_id = ?"
         await self.file.do(lambda database: database.executemany(statement, rows).rowcount)
+
+
+def _rows_of(messages: Sequence[Message]) -> list[tuple[Row, tuple[Attachment, ...]]]:
+    return [(message_row(message), message.attachments) for message in messages]
+
+
+def _add_copies(
+    database: sqlite3.Connection,
+    chat_id: int,
+    messages: Sequence[tuple[Row, tuple[Attachment, ...]]],
+) -> dict[int, int]:
+    """Insert messages with their attachments into a chat that has none; their new ids by the old ones."""
+    ids: dict[int, int] = {}
+    for row, attached in messages:
+        old_id, parent_id = row[0], ids.get(row[-1])  # type: ignore[call-overload]
+        new_id = insert(database, _PUT_MESSAGE, (None, chat_id, *row[2:-1], parent_id))
+        ids[old_id] = new_id  # type: ignore[index]
+        for attachment in attached:
+            owner = (chat_id, new_id, Holder.MESSAGE.value)
+            insert(database, _PUT_ATTACHMENT, (None, *owner, *attachment_row(attachment)))
+    return ids
 
 
 def _tidy_up(database: sqlite3.Connection) -> None:

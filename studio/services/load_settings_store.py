@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 from engine.api import LoadOptions
 from engine.errors import EngineError
+from engine.system_faults import system_fault
 from studio.models.errors import SettingError
 from studio.models.load_choices import SETTING_OF, LoadChoices
 from studio.models.setting_field import SettingValue
@@ -71,11 +73,19 @@ class LoadSettingsStore:
             write_atomically(self._path, json.dumps(records, indent=2).encode() + b"\n")
         except OSError as error:
             raise SettingError(
-                f"the load settings cannot be written to {self._path} ({error.strerror}); "
+                f"the load settings cannot be written to {self._path} ({system_fault(error)}); "
                 "make room or make it writable, then try again"
             ) from error
         self._choices = kept
         self.changed.emit(model)
+
+    def keep_pool(self, model: Path, pool_tokens: int) -> None:
+        """It has been loaded with such a pool and shall be so from now on, as far as a flag or variable lets it.
+
+        Raises as `change`.
+        """
+        if "pool_tokens" not in self.fixed():
+            self.change(model, replace(self.choices(model), pool_tokens=pool_tokens))
 
     def move(self, old: Path, new: Path) -> None:
         """The model lies elsewhere now. Raises as `change`."""

@@ -142,12 +142,17 @@ class NoticeService:
 
     def report(self, error: EngineError | StudioError) -> None:
         """Show what the table says about the error, with the error's own text as the detail."""
-        _log.info("%s: %s", error.code, error)
+        cause = error.__cause__
+        _log.info("%s: %s%s", error.code, error, f" ({cause!r})" if cause is not None else "")
         self.notices.add(notice_for(error))
 
     def show(self, notice: Notice) -> None:
         """Show a notice that is no error."""
         self.notices.add(notice)
+
+    def update(self, notice: Notice) -> None:
+        """Say something else in its place; nothing where the user has put it away."""
+        self.notices.update(notice)
 
     def show_unforeseen(self, notice: Notice) -> None:
         """Show what may come over and over by itself: while it stands it keeps its place, below what is newer."""

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
 
+from engine.system_faults import system_fault
 from studio.models.errors import SettingError
 from studio.models.json_faults import json_fault
 from studio.models.setting_field import SettingValue
@@ -71,13 +72,18 @@ class SettingsService:
         A flag or variable still wins until the program ends. Raises KeyError for an unknown key,
         SettingError for a value that is not allowed or a file that cannot be written.
         """
-        declared = setting_field(key)
-        checked = declared.check(value, source=declared.info.title)
+        self.change_several({key: value})
+
+    def change_several(self, values: Mapping[str, SettingValue]) -> None:
+        """The same for several at once, all or none, the file written once."""
         layer = dict(self._file)
-        if checked == declared.default:
-            layer.pop(key, None)  # so that a better default of a later version is taken
-        else:
-            layer[key] = checked
+        for key, value in values.items():
+            declared = setting_field(key)
+            checked = declared.check(value, source=declared.info.title)
+            if checked == declared.default:
+                layer.pop(key, None)  # so that a better default of a later version is taken
+            else:
+                layer[key] = checked
         self._replace_file_layer(layer)
 
     def reset(self, key: str) -> None:
@@ -91,7 +97,7 @@ class SettingsService:
             write_atomically(self._path, _to_json(layer))
         except OSError as error:
             raise SettingError(
-                f"the settings file {self._path} cannot be written ({error.strerror}); "
+                f"the settings file {self._path} cannot be written ({system_fault(error)}); "
                 "make room or make it writable, then change the setting again"
             ) from error
         self._file = layer
@@ -114,7 +120,7 @@ class SettingsService:
             return {}
         except OSError as error:
             self.problem = SettingError(
-                f"the settings file {self._path} cannot be read ({error.strerror}); "
+                f"the settings file {self._path} cannot be read ({system_fault(error)}); "
                 "the defaults are used"
             )
             return {}

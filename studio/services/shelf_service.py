@@ -72,13 +72,14 @@ class ShelfService:
 
         After `DELETED_KEPT_S` they are gone for good; a temporary chat is when the program ends. Raises StoreError.
         """
-        gone = [chat for chat in chats if chat in self._book.chats]
+        there = set(self._book.chats)
+        gone = [chat for chat in chats if chat in there]
         for chat in gone:
             self._runner.stop(chat)
             chat.deleted_s = self._clock()
             self._records.save_chat(chat)
-            self._book.deleted.insert(0, chat)
-            self._book.remove(chat)
+        self._book.deleted[:0] = reversed(gone)
+        self._book.remove(gone)
         if gone:
             self._book.deleted_changed.emit()
             await self._records.flush()
@@ -86,22 +87,21 @@ class ShelfService:
 
     async def restore(self, chats: Sequence[Conversation]) -> None:
         """Bring deleted chats back to where they were; others are passed over."""
-        for chat in chats:
-            if chat in self._book.deleted:
-                chat.deleted_s = None
-                self._records.save_chat(chat)
-                self._book.deleted.remove(chat)
-                self._book.put_back(chat)
+        back = self._take_from_deleted(chats)
+        for chat in back:
+            chat.deleted_s = None
+            self._records.save_chat(chat)
+        self._book.put_back(back)
         self._book.deleted_changed.emit()
 
     async def delete_for_good(self, chats: Sequence[Conversation]) -> None:
         """Delete chats and all that belongs to them; they cannot be brought back. Raises StoreError."""
-        for chat in chats:
+        doomed = tuple(chats)
+        for chat in doomed:
             self._runner.stop(chat)
-            self._book.remove(chat)
-            if chat in self._book.deleted:
-                self._book.deleted.remove(chat)
-        await self._records.delete_for_good(chats)
+        self._book.remove(doomed)
+        self._take_from_deleted(doomed)
+        await self._records.delete_for_good(doomed)
         self._book.deleted_changed.emit()
 
     async def purge(self) -> None:
@@ -110,6 +110,13 @@ class ShelfService:
         old = [chat for chat in self._book.deleted if (chat.deleted_s or 0.0) < oldest_s]
         if old:
             await self.delete_for_good(old)
+
+    def _take_from_deleted(self, chats: Sequence[Conversation]) -> list[Conversation]:
+        """Those of them that were there."""
+        named, deleted = set(chats), self._book.deleted
+        found = [chat for chat in deleted if chat in named]
+        deleted[:] = [chat for chat in deleted if chat not in named]
+        return found
 
     async def _unarchive(self, chats: Sequence[Conversation]) -> None:
         self.archive(chats, is_archived=False)

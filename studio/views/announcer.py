@@ -57,8 +57,10 @@ class Announcer:
 
     def _on_notices(self) -> None:
         before, self._noticed = self._noticed, self._notices.notices
+        counting = {notice.code for notice in before if notice.is_progress}
         for notice in self._noticed:
-            if notice not in before:
+            goes_on = notice.is_progress and notice.code in counting
+            if notice not in before and not goes_on:
                 self._say(notice_words(notice))
 
     def _on_changed(self, chat: Conversation) -> None:

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QWidget
 from studio.models.chat import Conversation
 from studio.models.errand import Errand
 from studio.models.errors import SettingError
+from studio.models.notices import NoticeAction
 from studio.models.setting_field import SettingValue
 from studio.models.settings import Settings, Theme, setting_field
 from studio.views.actions import CommandId
@@ -124,6 +125,14 @@ class AppCommands:
             CommandId.THEME_SYSTEM: lambda: self._choose_theme(Theme.SYSTEM),
             CommandId.THEME_LIGHT: lambda: self._choose_theme(Theme.LIGHT),
             CommandId.THEME_DARK: lambda: self._choose_theme(Theme.DARK),
+        }
+
+    def notice_ways(self) -> dict[NoticeAction, Callable[[], object]]:
+        """What the buttons of notices do that are about the program itself."""
+        return {
+            NoticeAction.LOG_BUNDLE: self.support.create_bundle,
+            NoticeAction.OPEN_SETTINGS: self._settings_window.open,
+            NoticeAction.STOP_IMPORT: self.exchange.stop_import,
         }
 
     def open_tool_servers(self) -> None:

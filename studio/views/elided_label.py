@@ -6,7 +6,7 @@ Must not import services.
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QPainter, QPaintEvent, QTextLayout
+from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent, QTextLayout
 from PySide6.QtWidgets import QLabel, QWidget
 
 from studio.views.status_words import SEPARATOR, joined
@@ -66,10 +66,17 @@ class ElidedFigures(ElidedLabel):
     """Of several figures each is seen whole, or not at all."""
 
     def shown(self, width: int) -> str:
-        parts = self.text().split(SEPARATOR)
-        while len(parts) > 1 and self.fontMetrics().horizontalAdvance(joined(*parts)) > width:
-            parts.pop()
-        return self.fontMetrics().elidedText(joined(*parts), self._elide, width)
+        return whole_parts(self.text(), self.fontMetrics(), width)
+
+
+def whole_parts(text: str, metrics: QFontMetrics, width: int) -> str:
+    """Of parts with a dot between them as many as that width has room for, the first one elided if need be."""
+    parts = text.split(SEPARATOR)
+    while True:
+        shown = metrics.elidedText(joined(*parts), Qt.TextElideMode.ElideRight, width)
+        if len(parts) == 1 or shown == joined(*parts):
+            return shown
+        parts.pop()
 
 
 class ElidedLines(QLabel):

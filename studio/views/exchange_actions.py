@@ -9,18 +9,19 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QStandardPaths, QTimer
 from PySide6.QtWidgets import QFileDialog, QWidget
 
+from engine.system_faults import system_fault
 from studio.models.chat import NEW_CHAT_TITLE, Conversation, MessageStatus
 from studio.models.errors import ExchangeError
-from studio.models.notices import Notice, NoticeLevel
+from studio.models.notices import Notice, NoticeAction, NoticeLevel
 from studio.services.chat_prompt import full_title
-from studio.services.exchange.exchange_service import ImportReport
+from studio.services.exchange.importing import ImportReport, ImportRun
 from studio.services.exchange.markdown_file import Labels, file_name, to_markdown
 from studio.services.safe_file import write_atomically
 from studio.views.context import Context
 from studio.views.dialogs.file_dialog import file_dialog
 from studio.views.pdf_file import to_pdf
 from studio.views.status_words import title_words
-from studio.views.words import plural, tr
+from studio.views.words import count, plural, tr
 
 _IMPORTED = "chats_imported"
 _EXPORTED = "chats_exported"
@@ -37,6 +38,11 @@ class ExchangeActions(QObject):
         self._window = window
         self._chats = context.services.chats
         self._shown: Conversation | None = None
+        self._imports: list[ImportRun] = []
+        """Those that go on or wait."""
+        self._one_import = asyncio.Lock()
+        self._report = ImportReport()
+        """What came of those before that went on together."""
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(_STAY_MS)
@@ -81,6 +87,11 @@ class ExchangeActions(QObject):
         """Add the chats of a file."""
         self._context.tasks.start(self._import(path))
 
+    def stop_import(self) -> None:
+        """End the import that goes on, and those that wait for it; what is in stays."""
+        for run in self._imports:
+            run.stop()
+
     async def export(self, chats: Sequence[Conversation], path: Path) -> None:
         """Write chats in the form that the file's ending names. Raises ExchangeError, StoreError."""
         exchange = self._chats.exchange
@@ -103,7 +114,21 @@ class ExchangeActions(QObject):
         self._context.tasks.start(self.export(chats, path))
 
     async def _import(self, path: Path) -> None:
-        self._say(_IMPORTED, report_words(await self._chats.exchange.import_file(path)))
+        """One file after another: a chat that two have is added once."""
+        notices, run = self._context.services.notices, ImportRun()
+        self._imports.append(run)
+        try:
+            async with self._one_import:
+                notices.show(_progress(path, run))
+                run.changed.connect(lambda: notices.update(_progress(path, run)))
+                report = await self._chats.exchange.import_file(path, run)
+        finally:
+            self._imports.remove(run)
+            notices.resolve(_IMPORTED)
+        self._report += report
+        self._say(_IMPORTED, report_words(self._report))
+        if not self._imports:
+            self._report = ImportReport()
 
     def _ask_for_one_file(self, title: str, chats: Sequence[Conversation]) -> QFileDialog:
         dialog = self._dialog(title, QFileDialog.AcceptMode.AcceptSave)
@@ -155,7 +180,30 @@ def report_words(report: ImportReport) -> str:
                 "{count} entries were damaged and left out",
             )
         )
+    if report.num_left:
+        parts.append(
+            plural(
+                report.num_left,
+                "1 was left out, as you stopped it",
+                "{count} were left out, as you stopped it",
+            )
+        )
     return "; ".join(parts) + "."
+
+
+def _progress(path: Path, run: ImportRun) -> Notice:
+    """How far an import is."""
+    text = tr("Reading {name}").format(name=path.name)
+    if run.num_chats:
+        words = tr("Importing chats: {done} of {total}")
+        text = words.format(done=count(run.num_done), total=count(run.num_chats))
+    return Notice(
+        code=_IMPORTED,
+        level=NoticeLevel.INFO,
+        text=text,
+        action=NoticeAction.STOP_IMPORT,
+        is_progress=True,
+    )
 
 
 def _title(chat: Conversation) -> str:
@@ -192,5 +240,5 @@ def _write_pdf(path: Path, page: str, title: str, family: str) -> None:
         write_atomically(path, to_pdf(page, title, family))
     except OSError as error:
         raise ExchangeError(
-            f"{path} cannot be written: {error.strerror}; choose another place"
+            f"{path} cannot be written: {system_fault(error)}; choose another place"
         ) from error

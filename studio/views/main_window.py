@@ -10,10 +10,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import cast
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import (
-    QAccessible,
-    QAccessibleAnnouncementEvent,
     QCloseEvent,
     QKeyEvent,
     QResizeEvent,
@@ -29,18 +27,13 @@ from studio.views.actions import CommandId
 from studio.views.announcer import Announcer
 from studio.views.app_commands import AppCommands
 from studio.views.chat.foot_view import MessageAction
-from studio.views.chat.formulas import Formulas
-from studio.views.chat.kit import Kit
-from studio.views.chat.slices import Slices
 from studio.views.chat_commands import ChatCommands
 from studio.views.chat_navigation import ChatNavigation
 from studio.views.chat_window_commands import ChatWindowCommands, Home
 from studio.views.context import Context
-from studio.views.focus_order import move_focus, press_with_enter
-from studio.views.frame_ticker import FIGURES_MS, FRAME_MS, FrameTicker
+from studio.views.focus_order import come_home, move_focus, press_with_enter
 from studio.views.icons import app_icon
 from studio.views.menu_actions import Actions
-from studio.views.model_actions import ModelActions
 from studio.views.models.models_window import ModelsPage, ModelsWindow
 from studio.views.monitor.pool_panel import PoolPanel
 from studio.views.monitor.pool_place import PoolPlace
@@ -52,17 +45,18 @@ from studio.views.ports import WindowServices
 from studio.views.quit_flow import QuitFlow
 from studio.views.reload_flow import ReloadFlow
 from studio.views.rest import Rest
-from studio.views.run_watch import RunWatch
 from studio.views.server.server_window import ServerWindow
 from studio.views.settings.pending_bar import PendingBars
 from studio.views.settings.settings_window import SettingsWindow
 from studio.views.settings_places import lead_from
+from studio.views.settling import Settling
 from studio.views.sidebar.conversation_list import Sidebar
+from studio.views.speech import say
 from studio.views.status_words import title_words
 from studio.views.tasks import Tasks
 from studio.views.theme import Theme
 from studio.views.top_bar import TopBar
-from studio.views.window_parts import WindowParts
+from studio.views.window_memory import WindowMemory
 from studio.views.window_size import fit_to_screen, toggle
 from studio.views.words import tr
 
@@ -82,11 +76,11 @@ class MainWindow(QMainWindow):
         self._theme = Theme(self._application)
         tasks = Tasks(services.notices)
         self.reload_flow = ReloadFlow(services, tasks, self)
-        self.quit_flow = QuitFlow(services, self, quit_window=self.quit)
-        self.context = self._make_context(services, tasks)
+        self.context = Context.of_window(self, services, self._theme, tasks, loads=self.reload_flow)
         self._closed = asyncio.Event()
         self._is_quitting = False
         self._dressed_as: AppearanceSettings | None = None
+        self._settling = Settling(self._update_commands, self)
         self._dress(services.settings.settings)
         self._sidebar = Sidebar(self.context, self)
         self._top = TopBar(self.context, self)
@@ -105,18 +99,26 @@ class MainWindow(QMainWindow):
             window=self,
         )
         self._lay_out()
-        self._parts = WindowParts(services.settings, self._sidebar, self.pool_panel)
-        self._parts.restore()
+        self.memory = WindowMemory(self, self._sidebar, self.pool_panel)
+        self.memory.restore_parts()
         windows = self.chat_commands.windows
         Rest(self.context, self, has_others=lambda: bool(windows.windows))
         self._make_commands()
-        self._announcer = Announcer(services.chats, self._announce, services.notices.notices)
+        self._announcer = Announcer(
+            services.chats, lambda text: say(self, text), services.notices.notices
+        )
         self._connect()
         self._update_commands()
         self._navigation.show_first()
 
     def _make_windows(self) -> None:
         services = self._services
+        self.quit_flow = QuitFlow(
+            services,
+            self,
+            quit_window=self.quit,
+            own_windows=lambda: self.chat_commands.windows.windows,
+        )
         self.settings_window = SettingsWindow(
             services,
             self,
@@ -157,20 +159,6 @@ class MainWindow(QMainWindow):
             open_tool_servers=self.app.open_tool_servers,
         )
 
-    def _make_context(self, services: WindowServices, tasks: Tasks) -> Context:
-        return Context(
-            services=services,
-            theme=self._theme,
-            kit=Kit(self._theme, Formulas(self), Slices(self)),
-            tasks=tasks,
-            model_actions=ModelActions(
-                services.models, services.downloads, tasks, self, loads=self.reload_flow
-            ),
-            watch=RunWatch(services.runs, self),
-            frames=FrameTicker(self, FRAME_MS),
-            figures=FrameTicker(self, FIGURES_MS),
-        )
-
     async def wait_closed(self) -> None:
         """Return once the user has closed the window."""
         await self._closed.wait()
@@ -189,7 +177,7 @@ class MainWindow(QMainWindow):
             return
         if event.spontaneous() and not is_for_good:  # the user's own hand
             event.ignore()
-            self.quit_flow.quit()
+            QTimer.singleShot(0, self.quit_flow.quit)  # from within it would be hidden, not closed
             return
         if not self._closed.is_set():
             self._closed.set()
@@ -197,9 +185,10 @@ class MainWindow(QMainWindow):
         super().closeEvent(event)
 
     def _close_parts(self) -> None:
-        self._parts.remember()
+        self.memory.close()
         for disconnect in self._disconnects:
             disconnect()
+        self._settling.close()
         self.app.close()
         self.chat_commands.close()
         self._announcer.close()
@@ -218,7 +207,7 @@ class MainWindow(QMainWindow):
         self._theme.close()
 
     def focusNextPrevChild(self, forward: bool) -> bool:
-        return move_focus(self, forward=forward)
+        return come_home(self, self.panes.active.composer) or move_focus(self, forward=forward)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if not press_with_enter(self.focusWidget(), event):
@@ -226,8 +215,8 @@ class MainWindow(QMainWindow):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._pool_place.choose()
-        self._update_commands()
+        if not self._closed.is_set():  # one comes even while its parts are deleted
+            self._update_commands()
 
     def _lay_out(self) -> None:
         centre = QVBoxLayout()
@@ -238,14 +227,14 @@ class MainWindow(QMainWindow):
         self.chat_commands.undo_bar.stand_in(self._sidebar, strips, foot=self._sidebar.foot)
         centre.addWidget(self.chat_commands.compare.bar)
         centre.addWidget(self.panes, 1)
-        self._pool_place = PoolPlace(
-            self.pool_panel, self.panes, centre, above=self.chat_commands.inspector
-        )
         upper = QHBoxLayout()
         upper.setSpacing(0)
         upper.addWidget(self._sidebar)
         upper.addLayout(centre, 1)
-        upper.addWidget(self._pool_place.beside)
+        inspector = self.chat_commands.inspector
+        self._pool_place = PoolPlace(
+            self.pool_panel, self.panes, above=inspector, row=upper, centre=centre
+        )
         page = QWidget(self)
         layout = QVBoxLayout(page)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -253,6 +242,7 @@ class MainWindow(QMainWindow):
         layout.addLayout(upper, 1)
         layout.addWidget(self._status)
         self.setCentralWidget(page)
+        self._pool_place.watch(page, foot=self._status)
 
     def _connect(self) -> None:
         self._sidebar.pool_wanted.connect(self._toggle_pool)
@@ -278,9 +268,9 @@ class MainWindow(QMainWindow):
         self.pool_panel.close_wanted.connect(self._toggle_pool)
         chats, models = self._services.chats, self._services.models
         self._disconnects = (
-            chats.chat_added.connect(lambda _chat: self._update_commands()),
+            chats.chat_added.connect(lambda _chat: self._settling.ask()),
             chats.chat_removed.connect(self._on_chat_removed),
-            chats.chat_changed.connect(lambda _chat: self._update_commands()),
+            chats.chat_changed.connect(lambda _chat: self._settling.ask()),
             models.changed.connect(self._update_commands),
             self._services.settings.changed.connect(self._on_settings_changed),
             self._services.downloads.arrived.connect(
@@ -366,16 +356,12 @@ class MainWindow(QMainWindow):
         toggle(self.pool_panel, instead_of=(self._sidebar, self.chat_commands.inspector))
         self._update_commands()
 
-    def _announce(self, text: str) -> None:
-        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, text))
-
     def _show_chat_of(self, request_id: str) -> None:
         if (chat := self._services.runs.chat_of(request_id)) is not None:
             self._navigation.show(chat)
 
     def _toggle_inspector(self) -> None:
         self.chat_commands.toggle_inspector()
-        self._pool_place.choose()
         self._update_commands()
 
     def _on_chat_removed(self, chat: Conversation) -> None:
@@ -384,16 +370,14 @@ class MainWindow(QMainWindow):
             self.panes.close_pane(pane)
         elif pane is not None:
             self._navigation.show_first()
-        self._update_commands()
+        self._settling.ask()
 
     def _do_notice_action(self, action: NoticeAction) -> None:
         ways: dict[NoticeAction, Callable[[], object]] = {
             NoticeAction.LOAD_MODEL: self._top.selector.open_menu,
             NoticeAction.GET_MODEL: self.context.model_actions.get_starter,
             NoticeAction.NEW_CHAT: self._navigation.show_new,
-            NoticeAction.LOG_BUNDLE: self.app.support.create_bundle,
-            NoticeAction.OPEN_SETTINGS: self.settings_window.open,
             NoticeAction.OPEN_SERVER: self.server_window.open,
             NoticeAction.OPEN_MODELS: self.models_window.open,
         }
-        ways[action]()
+        (ways | self.app.notice_ways())[action]()

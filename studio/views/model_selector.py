@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import QEvent, QPoint, QSize, Qt
-from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QHelpEvent, QResizeEvent
+from PySide6.QtGui import QHelpEvent, QResizeEvent
 from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QToolTip, QWidget
 
 from engine.api import EngineState
@@ -13,6 +13,7 @@ from studio.views.actions import CommandId
 from studio.views.context import Context
 from studio.views.icons import palette_icon
 from studio.views.key_hints import hint
+from studio.views.speech import say
 from studio.views.status_words import SEPARATOR
 from studio.views.words import percent, size, tr
 
@@ -131,7 +132,7 @@ class ModelSelector(QToolButton):
         model = self._models.model
         if was_loading and self._models.state is EngineState.READY and model is not None:
             words = tr("{model} is ready").format(model=model.name)
-            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, words))
+            say(self, words)
 
     def _words(self) -> str:
         models = self._models
@@ -146,15 +147,16 @@ class ModelSelector(QToolButton):
     def _fill_menu(self) -> None:
         menu, models = self.menu_of_models, self._models
         menu.clear()
-        for entry in models.entries:
-            label = tr("{model}   {size}").format(model=entry.name, size=size(entry.size_bytes))
+        for entry in (*models.entries, *models.outside):
+            amount = tr("Missing") if entry.is_missing else size(entry.size_bytes)
+            label = tr("{model}   {size}").format(model=entry.title, size=amount)
             action = menu.addAction(label, partial(self._actions.load, entry.name))
             action.setCheckable(True)
             action.setChecked(models.model is not None and models.model.path == entry.path)
             action.setToolTip(str(entry.path))
             action.setEnabled(not entry.is_missing)
         menu.addSeparator()
-        names = {entry.path.name for entry in models.entries}
+        names = {entry.path.name for entry in models.entries if not entry.is_missing}
         for found in models.catalog:
             if found.file_name not in names:
                 label = tr("Get {model}   {size}").format(

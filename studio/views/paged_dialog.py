@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtWidgets import (
-    QDialog,
     QFrame,
     QHBoxLayout,
     QListWidget,
@@ -19,6 +18,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from studio.views.dialogs.dialog import Dialog
 from studio.views.window_size import fit_to_screen
 from studio.views.words import tr
 
@@ -27,7 +27,7 @@ _LIST_EDGE_PX = 9
 """Padding and hairline of the style sheet."""
 
 
-class PagedDialog(QDialog):
+class PagedDialog(Dialog):
     """Add pages in their order; `show_page` brings one to the front."""
 
     def __init__(self, title: str, parent: QWidget) -> None:

@@ -5,28 +5,44 @@ A signal of the system and the end of the session ask nothing: they go past this
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtWidgets import QMessageBox, QWidget
 
+from engine.api import EngineState
+from studio.models.chat import Conversation
+from studio.models.downloads import DownloadState
+from studio.models.what_ran import WhatRan
+from studio.services.server_service import ServerState
 from studio.views.dialogs.confirm import Question, confirm
 from studio.views.dialogs.reload_dialog import name_list
 from studio.views.ports import WindowServices
 from studio.views.words import plural, tr
 
+_UNDER_WAY = frozenset(
+    {DownloadState.QUEUED, DownloadState.RUNNING, DownloadState.WAITING, DownloadState.CHECKING}
+)
+
 
 class QuitFlow(QObject):
-    """`dialog` is the open question, or None. `quit_window` ends the program without one."""
+    """`dialog` is the open question, or None."""
 
     def __init__(
-        self, services: WindowServices, window: QWidget, *, quit_window: Callable[[], None]
+        self,
+        services: WindowServices,
+        window: QWidget,
+        *,
+        quit_window: Callable[[], None],
+        own_windows: Callable[[], Iterable[Conversation]],
     ) -> None:
+        """`quit_window` ends the program without a question; `own_windows` has the chats in windows of their own."""
         super().__init__(window)
         self.dialog: QMessageBox | None = None
         self._services = services
         self._window = window
         self._quit_window = quit_window
+        self._own_windows = own_windows
 
     def quit(self) -> None:
         """End the program, or ask whether it shall end now."""
@@ -60,8 +76,20 @@ class QuitFlow(QObject):
             self.dialog.close()
 
     def _restart(self) -> None:
-        self._services.restarts.is_wanted = True
+        self._services.restarts.what_ran = self._what_runs()
         self._quit_window()
+
+    def _what_runs(self) -> WhatRan:
+        services, models = self._services, self._services.models
+        is_there = models.state in (EngineState.LOADING, EngineState.READY)
+        loaded = str(models.model.path) if is_there and models.model is not None else ""
+        downloads = (one for one in services.downloads.downloads if one.state in _UNDER_WAY)
+        return WhatRan(
+            model=services.settings.settings.engine.model if models.is_resting else loaded,
+            has_server=services.server.state in (ServerState.STARTING, ServerState.ON),
+            chat_ids=tuple(chat.chat_id for chat in self._own_windows() if not chat.is_temporary),
+            download_ids=tuple(one.download_id for one in downloads),
+        )
 
     def _ask(self, question: Question, do: Callable[[], None]) -> None:
         self.close()

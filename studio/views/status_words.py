@@ -88,7 +88,7 @@ def describe_reply(message: Message) -> StatusWords:
         case MessageStatus.READING:
             return StatusWords(Mark.PIE, _reading(message), Tone.ACTIVE, message.progress)
         case MessageStatus.WRITING:
-            return StatusWords(Mark.DOT, joined(tr("Writing"), _speed(message)), Tone.ACTIVE)
+            return StatusWords(Mark.DOT, joined(tr("Writing"), _speed_now(message)), Tone.ACTIVE)
         case MessageStatus.PARKED:
             return StatusWords(Mark.BARS, tr("Parked"), Tone.WAITING)
         case MessageStatus.TOOLS:
@@ -148,7 +148,7 @@ def figures(message: Message) -> str:
     if stats.completion_tokens is not None:
         parts.append(tokens(stats.completion_tokens))
     if stats.tokens_per_s:
-        parts.append(_speed(message))
+        parts.append(_at(stats.tokens_per_s))
     if stats.parked_s:
         parts.append(tr("parked {time}").format(time=seconds(stats.parked_s)))
     if stats.first_token_s is not None:
@@ -216,9 +216,13 @@ def _reading(message: Message) -> str:
     return tr("Reading {done} of {total} tokens").format(done=count(done), total=count(total))
 
 
-def _speed(message: Message) -> str:
-    speed = message.stats.tokens_per_s
-    return tr("{speed} tok/s").format(speed=rate(speed)) if speed else ""
+def _speed_now(message: Message) -> str:
+    speed = message.speed or message.stats.tokens_per_s
+    return _at(speed) if speed else ""
+
+
+def _at(speed: float) -> str:
+    return tr("{speed} tok/s").format(speed=rate(speed))
 
 
 def joined(*parts: str) -> str:

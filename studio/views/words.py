@@ -98,9 +98,17 @@ def shortened(text: str, most_chars: int) -> str:
     return text if len(text) <= most_chars else text[: most_chars - 1].rstrip() + "…"
 
 
+def shortened_inside(text: str, most_chars: int) -> str:
+    """The text, or both its ends where it is longer: names of chats often begin alike."""
+    if len(text) <= most_chars:
+        return text
+    tail = (most_chars - 1) // 2
+    return f"{text[: most_chars - 1 - tail].rstrip()}…{text[-tail:].lstrip()}"
+
+
 def in_sentence(name: str, most_chars: int) -> str:
     """A name within a sentence: one of several words stands in quotation marks; none turns the words around it."""
-    short = shortened(name, most_chars)
+    short = shortened_inside(name, most_chars)
     if any(unicodedata.bidirectional(char) in ("R", "AL") for char in short):
         short = f"\u2068{short}\u2069"
     return tr("“{title}”").format(title=short) if " " in name else short
@@ -125,17 +133,12 @@ def memory(num_bytes: int) -> str:
 
 
 def size(num_bytes: int) -> str:
-    """98 MB, 4.1 GB: decimal units, as file managers and download pages use."""
+    """12 kB, 98 MB, 4.1 GB: decimal units, as file managers and download pages use."""
+    if 0 < num_bytes < _MB:
+        return tr("{figure} kB").format(figure=count(max(1, round(num_bytes / 1000))))
     if num_bytes < _GB - _MB / 2:
         return tr("{figure} MB").format(figure=decimal(num_bytes / _MB, 0))
     return tr("{figure} GB").format(figure=decimal(num_bytes / _GB, 1))
-
-
-def file_size(num_bytes: int) -> str:
-    """12 kB, then as `size`: for files that may be small."""
-    if 0 < num_bytes < _MB:
-        return tr("{figure} kB").format(figure=count(max(1, round(num_bytes / 1000))))
-    return size(num_bytes)
 
 
 def when(moment_s: float, now_s: float) -> str:

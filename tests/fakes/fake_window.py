@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-
-from PySide6.QtCore import QCoreApplication, QEvent
 
 from engine.api import EngineState, LoadOptions, ModelInfo
 from engine.client import EngineClient
 from engine.runs import ParkUsage
 from fakes.fake_engine import TINY_MODEL, FakeEngine
 from fakes.fake_tools import FakeTools
-from fakes.shots import window_size
+from fakes.patience import until
+from fakes.shots import lay_out, window_size
 from studio.models.chat import Conversation
 from studio.models.engine_state import FetchProgress, ModelStatus
 from studio.models.errors import ServerStartError
@@ -61,6 +60,7 @@ class FakeModels:
         )
         self.entries: tuple[ModelEntry, ...] = ()
         self.facts: dict[Path, ModelFacts] = {}
+        self.outside: tuple[ModelEntry, ...] = ()
         self.found: tuple[FoundModel, ...] = ()
         self.load_settings = load_settings
         self.fetching: FetchProgress | None = None
@@ -212,15 +212,7 @@ class Stage:
         for ticker in (context.frames, context.figures) * 2:
             ticker._flush()
             await asyncio.sleep(0)
-        for _ in range(3):  # what has its place may give others theirs
-            QCoreApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)
-
-
-async def until(condition: Callable[[], object], *, timeout_s: float = 60) -> None:
-    """Let the loop run until the condition holds."""
-    async with asyncio.timeout(timeout_s):
-        while not condition():  # noqa: ASYNC110 - a condition is no event
-            await asyncio.sleep(0.001)
+        lay_out()
 
 
 @asynccontextmanager

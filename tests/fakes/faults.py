@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QFontMetrics
@@ -19,8 +19,12 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QDoubleSpinBox,
+    QFormLayout,
+    QGridLayout,
+    QHBoxLayout,
     QLabel,
     QLayout,
+    QLayoutItem,
     QLineEdit,
     QMenu,
     QMenuBar,
@@ -55,6 +59,7 @@ def faults_of(window: QWidget) -> list[str]:
         *outside(window),
         *on_each_other(window),
         *ragged(window),
+        *askew(window),
     ]
 
 
@@ -118,6 +123,17 @@ def ragged(window: QWidget) -> list[str]:
         for widget in seen(window)
         if (at := _indent(widget)) is not None
         and abs(at - (0 if isinstance(widget, QCheckBox) else _INDENT_PX)) > _SLACK_PX
+    ]
+
+
+def askew(window: QWidget) -> list[str]:
+    """Labels that do not stand in the middle of the field of one line that they are beside."""
+    return [
+        f"askew: {_name(label)} {label.text()!r} beside {_name(field)}"
+        for parent in seen(window)
+        for label, field in _labelled(parent.layout())
+        if label.isVisibleTo(window) and field.isVisibleTo(window)
+        if abs(label.geometry().center().y() - field.geometry().center().y()) > _SLACK_PX
     ]
 
 
@@ -267,6 +283,36 @@ def _placed(layout: QLayout | None) -> Iterator[QWidget]:
         if (widget := item.widget()) is not None:
             yield widget
         yield from _placed(item.layout())
+
+
+def _labelled(layout: QLayout | None) -> Iterator[tuple[QLabel, QWidget]]:
+    """Labels with the fields of one line that stand in their rows."""
+    for row in _rows(layout):
+        labels = [one for one in row if isinstance(one, QLabel) and one.text()]
+        fields = [one for one in row if isinstance(one, QLineEdit | QComboBox | QAbstractSpinBox)]
+        yield from itertools.product(labels, fields)
+    for place in range(layout.count() if layout is not None else 0):
+        yield from _labelled(layout.itemAt(place).layout() if layout is not None else None)
+
+
+def _rows(layout: QLayout | None) -> Iterator[list[QWidget]]:
+    """What stands side by side in a form, a grid or a row."""
+    match layout:
+        case QFormLayout():
+            roles = (QFormLayout.ItemRole.LabelRole, QFormLayout.ItemRole.FieldRole)
+            for row in range(layout.rowCount()):
+                yield _widgets(layout.itemAt(row, role) for role in roles)
+        case QGridLayout():
+            columns = range(layout.columnCount())
+            for row in range(layout.rowCount()):
+                yield _widgets(layout.itemAtPosition(row, column) for column in columns)
+        case QHBoxLayout():
+            yield _widgets(layout.itemAt(place) for place in range(layout.count()))
+
+
+def _widgets(items: Iterable[QLayoutItem | None]) -> list[QWidget]:
+    found = (item.widget() for item in items if item is not None)
+    return [widget for widget in found if widget is not None]
 
 
 def _name(widget: QWidget) -> str:

@@ -21,6 +21,7 @@ from studio.models.errand import Errand
 from studio.models.errors import StoreBusy
 from studio.models.park_settings import OnOff, ParkPolicy
 from studio.models.settings import Settings
+from studio.models.what_ran import WhatRan
 from studio.paths import Paths, find_paths
 from studio.services.settings_service import SettingsService
 
@@ -36,7 +37,6 @@ class Program(ModuleType):
         self.windows: list[Settings] = []
         self.errands: list[Errand] = []
         self.error: Exception | None = None
-        self.wants_restart = False
         self.inspect_for_command_line = inspect_for_command_line
 
     def run_server(self, settings: SettingsService, paths: Paths) -> int:
@@ -46,12 +46,14 @@ class Program(ModuleType):
             raise self.error
         return 0
 
-    def run_window(self, settings: SettingsService, paths: Paths, errand: Errand) -> bool:
+    def run_window(
+        self, settings: SettingsService, paths: Paths, errand: Errand, what_ran: WhatRan | None
+    ) -> WhatRan | None:
         self.windows.append(settings.settings)
         self.errands.append(errand)
         if self.error is not None:
             raise self.error
-        return self.wants_restart
+        return what_ran
 
 
 @pytest.fixture

@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from studio.models.chat import Conversation, Message
+from engine.system_faults import system_fault
+from studio.models.chat import Conversation
 from studio.models.errors import ExchangeError
 from studio.services.chat_book import ChatBook
 from studio.services.chat_prompt import full_title
 from studio.services.chat_records import ChatRecords
 from studio.services.exchange.archive import read_chats
+from studio.services.exchange.importing import Importer, ImportReport, ImportRun
 from studio.services.exchange.layby_file import encode
 from studio.services.exchange.markdown_file import Labels, file_name, to_markdown
-from studio.services.exchange.reading import ReadChat
 from studio.services.folder_service import FolderService
 from studio.services.safe_file import write_atomically
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportReport:
-    """What came of an import."""
-
-    num_new: int = 0
-    num_known: int = 0
-    """Chats that were here already, with all that the file has of them."""
-    num_broken: int = 0
 
 
 class ExchangeService:
@@ -71,40 +61,14 @@ class ExchangeService:
         for name, page in pages.items():
             await _write(path / f"{name}.md", page)
 
-    async def import_file(self, path: Path) -> ImportReport:
-        """Add the chats of a file. One that is here already, with every message, is not added again."""
+    async def import_file(self, path: Path, run: ImportRun | None = None) -> ImportReport:
+        """Add the chats of a file. One that is here already, with every message, is not added again.
+
+        `run` tells how far it is, and may stop it.
+        """
         reading = await asyncio.to_thread(read_chats, path)
-        num_new = 0
-        for found in sorted(reading.chats, key=lambda one: one.chat.updated_s):
-            if not await self._is_known(found):
-                await self._add(found)
-                num_new += 1
-        return ImportReport(
-            num_new=num_new,
-            num_known=len(reading.chats) - num_new,
-            num_broken=reading.num_broken,
-        )
-
-    async def _is_known(self, found: ReadChat) -> bool:
-        wanted = _traces(found.messages)
-        for chat in list(self._book.chats):
-            if chat.created_s == found.chat.created_s:
-                await self._records.load(chat)
-                if wanted <= _traces(chat.tree):
-                    return True
-        return False
-
-    async def _add(self, found: ReadChat) -> None:
-        chat = found.chat
-        chat.is_loaded = True
-        chat.folder_id = await self._folder(found.folder)
-        await self._records.add_chat(chat)
-        await self._records.copy_tree(found.messages, chat)
-        places = dict(zip((one.message_id for one in found.messages), chat.tree, strict=True))
-        leaf = places.get(found.leaf_id) if found.leaf_id is not None else None
-        chat.show(leaf or chat.tree.newest_end(None))
-        self._records.save_chat(chat)
-        self._book.put_back(chat)
+        importer = Importer(self._book, self._records, self._folders)
+        return await importer.add(reading, run or ImportRun())
 
     def _folder_names(self, chat: Conversation) -> list[str]:
         names: list[str] = []
@@ -114,25 +78,11 @@ class ExchangeService:
             folder = self._folders.folders.get(folder.parent_id or 0)
         return names
 
-    async def _folder(self, names: Sequence[str]) -> int | None:
-        """The folder of this path, made where it is not there."""
-        parent_id: int | None = None
-        for name in names:
-            inside = self._folders.inside(parent_id)
-            folder = next((one for one in inside if one.name == name), None)
-            folder = folder or await self._folders.new(name, parent_id=parent_id)
-            parent_id = folder.folder_id
-        return parent_id
-
-
-def _traces(messages: Iterable[Message]) -> set[tuple[str, str, float]]:
-    return {(one.role.value, one.text, one.created_s) for one in messages}
-
 
 async def _write(path: Path, data: bytes) -> None:
     try:
         await asyncio.to_thread(write_atomically, path, data)
     except OSError as error:
         raise ExchangeError(
-            f"{path} cannot be written: {error.strerror}; choose another place"
+            f"{path} cannot be written: {system_fault(error)}; choose another place"
         ) from error

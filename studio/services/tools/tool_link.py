@@ -19,6 +19,7 @@ import psutil
 from studio.models.errors import ToolServerError
 from studio.models.tool_servers import ToolFacts, ToolServer
 from studio.services.tools.answers import ToolAnswer, answer_of, shortened
+from studio.services.tools.link_faults import link_fault, no_answer, told
 
 if TYPE_CHECKING:
     from mcp.client.client import Client
@@ -69,7 +70,7 @@ class ToolLink:
             ) from error
         except Exception as error:  # whatever the package raises, it is this call's trouble
             self._has_gone |= _is_end(error)
-            raise ToolServerError(f"{self.server.name}: {_reason(error)}") from error
+            raise ToolServerError(told(self.server.name, link_fault(error), "")) from error
         plain = result.model_dump(mode="json", by_alias=True, exclude_none=True)
         return answer_of(plain)
 
@@ -98,9 +99,9 @@ class ToolLink:
                     ready.set_result(tools)
                     await self._closing.wait()
             except TimeoutError:
-                _fail(ready, self._words(f"no answer within {self._start_timeout_s:g} s", said))
+                _fail(ready, self._words(no_answer(self._start_timeout_s), said))
             except Exception as error:  # noqa: BLE001 - whatever the package raises, it is this server's trouble
-                _fail(ready, self._words(_reason(error), said))
+                _fail(ready, self._words(link_fault(error), said))
             finally:
                 self._client = None
                 if not ready.done():
@@ -146,8 +147,7 @@ class ToolLink:
     def _words(self, reason: str, said: IO[str]) -> ToolServerError:
         said.seek(0)
         last = said.read()[-_MOST_SAID_CHARS:].strip()
-        more = f"; it said: {last}" if last else ""
-        return ToolServerError(f"{self.server.name}: {reason}{more}")
+        return ToolServerError(told(self.server.name, reason, last))
 
 
 def _end_marked(mark: str) -> None:
@@ -195,15 +195,3 @@ def _is_end(error: BaseException) -> bool:
     from mcp_types import CONNECTION_CLOSED
 
     return not isinstance(error, MCPError) or error.error.code == CONNECTION_CLOSED
-
-
-def _reason(error: BaseException) -> str:
-    """The first real cause, in words."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    if isinstance(error, FileNotFoundError):
-        return f"the program {error.filename!r} was not found; check its command and folder"
-    if isinstance(error, PermissionError):
-        return f"the program {error.filename!r} may not be started; check its permissions"
-    text = str(error) or "the connection ended"
-    return text if isinstance(error, OSError) else f"{text} ({type(error).__name__})"

@@ -33,7 +33,7 @@ from studio.views.icon_button import IconButton
 from studio.views.run_sentences import is_held
 from studio.views.start_view import StartView
 from studio.views.status_words import title_words
-from studio.views.steer_menu import is_outside
+from studio.views.steer_menu import may_go_first
 from studio.views.words import in_sentence, tr
 
 _PROMPT_CHARS = 24
@@ -186,7 +186,7 @@ class ChatPane(QWidget):
             is_running=chat is not None and chat.running_message is not None,
             can_answer_again=self.can_do(MessageAction.REGENERATE),
             can_continue=self.can_do(MessageAction.CONTINUE),
-            is_waiting=run is not None and is_outside(run),
+            is_waiting=run is not None and may_go_first(run),
             can_park=run is not None and others.can_park and not is_held(run),
             is_pinned=run is not None and run.is_pinned,
             is_asking=not self.approval.isHidden(),

@@ -85,6 +85,9 @@ class ChatView(QScrollArea):
         self._is_placing = False
         self._page = QWidget()
         self._page.setObjectName("transcriptPage")
+        # Opaque, and where it grows only the new part is drawn: what was scrolled is copied, not drawn anew.
+        self._page.setAutoFillBackground(True)
+        self._page.setAttribute(Qt.WidgetAttribute.WA_StaticContents)
         self.events = RowEvents(self)
         self.rows = RowWindow(self._page, kit, self.events)
         self.events.attach(self.rows)
@@ -97,7 +100,6 @@ class ChatView(QScrollArea):
         self.to_end_button.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click leaves the cursor
         self.to_end_button.hide()
         self.to_end_button.clicked.connect(self.scroll_to_end)
-        FocusRing(self)
         FocusRing(self)
         self._later = _single_shot(self, _PAUSE_MS, self._lay_out_more)
         self._placing = _single_shot(self, 0, self._measure_again)

@@ -11,8 +11,6 @@ from enum import Enum
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import (
-    QAccessible,
-    QAccessibleAnnouncementEvent,
     QFocusEvent,
     QKeyEvent,
     QPaintEvent,
@@ -24,6 +22,7 @@ from studio.models.chat import Message, Role
 from studio.views.chat.kit import Kit
 from studio.views.elided_label import ElidedFigures
 from studio.views.icon_button import IconButton
+from studio.views.speech import say
 from studio.views.state_mark import StateMark
 from studio.views.status_words import Mark, Tone, describe_state, details
 from studio.views.words import tr
@@ -178,7 +177,7 @@ class FootView(QWidget):
         """Say at a button why it does nothing now."""
         button = self.buttons[action]
         QToolTip.showText(button.mapToGlobal(QPoint(0, button.height())), words, button)
-        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(button, words))
+        say(button, words)
 
     def make_buttons(self) -> None:
         """Have the buttons; most messages are never acted upon, and eight buttons take longer than their text."""

@@ -11,7 +11,6 @@ from typing import TypeVar
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import (
-    QDialog,
     QGridLayout,
     QHBoxLayout,
     QLabel,
@@ -29,6 +28,7 @@ from studio.models.model_fit import Verdict, plan_fit
 from studio.models.model_library import ModelEntry
 from studio.services.machine import look_at_machine
 from studio.views.context import Context
+from studio.views.dialogs.dialog import Dialog
 from studio.views.error_words import error_sentence
 from studio.views.inputs import QuietList, QuietNumber
 from studio.views.labels import hairline, line
@@ -51,13 +51,13 @@ _MOST_TOKENS = (1 << 31) - 1
 _Kind = TypeVar("_Kind", bound=Enum)
 
 
-class LoadDialog(QDialog):
+class LoadDialog(Dialog):
     """`choices` are what the fields say; `fields` are the fields by their names there."""
 
     def __init__(self, context: Context, entry: ModelEntry, parent: QWidget) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(tr("Load settings of {model}").format(model=entry.name))
+        self.setWindowTitle(tr("Load settings of {model}").format(model=entry.title))
         self._context = context
         self._entry = entry
         self._store = context.services.models.load_settings

@@ -11,8 +11,6 @@ from itertools import accumulate
 
 from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
-    QAccessible,
-    QAccessibleAnnouncementEvent,
     QFocusEvent,
     QHelpEvent,
     QKeyEvent,
@@ -26,6 +24,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from studio.views.monitor.segments import Kind, Segment
 from studio.views.monitor.stripes import brush_of
+from studio.views.speech import say
 from studio.views.theme import Theme
 
 _CELL_PX = 9
@@ -192,7 +191,7 @@ class PoolMap(QWidget):
         now = places.get(id(self._current), -1 if by > 0 else len(self._segments))
         self._mark(self._segments[min(max(now + by, 0), len(self._segments) - 1)])
         if self._current is not None:
-            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, self._current.words))
+            say(self, self._current.words)
             QToolTip.showText(self.mapToGlobal(QPoint(0, self.height())), self._current.words, self)
 
     def _mark(self, segment: Segment | None) -> None:

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QPoint, QRectF, QSize, Qt
 from PySide6.QtGui import (
-    QAccessible,
-    QAccessibleAnnouncementEvent,
     QColor,
     QFocusEvent,
     QHelpEvent,
@@ -25,8 +23,9 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from studio.models.timeline import Lane, Span, Stretch
+from studio.views.speech import say
 from studio.views.theme import Theme
-from studio.views.words import elapsed, plural, shortened, tr
+from studio.views.words import elapsed, plural, shortened_inside, tr
 
 _LANE_PX = 18
 _AXIS_PX = 18
@@ -102,14 +101,14 @@ class TimelineView(QWidget):
         """ "Children, parked for 14 s, 3 min ago: waited for Lisbon"."""
         now_s = self._picture.now_s
         words = tr("{name}: {state} for {time}").format(
-            name=shortened(lane.name, _SPOKEN_CHARS),
+            name=shortened_inside(lane.name, _SPOKEN_CHARS),
             state=_stretch_words(span),
             time=elapsed(span.seconds(now_s)),
         )
         if span.end_s is not None:
             words += ", " + tr("{time} ago").format(time=elapsed(now_s - span.end_s))
         if span.stretch.is_wait and span.others:
-            names = ", ".join(shortened(name, _SPOKEN_CHARS) for name in span.others)
+            names = ", ".join(shortened_inside(name, _SPOKEN_CHARS) for name in span.others)
             words += "\n" + tr("Waited for {names}").format(names=names)
         return words
 
@@ -252,7 +251,7 @@ class TimelineView(QWidget):
             place = lane.spans.index(self._current) + along
             self._current = lane.spans[min(max(place, 0), len(lane.spans) - 1)]
         words = self.describe(lane, self._current)
-        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, words))
+        say(self, words)
         row = self._picture.lanes.index(lane)
         at = self._box(self._current, row).bottomLeft().toPoint()
         QToolTip.showText(self.mapToGlobal(at), words, self)

@@ -160,4 +160,6 @@ def action_words(action: NoticeAction) -> str:
             return tr("Open the server's page")
         case NoticeAction.OPEN_MODELS:
             return tr("Open the models' page")
+        case NoticeAction.STOP_IMPORT:
+            return tr("Stop")
     return ""

@@ -100,7 +100,8 @@ class ConnectPage(QWidget):
         model = self._models.model
         if self._models.state is EngineState.READY and model is not None:
             return model.name
-        return self._models.entries[0].name if self._models.entries else ""
+        there = (entry.name for entry in self._models.entries if not entry.is_missing)
+        return next(there, "")
 
     def _hint_words(self, text: str) -> str:
         if self._server.address is None:

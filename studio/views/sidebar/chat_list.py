@@ -5,7 +5,17 @@ GUI thread.
 
 from __future__ import annotations
 
-from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, QPoint, Qt, Signal
+from collections.abc import Sequence
+
+from PySide6.QtCore import (
+    QItemSelection,
+    QItemSelectionModel,
+    QModelIndex,
+    QPersistentModelIndex,
+    QPoint,
+    Qt,
+    Signal,
+)
 from PySide6.QtGui import (
     QContextMenuEvent,
     QDragLeaveEvent,
@@ -28,7 +38,7 @@ from studio.views.theme import Theme
 from studio.views.words import tr
 
 _Flag = QItemSelectionModel.SelectionFlag
-
+_Index = QModelIndex | QPersistentModelIndex
 
 _STEPS = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}
 _EDGE = 0.3
@@ -72,10 +82,8 @@ class ChatList(QListView):
 
     def selected_rows(self) -> list[Row]:
         """The rows that are selected, from the top; else the one that the keyboard stands on."""
-        indexes = sorted(self.selectedIndexes(), key=lambda index: index.row())
-        rows = [index.data(RowRole.ROW) for index in indexes]
         current = self.currentIndex().data(RowRole.ROW)
-        return rows or ([current] if current is not None else [])
+        return self._selected() or ([current] if current is not None else [])
 
     def selected_chats(self) -> list[Conversation]:
         """The chats among them."""
@@ -87,10 +95,31 @@ class ChatList(QListView):
 
     def selectionChanged(self, selected: QItemSelection, deselected: QItemSelection) -> None:
         super().selectionChanged(selected, deselected)
-        before, now = self._painter.num_selected, len(self.selectedIndexes())
+        before, now = self._painter.num_selected, len(self._selected())
         self._painter.num_selected = now
         if (before > 1) != (now > 1):
             self.viewport().update()
+
+    def dataChanged(
+        self, top_left: _Index, bottom_right: _Index, roles: Sequence[int] = ()
+    ) -> None:
+        """Draw these rows anew. QListView would ask every row of the list for its height, which none has changed."""
+        QAbstractItemView.dataChanged(self, top_left, bottom_right, list(roles))
+
+    def selectAll(self) -> None:
+        self._chat_model.reveal_all()
+        super().selectAll()
+
+    def moveCursor(
+        self, action: QAbstractItemView.CursorAction, modifiers: Qt.KeyboardModifier
+    ) -> QModelIndex:
+        if action == QAbstractItemView.CursorAction.MoveEnd:
+            self._chat_model.reveal_all()
+        return super().moveCursor(action, modifiers)
+
+    def keyboardSearch(self, search: str) -> None:
+        self._chat_model.reveal_all()
+        super().keyboardSearch(search)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if self.state() == QAbstractItemView.State.EditingState:
@@ -171,10 +200,23 @@ class ChatList(QListView):
         painter.drawRoundedRect(self.viewport().rect().adjusted(8, 1, -9, -2), 8, 8)
         painter.end()
 
-    def _dragged(self, event: QDropEvent) -> list[Row]:
+    @property
+    def _chat_model(self) -> ChatListModel:
         model = self.model()
         assert isinstance(model, ChatListModel)
-        return model.dragged_rows(event.mimeData())
+        return model
+
+    def _selected(self) -> list[Row]:
+        """By ranges: thousands may be selected, and Qt would ask of each whether it can be."""
+        rows = self._chat_model.rows
+        ranges = sorted(
+            (one.top(), one.bottom()) for one in self.selectionModel().selection().toList()
+        )
+        marked = (row for top, bottom in ranges for row in rows[top : bottom + 1])
+        return [row for row in marked if not isinstance(row, HeaderRow)]
+
+    def _dragged(self, event: QDropEvent) -> list[Row]:
+        return self._chat_model.dragged_rows(event.mimeData())
 
     def _edge_at(self, event: QDropEvent) -> tuple[int, bool] | None:
         """The folder's row that dragged folders would be dropped beside; None if into it, or onto something else."""

@@ -7,6 +7,7 @@ few times a second, when the window looks at the engine.
 from __future__ import annotations
 
 import itertools
+import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
@@ -19,7 +20,6 @@ from PySide6.QtCore import (
     QObject,
     QPersistentModelIndex,
     Qt,
-    QTimer,
     Signal,
 )
 
@@ -29,6 +29,7 @@ from studio.services.chat_service import ChatService
 from studio.views.frame_ticker import FrameTicker
 from studio.views.run_sentences import describe_row, describe_run
 from studio.views.run_watch import RunWatch
+from studio.views.settling import Settling
 from studio.views.sidebar.list_rows import ChatRow, FolderRow, HeaderRow, Row, heading, rows_of
 from studio.views.sidebar.program_runs import ProgramRuns, RunRow
 from studio.views.sidebar.row_changes import apply_changes
@@ -80,11 +81,7 @@ class ChatListModel(QAbstractListModel):
         self._has_more = False
         self._places: dict[int, _Place] = {}
         """What a chat's row depends on, by chat id, as it was when the rows were made."""
-        self._is_stale = False
-        """Other rows are wanted since they were made."""
-        self._settling = QTimer(self)
-        self._settling.setSingleShot(True)
-        self._settling.timeout.connect(self._settle)
+        self._settling = Settling(self._make_anew, self)
         self._open: Conversation | None = None
         self._stale: set[int] = set()
         """Ids of chats whose rows have to be redrawn."""
@@ -104,6 +101,7 @@ class ChatListModel(QAbstractListModel):
         """Follow the services no longer."""
         for disconnect in self._disconnects:
             disconnect()
+        self._settling.close()
         self._watch.ticked.disconnect(self._on_looked)
         self._ticker.unmark(self._redraw_stale)
 
@@ -117,11 +115,7 @@ class ChatListModel(QAbstractListModel):
 
     def refresh(self) -> None:
         """Make the rows anew and tell the view what has changed; at once, but not over and over in one turn."""
-        if self._settling.isActive():
-            self._is_stale = True
-            return
-        self._settling.start(0)
-        apply_changes(self, self.rows, self._first_rows())
+        self._settling.ask()
 
     def set_open(self, chat: Conversation | None) -> None:
         """Mark the chat that is in the active pane."""
@@ -137,12 +131,18 @@ class ChatListModel(QAbstractListModel):
 
     def reveal(self, item: Conversation | Folder) -> QModelIndex:
         """The same, with as many rows as that takes."""
-        self._settle()
+        self._settling.settle()
         if not self.index_of(item).isValid() and self._has_more:
             rows = enumerate(self._make())
             place = next((place for place, row in rows if _item_of(row) is item), -1)
             self._show_more(place + 1)
         return self.index_of(item)
+
+    def reveal_all(self) -> None:
+        """Have every row there: what is asked of all is meant of those that were not scrolled to as well."""
+        self._settling.settle()
+        if self._has_more:
+            self._show_more(sys.maxsize - 1)
 
     # what Qt asks
 
@@ -164,7 +164,7 @@ class ChatListModel(QAbstractListModel):
             case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.EditRole:
                 return _title_of(row)
             case Qt.ItemDataRole.ToolTipRole:
-                return None if isinstance(row, HeaderRow) else _title_of(row)
+                return self._tool_tip(row)
             case Qt.ItemDataRole.AccessibleTextRole:
                 return self._spoken(row)
             case RowRole.ROW:
@@ -231,12 +231,8 @@ class ChatListModel(QAbstractListModel):
         self._places = {chat.chat_id: _place_of(chat) for chat in self._service.chats}
         return rows[: self._limit]
 
-    def _settle(self) -> None:
-        """Make the rows once more if they were wanted again meanwhile."""
-        self._settling.stop()
-        if self._is_stale:
-            self._is_stale = False
-            apply_changes(self, self.rows, self._first_rows())
+    def _make_anew(self) -> None:
+        apply_changes(self, self.rows, self._first_rows())
 
     def _usual(self) -> Iterable[Row]:
         folders, programs = self._service.folders.folders, self._programs.rows
@@ -244,7 +240,7 @@ class ChatListModel(QAbstractListModel):
 
     def _show_more(self, limit: int) -> None:
         self._limit = max(self._limit, limit)
-        apply_changes(self, self.rows, self._first_rows())
+        self._make_anew()
 
     def _words(self, row: ChatRow | RunRow) -> StatusWords:
         if isinstance(row, RunRow):
@@ -253,6 +249,15 @@ class ChatListModel(QAbstractListModel):
         if reply is None:
             return describe_chat(row.chat, time.time())
         return describe_row(reply, self._watch.run_of(row.chat))
+
+    def _tool_tip(self, row: Row) -> str | None:
+        """All of what a row may have no room for."""
+        match row:
+            case ChatRow() | RunRow():
+                return f"{_title_of(row)}\n{self._words(row).text}"
+            case FolderRow():
+                return _title_of(row)
+        return None
 
     def _spoken(self, row: Row) -> str:
         title = _title_of(row)
@@ -268,7 +273,7 @@ class ChatListModel(QAbstractListModel):
     def _on_changed(self, chat: Conversation) -> None:
         if self._places.get(chat.chat_id) != _place_of(chat):
             self.refresh()
-        self._redraw(chat)
+        self._mark_stale(chat.chat_id)
 
     def _on_folders_changed(self) -> None:
         self.refresh()
@@ -276,8 +281,11 @@ class ChatListModel(QAbstractListModel):
 
     def _on_message_changed(self, message: Message) -> None:
         if not message.status.is_alive:  # else its row is redrawn with every look
-            self._stale.add(message.chat_id)
-            self._ticker.mark(self._redraw_stale)
+            self._mark_stale(message.chat_id)
+
+    def _mark_stale(self, chat_id: int) -> None:
+        self._stale.add(chat_id)
+        self._ticker.mark(self._redraw_stale)
 
     def _on_looked(self) -> None:
         """The snapshot has changed what is said about what is in flight; after midnight the headings too."""

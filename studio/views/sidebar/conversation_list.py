@@ -11,6 +11,7 @@ from studio.views.actions import CommandId
 from studio.views.context import Context
 from studio.views.icon_button import IconButton
 from studio.views.key_hints import hint
+from studio.views.settling import Settling
 from studio.views.sidebar.chat_list import ChatList
 from studio.views.sidebar.chat_list_model import ChatListModel
 from studio.views.sidebar.chat_menu import ChatMenu
@@ -41,6 +42,7 @@ class Sidebar(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setFixedWidth(WIDTH_PX)
         self._chats = context.services.chats
+        self._settling = Settling(self._refresh_archive, self)
         self._open: Conversation | None = None
         self._shows_archive = False
         self.actions_of_rows = do = RowActions(context, self)
@@ -69,6 +71,7 @@ class Sidebar(QWidget):
         """Follow the services no longer."""
         self._model.close()
         self._search.close()
+        self._settling.close()
         for disconnect in self._disconnects:
             disconnect()
 
@@ -136,8 +139,8 @@ class Sidebar(QWidget):
         do.chosen.connect(lambda chat: self.chosen.emit(chat, None))
         chats = self._chats
         self._disconnects = (
-            chats.chat_changed.connect(lambda _chat: self._refresh_archive()),
-            chats.book.deleted_changed.connect(self._refresh_archive),
+            chats.chat_changed.connect(lambda _chat: self._settling.ask()),
+            chats.book.deleted_changed.connect(self._settling.ask),
         )
 
     def _lay_out(self) -> None:

@@ -6,6 +6,7 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPointF, QRect, Q
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPen
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
+from studio.views.elided_label import whole_parts
 from studio.views.icons import pixmap
 from studio.views.sidebar.chat_list_model import RowRole
 from studio.views.sidebar.list_rows import ChatRow, FolderRow, HeaderRow, Row
@@ -29,6 +30,11 @@ _CHEVRON_PX = 12
 _IS_FILLED = "isFilled"
 
 
+def words_room(row_px: int) -> int:
+    """How wide the words under a title may be in a row of no folder."""
+    return row_px - 2 * (_SIDE_PX + _INSET_PX) - MARK_PX - _GAP_PX
+
+
 class ConversationRow(QStyledItemDelegate):
     """Chats have two lines, folders and headings one."""
 
@@ -37,16 +43,23 @@ class ConversationRow(QStyledItemDelegate):
         self.num_selected = 0
         """Rows that are selected: one alone is where the keyboard stands, or what a menu is for."""
         self._theme = theme
+        self._lines_px: dict[int, int] = {}
+        """By the size of the letters."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
         row: Row = index.data(RowRole.ROW)
-        title = QFontMetrics(self._theme.font(self._theme.ui_px)).height()
-        state = QFontMetrics(self._theme.font(self._theme.small_px)).height()
+        title, state = self._line_px(self._theme.ui_px), self._line_px(self._theme.small_px)
         if isinstance(row, HeaderRow):
             return QSize(120, state + 20)
         if isinstance(row, FolderRow):
             return QSize(120, title + 2 * _PAD_PX + 2)
         return QSize(120, title + state + _LINE_GAP_PX + 2 * _PAD_PX + 2)
+
+    def _line_px(self, size_px: int) -> int:
+        """How high a line is; measured once, for a view asks it of each of thousands of rows."""
+        if size_px not in self._lines_px:
+            self._lines_px[size_px] = QFontMetrics(self._theme.font(size_px)).height()
+        return self._lines_px[size_px]
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
         row: Row = index.data(RowRole.ROW)
@@ -171,7 +184,7 @@ class ConversationRow(QStyledItemDelegate):
         painter.setFont(font)
         painter.setPen(tone_color(words.tone, self._theme.colors))
         width = room.right() - left + 1
-        text = metrics.elidedText(words.text, Qt.TextElideMode.ElideRight, width)
+        text = whole_parts(words.text, metrics, width)
         painter.drawText(QRect(left, room.top(), width, metrics.height()), 0, text)
 
     def _paint_tick(self, painter: QPainter, card: QRect) -> None:

@@ -33,7 +33,7 @@ SMALL = QSize(624, 352)
 """What a screen of 1280 x 800 has for a dialog at 200 %."""
 MARK = "\u2060"
 """Has no width."""
-KEYS = r"\b(Ctrl|Shift|Alt|Return|Tab|Esc|Del)\b"
+KEYS = r"\b(Ctrl|Shift|Alt|Enter|Tab|Esc|Del)\b"
 """They are Qt's to translate."""
 NAMES = (
     *facts().splitlines(), *TITLES, *" ".join(ODD_TITLES).split(), *(snippet.program for snippet in SNIPPETS),

@@ -10,13 +10,13 @@ from typing import Any
 import pypdfium2
 import pytest
 from PySide6.QtCore import QPoint, QTimer
-from PySide6.QtWidgets import QApplication, QFileDialog
+from PySide6.QtWidgets import QApplication, QFileDialog, QPushButton
 
 from fakes.fake_window import Stage, open_stage, until
 from studio.models.chat import NEW_CHAT_TITLE
 from studio.models.errand import Errand
 from studio.models.window_settings import Language
-from studio.services.exchange.exchange_service import ImportReport
+from studio.services.exchange.importing import MOST_CHATS, ImportReport
 from studio.views.actions import CommandId
 from studio.views.exchange_actions import report_words
 from studio.views.pdf_file import to_pdf
@@ -159,10 +159,82 @@ def test_all_chats_go_out_but_temporary_ones_and_come_in_again(play: Play, tmp_p
             ImportReport(num_new=1200, num_known=1, num_broken=2),
             "1,200 chats imported; 1 was here already; 2 entries were damaged and left out.",
         ),
+        (
+            ImportReport(num_new=2, num_left=1),
+            "2 chats imported; 1 was left out, as you stopped it.",
+        ),
     ],
 )
 def test_what_came_of_an_import(report: ImportReport, words: str) -> None:
     assert report_words(report) == words
+
+
+def test_an_import_counts_and_can_be_stopped_and_a_notice_put_away_stays_away(
+    play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, said, spoken = tmp_path / "many.json", [], []
+    messages = [{"id": 1, "role": "user", "text": "Hello"}]
+    entries = [
+        {"title": f"Chat {one}", "created_s": 1e9 + one, "messages": messages}
+        for one in range(3 * MOST_CHATS)
+    ]
+    path.write_text(json.dumps({"format": "layby chats", "chats": entries}))
+    monkeypatch.setattr("studio.views.main_window.say", lambda _window, text: spoken.append(text))
+
+    async def story() -> None:
+        async with open_stage(tmp_path) as stage:
+            bar, notices = stage.window.notice_bar, stage.services.notices
+
+            def on_notices() -> None:
+                said.append(bar.words)
+                if bar.words.startswith(f"Importing chats: {MOST_CHATS} of"):
+                    bar.findChild(QPushButton).click()
+
+            disconnect = notices.notices.changed.connect(on_notices)
+            stage.window.app.exchange.import_file(path)
+            await until(lambda: "left out" in notice(stage))
+            disconnect()
+            assert f"Importing chats: 0 of {3 * MOST_CHATS}." in said
+            assert "Reading many.json." in spoken
+            assert not any(words.startswith("Importing") for words in spoken)
+            there = len(stage.chats.chats) - 1
+            left = 3 * MOST_CHATS - there
+            assert there == MOST_CHATS
+            words = f"{there} chats imported; {left} were left out, as you stopped it."
+            assert notice(stage) == spoken[-1] == words
+
+            def put_away() -> None:
+                said.append(notice(stage))
+                notices.resolve("chats_imported")
+
+            said.clear()
+            disconnect = notices.notices.changed.connect(put_away)
+            stage.window.app.exchange.import_file(path)
+            words = f"{left} chats imported; {there} were here already."
+            await until(lambda: words in said)
+            disconnect()
+            assert [one for one in said if one] == ["Reading many.json", words]
+
+    play(story())
+
+
+@pytest.mark.qt_log_ignore(r"does not support raise\(\)", extend=True)
+def test_several_files_are_imported_one_after_another_and_told_together(
+    play: Play, tmp_path: Path
+) -> None:
+    path = tmp_path / "one.json"
+    messages = [{"id": 1, "role": "user", "text": "Hello"}]
+    chats = [{"title": "One", "created_s": 1e9, "messages": messages}]
+    path.write_text(json.dumps({"format": "layby chats", "chats": chats}))
+
+    async def story() -> None:
+        async with open_stage(tmp_path) as stage:
+            stage.window.app.receive(Errand(files=(path, path)))
+            await until(lambda: notice(stage) == "1 chat imported; 1 was here already.")
+            stage.window.app.exchange.import_file(path)
+            await until(lambda: notice(stage) == "0 chats imported; 1 was here already.")
+
+    play(story())
 
 
 def test_a_pdf_has_every_word_on_numbered_pages_and_carries_no_html_out(

@@ -19,7 +19,7 @@ from engine.runs import RunState
 from fakes.fake_window import PretendServer, Stage, open_stage, until
 from fakes.runs import make_run, make_wait
 from fakes.shots import shoot
-from studio.models.errors import PortTaken
+from studio.models.errors import PortTaken, ServerStartError
 from studio.models.request_log import MOST_ROWS, RequestRow, RequestState
 from studio.models.server_keys import KeyPlan, Lane
 from studio.models.snippets import SNIPPETS
@@ -130,6 +130,41 @@ def test_an_address_for_others_needs_a_key_and_says_so(play: Play, tmp_path: Pat
             assert "Other computers in your network can reach it, with a key." in words_of(
                 window.server
             )
+
+    play(story())
+
+
+def test_that_a_key_is_missing_is_said_once_and_no_more_once_there_is_one(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_server(tmp_path) as (stage, window):
+            page, needed = window.server, "needs a key"
+            stage.services.settings.change("server.host", "0.0.0.0")
+            PretendServer.refusal = ServerStartError(f"0.0.0.0 {needed}; make one")
+            page.switch.click()
+            await until(lambda: not page.way_on.isHidden())
+            assert error_sentence(PretendServer.refusal) in words_of(page)
+            assert words_of(page).count("0.0.0.0") == 1
+            assert page.way_on.text() == tr("Make a key")
+            stage.server.keys.create(KeyPlan(name="phone"))
+            assert needed not in words_of(page)
+            assert page.way_on.isHidden()
+            assert not stage.services.notices.notices.notices
+
+    play(story())
+
+
+def test_a_taken_port_is_no_matter_once_another_is_set(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_server(tmp_path) as (stage, window):
+            PretendServer.refusal = TAKEN
+            await stage.server.start()
+            stage.services.settings.change("appearance.text_size", 15)
+            assert not window.server.way_on.isHidden(), "that has nothing to do with it"
+            stage.services.settings.change("server.port", 9000)
+            assert window.server.way_on.isHidden()
+            assert stage.server.problem is None
 
     play(story())
 

@@ -16,6 +16,7 @@ from fakes.fake_window import Stage, open_stage, until
 from fakes.runs import make_run, make_wait
 from fakes.scenes import SCENES
 from fakes.scenes.talk import talk
+from fakes.shots import shoot
 from studio.models.chat import ContextCut
 from studio.services.context_service import ContextUse, CutPlan
 from studio.views import window_size
@@ -51,6 +52,70 @@ def bottom_of(widget: QWidget, stage: Stage) -> int:
     return widget.mapTo(stage.window, QPoint(0, widget.height())).y()
 
 
+def right_of(widget: QWidget, stage: Stage) -> int:
+    return widget.mapTo(stage.window, QPoint(widget.width(), 0)).x()
+
+
+@pytest.mark.parametrize("num_panes", [1, 2])
+@pytest.mark.parametrize(
+    "commands",
+    [(CommandId.POOL,), (CommandId.INSPECTOR,), (CommandId.POOL, CommandId.INSPECTOR)],
+    ids=["pool", "settings", "both"],
+)
+def test_on_a_large_screen_the_window_becomes_as_small_and_what_is_beside_the_chats_gives_way(
+    play: Play,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    commands: tuple[CommandId, ...],
+    num_panes: int,
+) -> None:
+    monkeypatch.setattr(window_size, "available", lambda _window: QSize(2000, 1200))
+
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A", "B")) as stage:
+            window, panes = stage.window, stage.window.panes
+            least = QSize(640 if num_panes == 1 else 820, 400 if len(commands) == 1 else 460)
+            for size, is_shown in ((QSize(1500, 700), False), (least, True)):
+                window.resize(size)
+                await stage.settle()
+                if not is_shown and num_panes == 2:
+                    await panes.split(stage.chats.chats[1])
+                if not is_shown:
+                    for command in commands:
+                        window.commands[command].trigger()
+                    await stage.settle()
+                    widths = [pane.width() for pane in panes.panes]
+                assert window.size() == size
+            parts = {
+                CommandId.POOL: window.pool_panel,
+                CommandId.INSPECTOR: window.chat_commands.inspector,
+            }
+            for part in (parts[command] for command in commands):
+                assert part.isVisible()
+                assert part.visibleRegion().boundingRect().size() == part.size(), "seen whole"
+                assert right_of(part, stage) == least.width()
+            shoot(window, f"small-{'-'.join(c.value for c in commands)}-{num_panes}")
+            assert min(pane.width() for pane in panes.panes) >= 260
+            assert right_of(panes, stage) == least.width(), "nothing is beside them"
+            window.resize(1500, 700)
+            await stage.settle()
+            assert [pane.width() for pane in panes.panes] == widths, "as it was"
+            window.resize(least)
+            await stage.settle()
+            for command in commands:
+                window.commands[command].trigger()
+                await stage.settle()
+                assert window.size() == least
+            pane = panes.panes[-1]
+            assert pane.visibleRegion().boundingRect().size() == pane.size(), "nothing covers it"
+            for command in commands:
+                window.commands[command].trigger()
+                await stage.settle()
+                assert window.size() == least, "opened while small it is the same"
+
+    play(story())
+
+
 def test_whatever_is_opened_beside_one_chat_the_window_stays_as_small(
     play: Play, tmp_path: Path
 ) -> None:
@@ -83,7 +148,7 @@ def test_two_chats_side_by_side_and_the_pool_over_them_stay_within(
             assert fits(stage)
             assert panel.isVisible()
             assert min(pane.width() for pane in panes.panes) > 300, "the panel lies over them"
-            assert panel.geometry().right() == panel.parentWidget().rect().right()
+            assert right_of(panel, stage) == SMALL.width()
             panes.close_pane(panes.panes[-1])
             await stage.settle()
             assert panes.panes[0].width() == SMALL.width() - panel.width(), "beside it again"

@@ -51,7 +51,16 @@ def test_seconds(duration_s: float, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("num_bytes", "text"),
-    [(98_362_432, "98 MB"), (999_600_000, "1.0 GB"), (4_100_000_000, "4.1 GB"), (0, "0 MB")],
+    [
+        (0, "0 MB"),
+        (1, "1 kB"),
+        (12_300, "12 kB"),
+        (999_999, "1,000 kB"),
+        (2_000_000, "2 MB"),
+        (98_362_432, "98 MB"),
+        (999_600_000, "1.0 GB"),
+        (4_100_000_000, "4.1 GB"),
+    ],
 )
 def test_sizes(num_bytes: int, text: str) -> None:
     assert words.size(num_bytes) == text
@@ -89,15 +98,7 @@ def test_memory_is_counted_as_it_is_sold(num_bytes: int, text: str) -> None:
     assert words.memory(num_bytes) == text
 
 
-@pytest.mark.parametrize(
-    ("num_bytes", "text"),
-    [(0, "0 MB"), (1, "1 kB"), (12_300, "12 kB"), (999_999, "1,000 kB"), (2_000_000, "2 MB")],
-)
-def test_small_files_have_a_size_too(num_bytes: int, text: str) -> None:
-    assert words.file_size(num_bytes) == text
-
-
 def test_a_name_does_not_turn_the_sentence_around_it() -> None:
     assert words.in_sentence("Lisbon", 32) == "Lisbon"
-    assert words.in_sentence("Trip to Lisbon", 8) == "“Trip to…”"
+    assert words.in_sentence("Trip to Lisbon", 8) == "“Trip…bon”"
     assert words.in_sentence("قصة طويلة", 32) == "“\u2068قصة طويلة\u2069”"

@@ -20,8 +20,9 @@ from studio.models.errors import ExchangeError
 from studio.services.chat_prompt import full_title
 from studio.services.chat_service import ChatService
 from studio.services.exchange.archive import read_chats
-from studio.services.exchange.exchange_service import ImportReport
+from studio.services.exchange.importing import MOST_CHATS, ImportReport, ImportRun
 from studio.services.exchange.markdown_file import Labels, file_name, to_markdown
+from studio.services.history_file import HistoryFile
 from studio.services.history_store import HistoryStore
 from studio.services.notice_service import NoticeService
 
@@ -254,3 +255,63 @@ def test_a_cut_off_reply_says_so_in_markdown() -> None:
     labels = Labels(cut_off={MessageStatus.STOPPED: "cut off"})
     assert "*(cut off)*" in to_markdown(chat, labels)
     assert "(" not in to_markdown(chat, Labels())
+
+
+def many(folder: Path, number: int) -> Path:
+    """A file with so many chats, each with one message."""
+    path = folder / "many.json"
+    messages = [{"id": 1, "role": "user", "text": "Hello"}]
+    entries = [
+        {"title": f"Chat {one}", "created_s": 1e9 + one, "messages": messages}
+        for one in range(number)
+    ]
+    path.write_text(json.dumps({"format": "layby chats", "chats": entries}))
+    return path
+
+
+def test_many_chats_come_in_a_few_steps_of_the_disk_and_are_told_as_they_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number, told, run_, works = 3 * MOST_CHATS + 7, [], ImportRun(), []
+    do = HistoryFile.do
+
+    def counted(file: HistoryFile, work: Callable[..., Any]) -> Coroutine[Any, Any, Any]:
+        works.append(work)
+        return do(file, work)
+
+    async def story() -> None:
+        path = many(tmp_path, number)
+        async with open_chats(tmp_path / "a") as (chats, _engine):
+            run_.changed.connect(
+                lambda: told.append((run_.num_done, run_.num_chats, len(chats.chats)))
+            )
+            monkeypatch.setattr(HistoryFile, "do", counted)
+            assert await chats.exchange.import_file(path, run_) == ImportReport(num_new=number)
+            assert len(works) <= 6  # one for each step, and the check of the file
+            titles = [chat.title for chat in chats.chats]
+            assert titles == [f"Chat {one}" for one in reversed(range(number))]
+            chat = await chats.open_chat(chats.chats[-1].chat_id)
+            assert [one.text for one in chat.messages] == ["Hello"]
+            assert await chats.exchange.import_file(path) == ImportReport(num_known=number)
+
+    run(story)
+    steps = [0, MOST_CHATS, 2 * MOST_CHATS, 3 * MOST_CHATS, number]
+    assert told == [(step, number, step) for step in steps]
+
+
+def test_an_import_that_is_stopped_keeps_what_is_in_and_says_what_is_left(tmp_path: Path) -> None:
+    run_ = ImportRun()
+
+    async def story() -> None:
+        path = many(tmp_path, 2 * MOST_CHATS)
+        async with open_chats(tmp_path / "a") as (chats, _engine):
+            run_.changed.connect(lambda: run_.num_done and run_.stop())
+            report = await chats.exchange.import_file(path, run_)
+            assert report == ImportReport(num_new=MOST_CHATS, num_left=MOST_CHATS)
+            assert len(chats.chats) == MOST_CHATS
+        async with open_chats(tmp_path / "a") as (chats, _engine):
+            assert len(chats.chats) == MOST_CHATS
+            report = await chats.exchange.import_file(path)
+            assert report == ImportReport(num_new=MOST_CHATS, num_known=MOST_CHATS)
+
+    run(story)

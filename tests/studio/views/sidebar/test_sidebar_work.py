@@ -349,3 +349,50 @@ def test_many_chats_come_page_by_page(
             assert rows.currentIndex().data(RowRole.ROW).chat is oldest
 
     play(story())
+
+
+@pytest.mark.parametrize("way", ["all", "to the end"])
+def test_what_is_selected_to_the_end_is_all_of_the_list_and_not_what_was_scrolled_to(
+    play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    monkeypatch.setattr(chat_list_model, "PAGE_ROWS", 12)
+
+    async def story() -> None:
+        names = (*(f"Chat {n}" for n in range(40)), *(f"Other {n}" for n in range(3)))
+        async with open_stage(tmp_path, titles=names) as stage:
+            rows = list_of(stage)
+            stage.window.findChild(SearchField).setText("chat")
+            rows.setFocus()
+            await until(rows.hasFocus)
+            if way == "all":
+                QTest.keyClick(rows, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
+            else:
+                rows.go_to(rows.model().index(1, 0))
+                QTest.keyClick(rows, Qt.Key.Key_End, Qt.KeyboardModifier.ShiftModifier)
+            assert len(rows.selected_chats()) == 40
+            QTest.keyClick(rows, Qt.Key.Key_Delete)
+            await until(lambda: len(stage.chats.chats) == 3)
+            bar = stage.window.findChild(UndoBar)
+            await until(lambda: bar.accessibleName() == "40 chats deleted")
+            bar.take_back()
+            await until(lambda: len(stage.chats.chats) == 43)
+            assert [chat.title for chat in stage.chats.chats] == list(reversed(names))
+
+    play(story())
+
+
+def test_a_name_is_found_by_its_letters_below_what_was_scrolled_to(
+    play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chat_list_model, "PAGE_ROWS", 12)
+
+    async def story() -> None:
+        names = ("Zebra", *(f"Chat {n}" for n in range(40)))
+        async with open_stage(tmp_path, titles=names) as stage:
+            rows = list_of(stage)
+            rows.setFocus()
+            await until(rows.hasFocus)
+            QTest.keyClicks(rows, "ze")
+            assert rows.currentIndex().data() == "Zebra"
+
+    play(story())
