@@ -11,10 +11,9 @@ from engine.system_faults import system_fault
 def network_fault(error: Exception) -> str:
     """What happened; an answer that was a refusal by its number."""
     kinds = {kind.__name__ for kind in type(error).__mro__}  # others have an httpx of their own
-    status = getattr(getattr(error, "response", None), "status_code", None)
-    if isinstance(status, int):
-        return f"it answered with status {status}"
     match error:
+        case _ if "HTTPStatusError" in kinds:
+            return f"it answered with status {error.response.status_code}"  # type: ignore[attr-defined]
         case _ if "TimeoutException" in kinds:
             return "nothing came for a while"
         case _ if "ConnectError" in kinds:
