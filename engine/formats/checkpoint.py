@@ -18,6 +18,7 @@ from engine.formats.gguf_checkpoint import first_shard_name, open_gguf
 from engine.formats.mapped_file import shorten
 from engine.formats.pooling import Pooling, read_pooling
 from engine.formats.safetensors import INDEX_FILE, SINGLE_FILE, open_folder, refuse_pickled
+from engine.system_faults import system_fault
 
 __all__ = [
     "Checkpoint",
@@ -66,7 +67,7 @@ def open_checkpoint(path: Path) -> Checkpoint:
         return open_gguf(path)
     except OSError as error:
         raise ModelNotFound(
-            f"{path} cannot be read: {error.strerror}; check the path and your rights"
+            f"{path} cannot be read: {system_fault(error)}; check the path and your rights"
         ) from error
 
 

@@ -18,6 +18,7 @@ from typing import IO
 import httpx
 import psutil
 
+from engine.system_faults import system_fault
 from studio.bench.plan import BenchPlan
 from studio.bench.scenarios import warm_up
 from studio.models.errors import StudioError
@@ -109,7 +110,7 @@ def _running(
         try:
             process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=log)
         except OSError as error:
-            raise StudioError(f"{command[0]} cannot be started: {error.strerror}") from error
+            raise StudioError(f"{command[0]} cannot be started: {system_fault(error)}") from error
         with process:
             try:
                 yield process, log, started_s

@@ -142,12 +142,14 @@ class ContextCut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuedPrompt:
-    """What is to be sent when the reply that is being written has ended, or a model is ready."""
+    """What is to be sent when the reply that is being written has ended, a model is ready, or it can be stored."""
 
     text: str
     attachments: tuple[Attachment, ...] = ()
     waits_for_model: bool = False
     """It was given while none was ready."""
+    waits_for_store: bool = False
+    """Its turn came while nothing could be stored; it is tried again."""
     is_too_long: bool = False
     """It did not fit the model's window when its turn came, and waits for what the user makes of it."""
 

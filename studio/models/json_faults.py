@@ -14,4 +14,6 @@ def json_fault(error: Exception) -> str:
             return "it is no text in UTF-8"
         case RecursionError():
             return "it is nested too deeply"
+        case ValueError() if "integer string conversion" in str(error):
+            return "a number in it has thousands of digits"
     return str(error)

@@ -22,6 +22,7 @@ from fastapi import FastAPI
 
 from engine.api import EnginePort
 from engine.client import EngineClient
+from engine.system_faults import system_fault
 from studio.models.errors import PortTaken, ServerStartError
 from studio.models.request_log import RequestLog
 from studio.models.server_keys import KeyRing, NoKeys
@@ -232,9 +233,7 @@ def _listen(settings: ServerSettings, *, has_key: bool) -> socket.socket:
         family, kind, protocol, _, address = _resolve(host, port)
         listener = socket.socket(family, kind, protocol)
     except OSError as error:
-        raise ServerStartError(
-            f"the host {host!r} is unknown here ({error}); use 127.0.0.1"
-        ) from error
+        raise ServerStartError(f"the host {host!r} is unknown here; use 127.0.0.1") from error
     try:
         # Windows' SO_REUSEADDR would let two programs have one port.
         if sys.platform == "win32":
@@ -283,5 +282,5 @@ def _bind_problem(error: OSError, settings: ServerSettings) -> ServerStartError:
     if error.errno == errno.EADDRNOTAVAIL:
         return ServerStartError(f"{host} is no address of this machine; use 127.0.0.1")
     return ServerStartError(
-        f"cannot listen on port {port} of {host} ({error}); choose another port"
+        f"cannot listen on port {port} of {host} ({system_fault(error)}); choose another port"
     )

@@ -15,6 +15,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 
+from engine.system_faults import system_fault
 from studio.models.downloads import Download, DownloadState, FileProgress, Offer
 from studio.models.errors import FetchError, LibraryError
 from studio.models.signal import Signal
@@ -163,7 +164,9 @@ class DownloadService:
             self._change(download_id, state=DownloadState.FAILED, error=error)
         elif error is not None:
             _log.error("a download failed", exc_info=error)
-            problem = FetchError(f"it could not be written: {error}")
+            problem = FetchError("it could not be written; the log has the particulars")
+            if isinstance(error, OSError):
+                problem = FetchError(f"it could not be written: {system_fault(error)}")
             self._change(download_id, state=DownloadState.FAILED, error=problem)
         elif job.has_arrived:
             self._arrive(download_id)

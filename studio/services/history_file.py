@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from engine.file_lock import FileLock
-from studio.models.errors import StoreBroken, StoreBusy, StoreError, StoreFull
+from studio.models.errors import StoreBroken, StoreBusy, StoreError
 from studio.models.signal import Signal
+from studio.services.history_errors import as_store_errors
 from studio.services.history_repair import DamageFound, check_integrity, is_damage, rebuild
 from studio.services.history_schema import open_database
 
@@ -77,7 +78,7 @@ class HistoryFile:
 
     def _attempt(self, work: Callable[[sqlite3.Connection], _T]) -> tuple[_T, StoreBroken | None]:
         """Do the work, on a rebuilt file if the file turns out to be damaged."""
-        with _as_store_errors(self.path):
+        with as_store_errors(self.path):
             try:
                 if self._connection is None:
                     self._connection = open_database(self.path)
@@ -100,14 +101,14 @@ class HistoryFile:
             database.set_progress_handler(None, 0)
 
     def _take_lock(self) -> None:
-        with _as_store_errors(self.path):
+        with as_store_errors(self.path):
             if not self._lock.acquire():
                 raise StoreBusy(
                     f"the chat history {self.path} is open in another Layby; use that window, or close it first"
                 )
 
     def _close(self) -> None:
-        with _as_store_errors(self.path):
+        with as_store_errors(self.path):
             if self._connection is not None:
                 self._connection.close()
                 self._connection = None
@@ -131,32 +132,3 @@ def transaction(database: sqlite3.Connection) -> Iterator[None]:
     finally:
         if database.in_transaction:
             database.execute("ROLLBACK")
-
-
-@contextmanager
-def _as_store_errors(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise StoreError(f"the chat history {path} cannot be used: {error.strerror}") from error
-    except sqlite3.Error as error:
-        code = (
-            error.sqlite_errorcode & 0xFF
-            if hasattr(error, "sqlite_errorcode")
-            else sqlite3.SQLITE_ERROR
-        )
-        if code == sqlite3.SQLITE_FULL:
-            raise StoreFull(
-                f"there is no room left for the chat history {path}; make room, Layby tries again by itself"
-            ) from error
-        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            raise StoreError(
-                f"another program has locked the chat history {path}; close it there (a backup, a viewer of "
-                "databases), Layby tries again by itself"
-            ) from error
-        if code == sqlite3.SQLITE_READONLY:
-            raise StoreError(
-                f"the chat history {path} cannot be written; make the file and its folder writable, Layby tries again "
-                "by itself"
-            ) from error
-        raise StoreError(f"the chat history {path} cannot be used: {error}") from error

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from studio.models.errors import StoreBroken
+from studio.services.history_errors import primary_code
 from studio.services.history_rows import (
     ATTACHMENT_COLUMNS,
     CHAT_COLUMNS,
@@ -45,11 +46,7 @@ def is_damage(error: Exception) -> bool:
     """Whether an error means that the file itself is damaged."""
     if isinstance(error, DamageFound):
         return True
-    if not isinstance(error, sqlite3.Error) or not hasattr(
-        error, "sqlite_errorcode"
-    ):  # an error of the sqlite3 module, not of the file
-        return False
-    return error.sqlite_errorcode & 0xFF in _DAMAGE_CODES
+    return isinstance(error, sqlite3.Error) and primary_code(error) in _DAMAGE_CODES
 
 
 def check_integrity(connection: sqlite3.Connection) -> None:

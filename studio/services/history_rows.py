@@ -121,8 +121,14 @@ def chat_from_row(row: tuple[Any, ...]) -> Conversation:
         leaf_id=cells["leaf_id"],
         tools=tools_from_json(cells["tools"], f"chat {cells['chat_id']}"),
         has_unread=bool(cells["has_unread"]),
-        stored_status=MessageStatus(status) if status is not None else None,
+        stored_status=_settled(MessageStatus(status)) if status is not None else None,
     )
+
+
+def _settled(status: MessageStatus) -> MessageStatus:
+    """How a reply stands that a program left in the history: none is read while it is being written."""
+    is_cut = status.is_alive and status is not MessageStatus.TOOLS
+    return MessageStatus.INTERRUPTED if is_cut else status
 
 
 def _queued(text: str | None, *, waits_for_model: bool) -> QueuedPrompt | None:
@@ -156,7 +162,7 @@ def message_from_row(row: tuple[Any, ...]) -> Message:
         role=Role(role),
         text=text,
         created_s=created_s,
-        status=MessageStatus(status),
+        status=_settled(MessageStatus(status)),
         note=note,
         stats=_stats(stats, message_id),
         parent_id=parent_id,

@@ -15,6 +15,7 @@ import httpx
 
 from studio.models.downloads import Offer, RemoteFile
 from studio.models.errors import FetchUnavailable, LibraryError
+from studio.services.network_faults import network_fault
 
 _SHARD = re.compile(r"(?P<stem>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf", re.IGNORECASE)
 _SAFE_NAME = re.compile(r"[^\w.+()\[\] -]")
@@ -55,7 +56,7 @@ class HubSearch:
                 for model in found
             )
         except (HfHubHTTPError, httpx.HTTPError, OSError, ValueError) as error:
-            raise FetchUnavailable(f"the hub did not answer: {_brief(error)}") from error
+            raise FetchUnavailable(f"the hub did not answer: {network_fault(error)}") from error
 
     def offers(self, repository: str) -> tuple[Offer, ...]:
         """Every GGUF model of a repository, with sizes and checksums, the smallest first. Raises FetchUnavailable."""
@@ -66,7 +67,7 @@ class HubSearch:
         try:
             info = api.model_info(repository, files_metadata=True)
         except (HfHubHTTPError, httpx.HTTPError, OSError, ValueError) as error:
-            raise FetchUnavailable(f"the hub did not answer: {_brief(error)}") from error
+            raise FetchUnavailable(f"the hub did not answer: {network_fault(error)}") from error
         files = [
             RemoteFile(
                 url=hf_hub_url(
@@ -139,7 +140,3 @@ def _as_offers(files: Iterable[RemoteFile], source: str, license_: str) -> tuple
 
 def _license_of(tags: Iterable[str]) -> str:
     return next((tag.removeprefix("license:") for tag in tags if tag.startswith("license:")), "")
-
-
-def _brief(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from engine.system_faults import system_fault
 from studio.models.errors import SettingError
 from studio.models.server_keys import Caller, KeyPlan, Lane, ServerKey
 from studio.models.signal import Signal
@@ -102,7 +103,7 @@ class KeyStore:
             write_atomically(self._path, json.dumps(records, indent=2).encode() + b"\n")
         except OSError as error:
             raise SettingError(
-                f"the keys cannot be written to {self._path} ({error.strerror}); "
+                f"the keys cannot be written to {self._path} ({system_fault(error)}); "
                 "make room or make it writable, then try again"
             ) from error
         self.keys = keys
@@ -118,7 +119,7 @@ class KeyStore:
             return ()
         except OSError as error:
             self.problem = SettingError(
-                f"the keys in {self._path} cannot be read: {error.strerror}"
+                f"the keys in {self._path} cannot be read: {system_fault(error)}"
             )
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             aside = set_aside(self._path)

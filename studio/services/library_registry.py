@@ -10,6 +10,7 @@ import logging
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from engine.system_faults import system_fault
 from studio.models.errors import LibraryError
 from studio.services.safe_file import set_aside, write_atomically
 
@@ -46,7 +47,7 @@ def read_registry(path: Path) -> LibraryRegistry:
         _log.warning("the library's notes were broken (%s), kept as %s", error, set_aside(path))
         return LibraryRegistry()
     except OSError as error:
-        raise LibraryError(f"{path} cannot be read: {error.strerror}") from error
+        raise LibraryError(f"{path} cannot be read: {system_fault(error)}") from error
 
 
 def write_registry(path: Path, registry: LibraryRegistry) -> None:
@@ -60,4 +61,4 @@ def write_registry(path: Path, registry: LibraryRegistry) -> None:
     try:
         write_atomically(path, json.dumps(data, indent=2, ensure_ascii=False).encode() + b"\n")
     except OSError as error:
-        raise LibraryError(f"{path} cannot be written: {error.strerror}") from error
+        raise LibraryError(f"{path} cannot be written: {system_fault(error)}") from error

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from engine.api import LoadOptions
 from engine.errors import EngineError
+from engine.system_faults import system_fault
 from studio.models.errors import SettingError
 from studio.models.load_choices import SETTING_OF, LoadChoices
 from studio.models.setting_field import SettingValue
@@ -72,7 +73,7 @@ class LoadSettingsStore:
             write_atomically(self._path, json.dumps(records, indent=2).encode() + b"\n")
         except OSError as error:
             raise SettingError(
-                f"the load settings cannot be written to {self._path} ({error.strerror}); "
+                f"the load settings cannot be written to {self._path} ({system_fault(error)}); "
                 "make room or make it writable, then try again"
             ) from error
         self._choices = kept

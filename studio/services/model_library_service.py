@@ -13,6 +13,7 @@ from pathlib import Path
 
 from engine.api import ModelInfo
 from engine.errors import ModelNotFound
+from engine.system_faults import system_fault
 from studio.models.errors import LibraryError
 from studio.models.model_library import CatalogEntry, FileHash, ModelEntry, ModelSource
 from studio.services.library_registry import LibraryRegistry, read_registry, write_registry
@@ -245,7 +246,7 @@ class ModelLibraryService:
                 for path in files_of(self.resolve(entry.name))
             )
         except OSError as error:
-            raise LibraryError(f"{error.filename} cannot be read: {error.strerror}") from error
+            raise LibraryError(f"{error.filename} cannot be read: {system_fault(error)}") from error
 
     def _unnamed_entries(self, registry: LibraryRegistry) -> Iterator[ModelEntry]:
         for path in models_in(self.folder):
@@ -310,4 +311,4 @@ def _delete(path: Path) -> None:
     try:
         path.unlink(missing_ok=True)
     except OSError as error:
-        raise LibraryError(f"{path} cannot be deleted: {error.strerror}") from error
+        raise LibraryError(f"{path} cannot be deleted: {system_fault(error)}") from error

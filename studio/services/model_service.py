@@ -20,6 +20,7 @@ from typing import TypeVar
 from engine.api import EngineState, LoadModel, LoadOptions, ModelChanged, ModelInfo, UnloadModel
 from engine.client import EngineClient
 from engine.errors import EngineError, ModelUnavailable
+from engine.system_faults import system_fault
 from studio.models.engine_state import FetchProgress, ModelStatus
 from studio.models.errors import FetchError, LibraryError, StudioError
 from studio.models.model_library import (
@@ -328,7 +329,7 @@ class ModelService:
         except (EngineError, StudioError) as error:
             report(error)
         except OSError as error:
-            report(LibraryError(f"{error.filename}: {error.strerror}"))
+            report(LibraryError(f"{error.filename}: {system_fault(error)}"))
         return None
 
     def _report_load(self, error: EngineError | StudioError) -> None:

@@ -142,7 +142,8 @@ class NoticeService:
 
     def report(self, error: EngineError | StudioError) -> None:
         """Show what the table says about the error, with the error's own text as the detail."""
-        _log.info("%s: %s", error.code, error)
+        cause = error.__cause__
+        _log.info("%s: %s%s", error.code, error, f" ({cause!r})" if cause is not None else "")
         self.notices.add(notice_for(error))
 
     def show(self, notice: Notice) -> None:

@@ -221,7 +221,8 @@ class ReplyRunner:
             if is_current and reply is not None:
                 is_known = reply.status is MessageStatus.TOOLS
                 reply.status = MessageStatus.INTERRUPTED if is_known else MessageStatus.FAILED
-                reply.note = str(error)
+                is_ours = isinstance(error, EngineError | StudioError)
+                reply.note = str(error) if is_ours else "the log has the particulars"
                 self._tell_ended(chat, reply)
                 self.ended.emit(chat, reply)
         elif is_current:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
 
+from engine.system_faults import system_fault
 from studio.models.errors import SettingError
 from studio.models.json_faults import json_fault
 from studio.models.setting_field import SettingValue
@@ -96,7 +97,7 @@ class SettingsService:
             write_atomically(self._path, _to_json(layer))
         except OSError as error:
             raise SettingError(
-                f"the settings file {self._path} cannot be written ({error.strerror}); "
+                f"the settings file {self._path} cannot be written ({system_fault(error)}); "
                 "make room or make it writable, then change the setting again"
             ) from error
         self._file = layer
@@ -119,7 +120,7 @@ class SettingsService:
             return {}
         except OSError as error:
             self.problem = SettingError(
-                f"the settings file {self._path} cannot be read ({error.strerror}); "
+                f"the settings file {self._path} cannot be read ({system_fault(error)}); "
                 "the defaults are used"
             )
             return {}

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from engine.system_faults import system_fault
 from studio import __version__
 from studio.models.errors import SupportError
 from studio.models.settings import all_settings
@@ -77,7 +78,7 @@ class SupportService:
             await asyncio.to_thread(_write_zip, files, path)
         except OSError as error:
             raise SupportError(
-                f"{path} cannot be written: {error.strerror}; choose another place"
+                f"{path} cannot be written: {system_fault(error)}; choose another place"
             ) from error
 
     async def stored(self) -> tuple[Stored, ...]:
@@ -155,7 +156,7 @@ def _tail(path: Path) -> str:
             file.seek(max(0, path.stat().st_size - _MOST_LOG_BYTES))
             return file.read().decode("utf-8", "replace")
     except OSError as error:
-        return f"not readable: {error.strerror}\n"
+        return f"not readable: {system_fault(error)}\n"
 
 
 def _write_zip(files: Sequence[BundleFile], path: Path) -> None:

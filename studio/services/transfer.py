@@ -22,6 +22,7 @@ import httpx
 from studio.models.downloads import FileProgress, RemoteFile
 from studio.models.errors import FetchMismatch, FetchUnavailable, NoSpace
 from studio.services.model_files import sha256_of
+from studio.services.network_faults import network_fault
 
 SPARE_BYTES = 64 << 20
 """Left free on the disk: a full one harms every program."""
@@ -94,10 +95,14 @@ class Transfer:
         try:
             async with self._client.stream("GET", self._file.url, headers=headers) as answer:
                 return await self._take(answer, have, progress)
-        except (httpx.UnsupportedProtocol, httpx.InvalidURL, httpx.TooManyRedirects) as error:
-            raise FetchUnavailable(f"{self._file.url} cannot be asked: {error}") from error
+        except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
+            raise FetchUnavailable(
+                f"{self._file.url} is no address that begins with http:// or https://; check it"
+            ) from error
+        except httpx.TooManyRedirects as error:
+            raise FetchUnavailable(f"{self._file.url} only leads elsewhere; check it") from error
         except httpx.HTTPError as error:
-            raise TransferBroken(_words_of(error)) from error
+            raise TransferBroken(network_fault(error)) from error
 
     async def check(self) -> str:
         """The SHA-256 of what has come. Raises FetchMismatch, the bytes thrown away, if it is not the promised one."""
@@ -243,11 +248,3 @@ def _strong_etag(answer: httpx.Response) -> str:
     """Only a strong one says that the bytes are the same."""
     etag: str = answer.headers.get("etag", "")
     return etag if etag.startswith('"') else ""
-
-
-def _words_of(error: httpx.HTTPError) -> str:
-    if isinstance(error, httpx.TimeoutException):
-        return "nothing came for a while"
-    if isinstance(error, httpx.ConnectError):
-        return "the source cannot be reached"
-    return "the connection was lost"

@@ -9,6 +9,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QStandardPaths, QTimer
 from PySide6.QtWidgets import QFileDialog, QWidget
 
+from engine.system_faults import system_fault
 from studio.models.chat import NEW_CHAT_TITLE, Conversation, MessageStatus
 from studio.models.errors import ExchangeError
 from studio.models.notices import Notice, NoticeAction, NoticeLevel
@@ -239,5 +240,5 @@ def _write_pdf(path: Path, page: str, title: str, family: str) -> None:
         write_atomically(path, to_pdf(page, title, family))
     except OSError as error:
         raise ExchangeError(
-            f"{path} cannot be written: {error.strerror}; choose another place"
+            f"{path} cannot be written: {system_fault(error)}; choose another place"
         ) from error

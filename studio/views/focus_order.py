@@ -35,8 +35,7 @@ def come_home(window: QWidget, home: QWidget | None = None) -> bool:
     if lost is None or (lost.isEnabled() and lost.isVisibleTo(window)):
         return False
     if home is None or not (home.isEnabled() and home.isVisibleTo(window)):
-        stops = [one for one in _tab_stops(window) if not isinstance(one, QAbstractButton)]
-        home = next((one for one in _before(lost) if one in stops), stops[0] if stops else None)
+        home = _near(window, lost)
     if home is None:
         lost.clearFocus()
     else:
@@ -44,12 +43,21 @@ def come_home(window: QWidget, home: QWidget | None = None) -> bool:
     return True
 
 
-def _before(widget: QWidget) -> Iterator[QWidget]:
-    """What comes before it in the order in which its window was built, around the ends."""
-    current = widget.previousInFocusChain()
-    while current is not None and current is not widget:
-        yield current
-        current = current.previousInFocusChain()
+def _near(window: QWidget, lost: QWidget) -> QWidget | None:
+    """What takes the keyboard next before a widget, or else after it, and is no button.
+
+    Not by QWidget.previousInFocusChain: PySide takes what that returns for a part of the widget, and forgets it as
+    deleted when the widget goes.
+    """
+    before, is_past = None, False
+    for one in _in_order(window):
+        if one is lost:
+            is_past = True
+        elif _takes_tab(one) and one.isVisibleTo(window) and not isinstance(one, QAbstractButton):
+            if is_past:
+                return before or one
+            before = one
+    return before
 
 
 def _next_tab_stop(window: QWidget, current: QWidget | None, *, forward: bool) -> QWidget | None:
@@ -81,14 +89,24 @@ def press_with_enter(focused: QWidget | None, event: QKeyEvent) -> bool:
 
 
 def _tab_stops(widget: QWidget) -> Iterator[QWidget]:
-    """Depth first, children from the top to the bottom and, on one line, from left to right."""
+    """What Tab leads to, in reading order."""
+    return (one for one in _in_order(widget, is_seen=True) if _takes_tab(one))
+
+
+def _takes_tab(widget: QWidget) -> bool:
     takes_tab = widget.focusPolicy() & Qt.FocusPolicy.TabFocus == Qt.FocusPolicy.TabFocus
-    if takes_tab and widget.isEnabled() and widget.focusProxy() is None:
-        yield widget
+    return takes_tab and widget.isEnabled() and widget.focusProxy() is None
+
+
+def _in_order(widget: QWidget, *, is_seen: bool = False) -> Iterator[QWidget]:
+    """Depth first, children from the top to the bottom and, on one line, from left to right; all, or those seen."""
+    yield widget
     children = [
         child
         for child in widget.children()
-        if isinstance(child, QWidget) and child.isVisible() and not child.isWindow()
+        if isinstance(child, QWidget)
+        and not child.isWindow()
+        and (child.isVisible() or not is_seen)
     ]
     for child in sorted(children, key=lambda child: (child.y(), child.x())):
-        yield from _tab_stops(child)
+        yield from _in_order(child, is_seen=is_seen)

@@ -76,12 +76,6 @@ class MainWindow(QMainWindow):
         self._theme = Theme(self._application)
         tasks = Tasks(services.notices)
         self.reload_flow = ReloadFlow(services, tasks, self)
-        self.quit_flow = QuitFlow(
-            services,
-            self,
-            quit_window=self.quit,
-            own_windows=lambda: self.chat_commands.windows.windows,
-        )
         self.context = Context.of_window(self, services, self._theme, tasks, loads=self.reload_flow)
         self._closed = asyncio.Event()
         self._is_quitting = False
@@ -119,6 +113,12 @@ class MainWindow(QMainWindow):
 
     def _make_windows(self) -> None:
         services = self._services
+        self.quit_flow = QuitFlow(
+            services,
+            self,
+            quit_window=self.quit,
+            own_windows=lambda: self.chat_commands.windows.windows,
+        )
         self.settings_window = SettingsWindow(
             services,
             self,

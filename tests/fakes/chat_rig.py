@@ -35,6 +35,13 @@ class ChatRig:
         """What is committed, read the way another program would."""
         return read_rows(self.path, query)
 
+    @asynccontextmanager
+    async def read_only(self) -> AsyncIterator[None]:
+        """Meanwhile nothing can be written, as on a full disk; what is there can be read."""
+        await read_only(self.store, is_on=True)
+        yield
+        await read_only(self.store, is_on=False)
+
     async def ask(
         self, text: str, chat: Conversation | None = None
     ) -> tuple[Conversation, Message, str]:
@@ -45,6 +52,13 @@ class ChatRig:
         request_id = f"chat-{chat.chat_id}-{reply.message_id}"
         await until(lambda: request_id in self.engine.requests)
         return chat, reply, request_id
+
+
+async def read_only(store: HistoryStore, *, is_on: bool) -> None:
+    """Have SQLite refuse every change, or take them again."""
+    await store.file.do(
+        lambda database: database.execute(f"PRAGMA query_only = {int(is_on)}").fetchone()
+    )
 
 
 def read_rows(path: Path, query: str) -> list[tuple[Any, ...]]:

@@ -20,6 +20,7 @@ from studio.models.settings import all_settings
 from studio.models.snippets import SNIPPETS
 from studio.services.notice_service import CRASHED_NOTICE, NOTICE_TABLE, UNEXPECTED_NOTICE
 from studio.services.reply_fold import MODEL_WAS_UNLOADED, NO_MODEL_WAS_READY
+from studio.services.store_troubles import TRIES_AGAIN
 from studio.views.actions import COMMANDS, Menu
 from studio.views.chat.foot_view import _BUTTONS as FOOT_BUTTONS
 from studio.views.error_words import _INSTEAD as ERRORS_INSTEAD
@@ -28,8 +29,6 @@ from studio.views.settings.setting_words import choice_words
 
 ROOT = Path(__file__).resolve().parents[2]
 ERROR_TREES = ("engine/errors.py", "studio/models/errors.py")
-NAMED = "{0}: {1}"
-"""Who, and what is wrong: either may be known, though no sentence has both."""
 IN_PLACES = (
     "starts",
     "nothing yet",
@@ -44,40 +43,6 @@ IN_PLACES = (
     " from {0} to {1}, a multiple of {2}",
 )
 """What callers of composers give them to put into a place, and words of Qt's that are ours."""
-SYSTEM_REASONS = (
-    "[Errno {0}] {1}",
-    "Address already in use",
-    "All connection attempts failed",
-    "Broken pipe",
-    "Cannot allocate memory",
-    "Connection refused",
-    "Connection reset by peer",
-    "Connection timed out",
-    "Device or resource busy",
-    "Directory not empty",
-    "Disk quota exceeded",
-    "Exec format error",
-    "File exists",
-    "File name too long",
-    "File too large",
-    "Input/output error",
-    "Invalid argument",
-    "Is a directory",
-    "Name or service not known",
-    "Network is unreachable",
-    "No route to host",
-    "No space left on device",
-    "No such device",
-    "No such file or directory",
-    "Not a directory",
-    "Operation not permitted",
-    "Permission denied",
-    "Read-only file system",
-    "Temporary failure in name resolution",
-    "timed out",
-    "Too many open files",
-)
-"""What the system says of files and connections, in the places of our errors."""
 FROM_TABLES = frozenset(
     {
         "menu.value",
@@ -115,9 +80,11 @@ FROM_TABLES = frozenset(
 )
 """What `tr` is given that is no literal: all of these come from tables, errors and composers that are read here."""
 COMPOSERS = (
+    "engine/system_faults.py",
     "studio/models/run_words.py",
     "studio/models/json_faults.py",
-    "studio/services/tools/link_words.py",
+    "studio/services/network_faults.py",
+    "studio/services/tools/link_faults.py",
 )
 """Files whose functions return whole sentences that are given to `tr` later."""
 RAISERS = (
@@ -142,18 +109,55 @@ MAY_LACK = (
 """What is wrong deep inside a model's file is told to its maker, in English; the window says what it comes to."""
 
 
+OWN_WORDS = (
+    "studio/models/local_server_settings.py",
+    "studio/services/download_job.py",
+    "studio/services/key_store.py",
+)
+"""Their errors pass on what other sources of ours have said."""
+
+
+def passed_on() -> list[str]:
+    """Where an error of ours tells what a library or the system has said, which no catalogue knows; in the studio.
+
+    The engine's errors that no catalogue knows are told in other words (`studio.views.error_words`).
+    """
+    own = _error_classes()
+    return [
+        f"{path.relative_to(ROOT)}:{call.lineno}"
+        for path in _files(tuple(name for name in RAISERS if name.startswith("studio")))
+        if str(path.relative_to(ROOT)) not in OWN_WORDS
+        for handler in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(handler, ast.ExceptHandler) and handler.name and handler.type
+        if not {ast.unparse(kind) for kind in _kinds(handler.type)} <= own
+        for call in ast.walk(handler)
+        if isinstance(call, ast.Call) and _name(call) in own and _tells(call, handler.name)
+    ]
+
+
+def _kinds(caught: ast.expr) -> list[ast.expr]:
+    return caught.elts if isinstance(caught, ast.Tuple) else [caught]
+
+
+def _tells(call: ast.Call, error: str) -> bool:
+    """Whether it has the error's own text in its own."""
+    whole = {error, f"str({error})", f"{error}.strerror"}
+    places = (node for node in ast.walk(call) if isinstance(node, ast.FormattedValue))
+    told = {ast.unparse(place.value) for place in places}
+    return bool(whole & (told | {ast.unparse(one) for one in call.args}))
+
+
 @cache
 def all_sentences() -> frozenset[str]:
     """Every sentence, as the key that it has in a catalogue."""
-    found = {*_of_tables(), *IN_PLACES, *SYSTEM_REASONS}
+    found = {*_of_tables(), *IN_PLACES}
     for path in sorted((ROOT / "studio").rglob("*.py")):
         found |= set(_of_calls(path))
     for name in COMPOSERS:
         found |= set(_of_composer(ROOT / name))
     for path in _files(RAISERS):
         found |= set(_of_errors(path))
-    found = {one for one in found if re.sub(r"\{\w*\}", "", one).strip(" ,:()")}
-    return frozenset(found | {NAMED})
+    return frozenset(one for one in found if re.sub(r"\{\w*\}", "", one).strip(" ,:"))
 
 
 def unread() -> set[str]:
@@ -190,6 +194,7 @@ def _of_tables() -> Iterator[str]:
     yield from (snippet.where for snippet in SNIPPETS)
     yield from ERRORS_INSTEAD.values()
     yield from (limit.value for limit in LengthLimit)
+    yield TRIES_AGAIN
     yield from (NO_MODEL_WAS_READY, MODEL_WAS_UNLOADED)
     yield from (notice.text for notice in (CRASHED_NOTICE, UNEXPECTED_NOTICE))
 
@@ -227,6 +232,9 @@ def _whole(node: ast.AST | None) -> Iterator[str]:
             return
         case ast.Call(args=[_, ast.Constant(value=str() as thing)]) if _name(node) == "_count":
             yield from (f"1 {thing}", f"{{0}} {thing}s")
+        case ast.Dict(values=values):
+            for value in values:
+                yield from _whole(value)
         case ast.JoinedStr(values=parts):
             yield from _literals(node)
             for part in parts:

@@ -24,6 +24,7 @@ from engine.errors import ParkDiskFailed
 from engine.file_lock import FileLock
 from engine.runtime.disk.saved_state import SavedState
 from engine.runtime.disk.state_file import Recalled, read_state, write_state
+from engine.system_faults import system_fault
 
 SUFFIX = ".parked.safetensors"
 _HALF = ".parked.part"
@@ -57,7 +58,7 @@ class StateFolder:
         except OSError as error:
             lock.release()
             raise ParkDiskFailed(
-                f"the folder for parked chats {path} cannot be used: {error.strerror}; parked chats are kept in "
+                f"the folder for parked chats {path} cannot be used: {system_fault(error)}; parked chats are kept in "
                 "memory alone"
             ) from error
         if not is_ours:

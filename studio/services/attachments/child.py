@@ -11,6 +11,7 @@ import multiprocessing
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from engine.system_faults import system_fault
 from studio.models.attachment import AttachmentKind
 from studio.models.errors import AttachmentError
 from studio.services.attachments import documents
@@ -59,7 +60,7 @@ def _answer(sender: Connection, path: str, kind: str) -> None:
     except MemoryError:
         answer = {"error": f"{Path(path).name} needs more memory than a document may"}
     except OSError as error:
-        answer = {"error": f"{Path(path).name} cannot be read: {error.strerror}"}
+        answer = {"error": f"{Path(path).name} cannot be read: {system_fault(error)}"}
     sender.send_bytes(json.dumps(answer).encode())
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path
 
+from engine.system_faults import system_fault
 from studio.models.attachment import Attachment, AttachmentKind
 from studio.models.errors import AttachmentError
 from studio.services.attachments.child import read_in_child
@@ -35,7 +36,7 @@ def read_attachment(path: Path) -> Attachment:
         kind = kind_of(path, head)
         text = _text(path, kind, size)
     except OSError as error:
-        raise AttachmentError(f"{path.name} cannot be read: {error.strerror}") from error
+        raise AttachmentError(f"{path.name} cannot be read: {system_fault(error)}") from error
     return Attachment(name=path.name, kind=kind, text=text, path=str(path))
 
 

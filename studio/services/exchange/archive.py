@@ -11,6 +11,7 @@ import zipfile
 import zlib
 from pathlib import Path
 
+from engine.system_faults import system_fault
 from studio.models.errors import ExchangeError
 from studio.models.json_faults import json_fault
 from studio.services.exchange import chatgpt_file, layby_file
@@ -29,7 +30,7 @@ def read_chats(path: Path, *, most_bytes: int = MOST_BYTES) -> Reading:
             raise _too_large(path, most_bytes)
         return _read(path.read_bytes(), path.name)
     except OSError as error:
-        raise ExchangeError(f"{path} cannot be read: {error.strerror}") from error
+        raise ExchangeError(f"{path} cannot be read: {system_fault(error)}") from error
 
 
 def _read_zip(path: Path, most_bytes: int) -> Reading:

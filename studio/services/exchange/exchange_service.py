@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from engine.system_faults import system_fault
 from studio.models.chat import Conversation
 from studio.models.errors import ExchangeError
 from studio.services.chat_book import ChatBook
@@ -83,5 +84,5 @@ async def _write(path: Path, data: bytes) -> None:
         await asyncio.to_thread(write_atomically, path, data)
     except OSError as error:
         raise ExchangeError(
-            f"{path} cannot be written: {error.strerror}; choose another place"
+            f"{path} cannot be written: {system_fault(error)}; choose another place"
         ) from error

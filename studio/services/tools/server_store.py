@@ -9,7 +9,9 @@ import logging
 from dataclasses import replace
 from pathlib import Path
 
+from engine.system_faults import system_fault
 from studio.models.errors import ToolServerError
+from studio.models.json_faults import json_fault
 from studio.models.signal import Signal
 from studio.models.tool_servers import ToolServer
 from studio.services.safe_file import set_aside, write_atomically
@@ -67,7 +69,7 @@ class ToolServerStore:
             write_atomically(self._path, format_servers(servers).encode("utf-8", "replace"))
         except OSError as error:
             raise ToolServerError(
-                f"the servers of tools cannot be written to {self._path} ({error.strerror}); "
+                f"the servers of tools cannot be written to {self._path} ({system_fault(error)}); "
                 "make room or make it writable, then try again"
             ) from error
         self.servers = servers
@@ -79,8 +81,9 @@ class ToolServerStore:
         except FileNotFoundError:
             return ()
         except (OSError, ValueError) as error:
+            fault = system_fault(error) if isinstance(error, OSError) else json_fault(error)
             self.problem = ToolServerError(
-                f"the servers of tools in {self._path} cannot be read: {error}"
+                f"the servers of tools in {self._path} cannot be read: {fault}"
             )
             return ()
         try:

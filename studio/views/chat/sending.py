@@ -96,6 +96,8 @@ class Sending(QObject):
             return
         if not self._has_model() and self._models.is_coming and chat.queued is None:
             self._context.tasks.start(self._queue_for_model(chat, text))
+        elif self.may_ask() and chat.queued is not None and chat.queued.waits_for_store:
+            self._context.tasks.start(self._send_behind(chat, text))
         elif self.may_ask():
             self._context.tasks.start(self._send(chat, text))
 
@@ -109,6 +111,11 @@ class Sending(QObject):
             self._composer.clear()
         if self._has_model():
             await self._chats.drafts.send_waiting(chat)
+
+    async def _send_behind(self, chat: Conversation, text: str) -> None:
+        is_queued = await self._chats.drafts.send_behind(chat, text)
+        if is_queued and chat is self._chat and self._composer.text() == text:
+            self._composer.clear()
 
     async def _send(self, chat: Conversation, text: str, cut: ContextCut | None = None) -> None:
         """Send, and empty the field only once that has worked and if nobody typed on meanwhile."""

@@ -16,6 +16,7 @@ from studio.models.json_faults import json_fault
         (b'{"a":\n 1,, }', "look at line 2, character 4"),
         (b'"\xff"', "it is no text in UTF-8"),
         (b"[" * 100_000, "it is nested too deeply"),
+        (b"1" * 5_000, "a number in it has thousands of digits"),
     ],
 )
 def test_faults_in_words(data: bytes, words: str) -> None:

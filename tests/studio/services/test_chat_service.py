@@ -372,6 +372,35 @@ def test_a_prompt_that_a_lock_keeps_off_the_disk_is_not_sent(path: Path) -> None
     asyncio.run(run())
 
 
+def test_a_new_chat_is_there_while_nothing_can_be_stored_and_is_stored_when_it_can(
+    path: Path,
+) -> None:
+    async def run() -> None:
+        async with open_chats(path) as rig:
+            first = await rig.chats.new_chat()
+            async with rig.read_only():
+                chat, other = await rig.chats.new_chat(), await rig.chats.new_chat()
+                assert rig.chats.chats == [other, chat, first]
+                rig.chats.set_draft(chat, "kept")
+                await until(lambda: rig.notice_codes == ["store_failed"])
+                assert not await rig.chats.send(other, "not yet")
+            assert await rig.chats.send(other, "now")
+            await until(lambda: rig.notice_codes == [])
+            assert await rig.chats.versions.duplicate(other) is not None
+            assert rig.rows("SELECT chat_id, draft FROM chats") == [
+                (first.chat_id, ""),
+                (chat.chat_id, "kept"),
+                (other.chat_id, ""),
+                (other.chat_id + 1, ""),
+            ]
+            await rig.chats.shelf.delete_for_good([rig.chats.chats[0]])
+        async with open_chats(path) as rig:
+            later = await rig.chats.new_chat()
+            assert later.chat_id == other.chat_id + 2, "no id is given twice"
+
+    asyncio.run(run())
+
+
 def test_opening_an_unknown_chat_is_an_error_of_the_caller(path: Path) -> None:
     async def run() -> None:
         async with open_chats(path) as rig:

@@ -36,11 +36,8 @@ from studio.views.models.models_window import ModelsWindow
 from studio.views.words import tr
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
-DISK_FULL = "there is no room left for the chat history {0}; make room, Layby tries again by itself"
-LOCKED = (
-    "another program has locked the chat history {0}; close it there (a backup, a viewer of databases), Layby tries "
-    "again by itself"
-)
+DISK_FULL = "there is no room left for the chat history {0}; make room"
+LOCKED = "another program has locked the chat history {0}; close it there (a backup, a viewer of databases)"
 MISSING = (
     "the file of the model {0} is missing: {1}; put it back, say where it lies now, download it again, or choose "
     "another model"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import string
 from collections import Counter
 from collections.abc import Iterator
@@ -15,25 +13,17 @@ from PySide6.QtWidgets import QApplication
 
 from engine.errors import CorruptModel, ModelNotFound, UnsupportedModel
 from engine.runs import ParkCause, ParkReason, WaitKind, WaitReason
-from fakes.sentences import all_sentences, missing, unread
-from studio.models.errors import FetchUnavailable, StoreError, ToolServerError
+from fakes.sentences import all_sentences, missing, passed_on, unread
+from studio.models.errors import ExchangeError, StoreError
 from studio.models.model_library import ModelFacts
 from studio.models.run_words import expected_wait_words, reason_words
 from studio.models.window_settings import Language
-from studio.services.tools.link_words import no_answer, reason_of, told
 from studio.views import words
 from studio.views.error_words import error_sentence, error_words
 from studio.views.models.model_words import problem_words
 from studio.views.translation import Catalogue, locale_of, read_catalogue, spoken_language
 
 GERMAN = read_catalogue(Language.GERMAN)
-REASONS = (
-    errno.EACCES, errno.EADDRINUSE, errno.EBUSY, errno.ECONNREFUSED, errno.ECONNRESET, errno.EDQUOT, errno.EEXIST,
-    errno.EFBIG, errno.EHOSTUNREACH, errno.EINVAL, errno.EIO, errno.EISDIR, errno.EMFILE, errno.ENAMETOOLONG,
-    errno.ENETUNREACH, errno.ENODEV, errno.ENOENT, errno.ENOEXEC, errno.ENOMEM, errno.ENOSPC, errno.ENOTDIR,
-    errno.ENOTEMPTY, errno.EPERM, errno.EPIPE, errno.EROFS, errno.ETIMEDOUT,
-)  # fmt: skip
-"""What goes wrong with files and connections."""
 
 
 @pytest.fixture
@@ -64,6 +54,20 @@ def test_every_sentence_of_the_sources_is_in_the_catalogue() -> None:
 def test_nothing_is_translated_that_the_test_above_cannot_see() -> None:
     """Give `tr` a literal, or let `fakes.sentences` read the table that its words come from."""
     assert unread() == set()
+
+
+def test_no_error_tells_what_a_library_or_the_system_has_said() -> None:
+    """Say it in words of ours: `json_fault`, `system_fault`, `network_fault`. The log has the rest."""
+    assert passed_on() == []
+
+
+def test_a_damaged_file_is_told_in_german(german: Catalogue) -> None:
+    told = "a.json is damaged or no JSON file (look at line 39, character 14)"
+    assert error_words(ExchangeError(told)) == (
+        "a.json ist beschädigt oder keine JSON-Datei (sieh in Zeile 39, Zeichen 14 nach)"
+    )
+    told = "/x/a.json cannot be written: the disk is full; choose another place"
+    assert "das Laufwerk ist voll" in error_words(ExchangeError(told))
 
 
 def is_alike(source: str, target: str) -> bool:
@@ -165,30 +169,6 @@ def test_no_error_of_the_engine_is_told_in_english_in_another_language(german: C
     assert error_sentence(UnsupportedModel("mixture-of-experts")).startswith("Modelle dieser Art")
     unknown = StoreError("/data/history.sqlite")
     assert error_words(unknown) == "/data/history.sqlite", "what is no sentence stays"
-
-
-@pytest.mark.parametrize("number", REASONS, ids=os.strerror)
-def test_what_the_system_says_is_not_left_english_in_a_sentence(
-    german: Catalogue, number: int
-) -> None:
-    reason = os.strerror(number)
-    for error in (StoreError(f"/a/b cannot be written: {reason}"), OSError(number, reason)):
-        assert reason not in error_words(error)
-    assert error_words(FetchUnavailable("the hub did not answer: timed out")) == (
-        "der Hub hat nicht geantwortet: keine Antwort in der erlaubten Zeit"
-    )
-
-
-def test_what_is_wrong_with_a_server_of_tools_is_said_in_the_windows_language(
-    german: Catalogue,
-) -> None:
-    missing = reason_of(FileNotFoundError(errno.ENOENT, "No such file or directory", "npx"))
-    words = "das Programm „npx“ wurde nicht gefunden; prüfe seinen Befehl und Ordner"
-    assert error_words(ToolServerError(told("home", missing, ""))) == f"home: {words}"
-    assert error_words(ToolServerError(told("home", no_answer(30.0), "a: b"))) == (
-        "home: keine Antwort in 30 s; es meldete: a: b"
-    )
-    assert error_words(StoreError("home: whatever")) == "home: whatever", "what nobody knows stays"
 
 
 def test_where_nothing_is_wrong_nothing_is_said_in_any_language(german: Catalogue) -> None:
