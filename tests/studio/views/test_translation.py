@@ -67,7 +67,7 @@ def test_a_damaged_file_is_told_in_german(german: Catalogue) -> None:
         "a.json ist beschädigt oder keine JSON-Datei (sieh in Zeile 39, Zeichen 14 nach)"
     )
     told = "/x/a.json cannot be written: the disk is full; choose another place"
-    assert "das Laufwerk ist voll" in error_words(ExchangeError(told))
+    assert "die Platte ist voll" in error_words(ExchangeError(told))
 
 
 def is_alike(source: str, target: str) -> bool:
