@@ -12,8 +12,8 @@ def network_fault(error: Exception) -> str:
     """What happened; an answer that was a refusal by its number."""
     kinds = {kind.__name__ for kind in type(error).__mro__}  # others have an httpx of their own
     match error:
-        case Exception(response=object(status_code=int(status))):
-            return f"it answered with status {status}"
+        case _ if "HTTPStatusError" in kinds:
+            return f"it answered with status {error.response.status_code}"  # type: ignore[attr-defined]
         case _ if "TimeoutException" in kinds:
             return "nothing came for a while"
         case _ if "ConnectError" in kinds:

@@ -122,7 +122,6 @@ class ReplyRunner:
         await self._write(chat, reply, request)
         if reply.status is not MessageStatus.TOOLS or self._desk is None:
             return reply
-        self._desk.begin(chat, reply)
         return await self._after_calls(chat, reply)
 
     async def _after_calls(self, chat: Conversation, reply: Message) -> Message:
@@ -174,6 +173,8 @@ class ReplyRunner:
             self._on_status_changed(chat, reply)
         if isinstance(event, Failed) and not isinstance(event.error, Suspended):
             self._notices.report(event.error)
+        if isinstance(event, Finished) and reply.status is MessageStatus.TOOLS and self._desk:
+            self._desk.begin(chat, reply)  # at once: nobody is to see calls that are not known yet
         return isinstance(event, Finished | Failed)
 
     def _on_status_changed(self, chat: Conversation, reply: Message) -> None:

@@ -43,6 +43,7 @@ class ElidedLabel(QLabel):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
+        painter.setLayoutDirection(Qt.LayoutDirection.LayoutDirectionAuto)  # a name has its own
         room = self.contentsRect()
         text = self.shown(room.width())
         painter.setPen(self.palette().windowText().color())
@@ -99,6 +100,7 @@ class ElidedLines(QLabel):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
+        painter.setLayoutDirection(Qt.LayoutDirection.LayoutDirectionAuto)  # a name has its own
         painter.setPen(self.palette().windowText().color())
         room, line_px = self.contentsRect(), self.fontMetrics().lineSpacing()
         for number, text in enumerate(self._lines(room.width())):

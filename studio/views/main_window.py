@@ -216,7 +216,6 @@ class MainWindow(QMainWindow):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         if not self._closed.is_set():  # one comes even while its parts are deleted
-            self._pool_place.choose()
             self._update_commands()
 
     def _lay_out(self) -> None:
@@ -225,17 +224,17 @@ class MainWindow(QMainWindow):
         centre.addWidget(self._top)
         centre.addWidget(self.notice_bar)
         centre.addLayout(strips := QVBoxLayout())
-        self.chat_commands.undo_bar.stand_in(self._sidebar, strips)
+        self.chat_commands.undo_bar.stand_in(self._sidebar, strips, foot=self._sidebar.foot)
         centre.addWidget(self.chat_commands.compare.bar)
         centre.addWidget(self.panes, 1)
-        self._pool_place = PoolPlace(
-            self.pool_panel, self.panes, centre, above=self.chat_commands.inspector
-        )
         upper = QHBoxLayout()
         upper.setSpacing(0)
         upper.addWidget(self._sidebar)
         upper.addLayout(centre, 1)
-        upper.addWidget(self._pool_place.beside)
+        inspector = self.chat_commands.inspector
+        self._pool_place = PoolPlace(
+            self.pool_panel, self.panes, above=inspector, row=upper, centre=centre
+        )
         page = QWidget(self)
         layout = QVBoxLayout(page)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -243,6 +242,7 @@ class MainWindow(QMainWindow):
         layout.addLayout(upper, 1)
         layout.addWidget(self._status)
         self.setCentralWidget(page)
+        self._pool_place.watch(page, foot=self._status)
 
     def _connect(self) -> None:
         self._sidebar.pool_wanted.connect(self._toggle_pool)
@@ -362,7 +362,6 @@ class MainWindow(QMainWindow):
 
     def _toggle_inspector(self) -> None:
         self.chat_commands.toggle_inspector()
-        self._pool_place.choose()
         self._update_commands()
 
     def _on_chat_removed(self, chat: Conversation) -> None:

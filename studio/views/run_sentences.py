@@ -24,7 +24,7 @@ _LISTED = {
     RunState.WRITING: MessageStatus.WRITING,
     RunState.PARKED: MessageStatus.PARKED,
 }
-_WAITING_ITS_TURN = frozenset({WaitKind.BEHIND_OTHERS, WaitKind.NO_ROOM, WaitKind.WOULD_NOT_LAST})
+_FOR_ROOM = frozenset({WaitKind.NO_ROOM, WaitKind.WOULD_NOT_LAST})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,9 +112,19 @@ def reason_sentence(reply: Message | None, run: Run | None, others: Others) -> s
         return tr(reason_words(wait))
     if wait is None or run.state is RunState.BEING_RESTORED:
         return ""
-    if wait.kind in _WAITING_ITS_TURN and (wait.holders or wait.ahead_ids):
+    if wait.kind in _FOR_ROOM or (wait.kind is WaitKind.BEHIND_OTHERS and wait.ahead_ids):
         return _turn_sentence(run, wait, others)
     return tr(reason_words(wait))
+
+
+def turns_sentence(run: Run | None, others: Others) -> str:
+    """What may become of one that is in the pool and takes turns with others; empty for any other."""
+    has_its_turn = run is not None and run.num_parks > 0 and run.state is not RunState.AWAITS_OWNER
+    if run is None or not has_its_turn or len(others.names) < 2:
+        return ""
+    if run.is_called:
+        return tr("It keeps its room for some seconds")
+    return tr("It takes turns with others; let go first, it keeps its room for longer")
 
 
 def is_held(run: Run | None) -> bool:

@@ -78,15 +78,19 @@ def rate(tokens_per_s: float) -> str:
 
 
 def seconds(duration_s: float) -> str:
-    """under 0.1 s, 0.9 s, 8 s, 3 min 5 s."""
+    """under 0.1 s, 0.9 s, 8 s, 3 min, 3 min 5 s."""
     if duration_s < 0.05:
         return tr("under {figure} s").format(figure=decimal(0.1, 1))
     if duration_s < 9.95:
         return tr("{figure} s").format(figure=decimal(duration_s, 1))
     if duration_s < 59.5:
         return tr("{figure} s").format(figure=decimal(duration_s, 0))
-    minutes, rest = divmod(round(duration_s), 60)
-    return tr("{minutes} min {seconds} s").format(minutes=minutes, seconds=rest)
+    return _minutes(*divmod(round(duration_s), 60))
+
+
+def _minutes(minutes: int, rest_s: int) -> str:
+    text = tr("{minutes} min {seconds} s") if rest_s else tr("{minutes} min")
+    return text.format(minutes=minutes, seconds=rest_s)
 
 
 def shortened(text: str, most_chars: int) -> str:
@@ -105,17 +109,16 @@ def shortened_inside(text: str, most_chars: int) -> str:
 def in_sentence(name: str, most_chars: int) -> str:
     """A name within a sentence: one of several words stands in quotation marks; none turns the words around it."""
     short = shortened_inside(name, most_chars)
-    if " " in name:
-        short = tr("“{title}”").format(title=short)
-    is_mixed = any(unicodedata.bidirectional(char) in ("R", "AL") for char in short)
-    return f"\u2068{short}\u2069" if is_mixed else short
+    if any(unicodedata.bidirectional(char) in ("R", "AL") for char in short):
+        short = f"\u2068{short}\u2069"
+    return tr("“{title}”").format(title=short) if " " in name else short
 
 
 def elapsed(duration_s: float) -> str:
-    """Whole seconds, for a time that still runs: 0 s, 8 s, 3 min 5 s."""
+    """Whole seconds, for a time that still runs: 0 s, 8 s, 3 min, 3 min 5 s."""
     minutes, rest = divmod(round(max(0.0, duration_s)), 60)
     if minutes:
-        return tr("{minutes} min {seconds} s").format(minutes=minutes, seconds=rest)
+        return _minutes(minutes, rest)
     return tr("{figure} s").format(figure=rest)
 
 

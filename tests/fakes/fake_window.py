@@ -9,14 +9,12 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, QEvent
-
 from engine.api import EngineState, LoadOptions, ModelInfo
 from engine.client import EngineClient
 from fakes.fake_engine import TINY_MODEL, FakeEngine
 from fakes.fake_tools import FakeTools
 from fakes.patience import until
-from fakes.shots import window_size
+from fakes.shots import lay_out, window_size
 from studio.models.chat import Conversation
 from studio.models.engine_state import FetchProgress, ModelStatus
 from studio.models.errors import ServerStartError
@@ -213,8 +211,7 @@ class Stage:
         for ticker in (context.frames, context.figures) * 2:
             ticker._flush()
             await asyncio.sleep(0)
-        for _ in range(3):  # what has its place may give others theirs
-            QCoreApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)
+        lay_out()
 
 
 @asynccontextmanager
@@ -222,7 +219,7 @@ async def open_stage(
     folder: Path, *, state: EngineState = EngineState.READY, titles: tuple[str, ...] = ()
 ) -> AsyncIterator[Stage]:
     """A shown window with a chat for each title, the last one on top and in the pane."""
-    engine = FakeEngine(auto=False)
+    engine = FakeEngine(auto=False, ready=state is EngineState.READY)
     client = EngineClient(engine, asyncio.get_running_loop())
     notices = NoticeService()
     settings = SettingsService(folder / "settings.json", environment={}, flags={})

@@ -33,6 +33,7 @@ from PySide6.QtWidgets import (
     QScrollArea,
     QSpinBox,
     QStyle,
+    QStyleOptionButton,
     QStyleOptionComboBox,
     QStyleOptionFrame,
     QWidget,
@@ -43,6 +44,8 @@ from studio.views.actions import plain
 from studio.views.elided_label import WholeLabel
 
 _SLACK_PX = 1
+_INDENT_PX = 9
+"""Of the words in an input: its hairline and eight more."""
 _HIDDEN_MARGIN_PX = 4
 """What a line edit keeps free of its own beside what its style says."""
 
@@ -55,6 +58,7 @@ def faults_of(window: QWidget) -> list[str]:
         *cut(window),
         *outside(window),
         *on_each_other(window),
+        *ragged(window),
         *askew(window),
     ]
 
@@ -110,6 +114,16 @@ def on_each_other(window: QWidget) -> list[str]:
             if both.width() > _SLACK_PX and both.height() > _SLACK_PX:
                 found.append(f"on each other: {_name(one)} and {_name(other)} {both}")
     return found
+
+
+def ragged(window: QWidget) -> list[str]:
+    """Inputs whose words, or box, stand elsewhere than those of the others: they would make a ragged edge."""
+    return [
+        f"ragged: {_name(widget)} at {at}"
+        for widget in seen(window)
+        if (at := _indent(widget)) is not None
+        and abs(at - (0 if isinstance(widget, QCheckBox) else _INDENT_PX)) > _SLACK_PX
+    ]
 
 
 def askew(window: QWidget) -> list[str]:
@@ -194,6 +208,40 @@ def _label_has_room(label: QLabel, text: str, metrics: QFontMetrics) -> bool:
     is_tall_enough = label.height() + _SLACK_PX >= label.heightForWidth(label.width())
     longest = max(re.split(r"\s|(?<=[-/])", text), key=len)
     return is_tall_enough and _width(metrics, longest) <= room.width() + _SLACK_PX
+
+
+def _indent(widget: QWidget) -> int | None:
+    """How far from its left edge what an input shows begins; None for what has an icon, or is no input."""
+    style = widget.style()
+    match widget:
+        case QCheckBox():
+            option = QStyleOptionButton()
+            widget.initStyleOption(option)
+            box = QStyle.SubElement.SE_CheckBoxIndicator
+            return style.subElementRect(box, option, widget).left()
+        case QAbstractSpinBox():
+            inner = widget.findChild(QLineEdit)
+            return inner.x() + inner.textMargins().left() + _HIDDEN_MARGIN_PX // 2
+        case QComboBox():
+            combo = QStyleOptionComboBox()
+            widget.initStyleOption(combo)
+            part = QStyle.SubControl.SC_ComboBoxEditField
+            control = QStyle.ComplexControl.CC_ComboBox
+            return style.subControlRect(control, combo, part, widget).left()
+        case QLineEdit() if not _is_special(widget):
+            frame = QStyleOptionFrame()
+            widget.initStyleOption(frame)
+            contents = style.subElementRect(QStyle.SubElement.SE_LineEditContents, frame, widget)
+            return contents.left() + widget.textMargins().left() + _HIDDEN_MARGIN_PX // 2
+        case QPlainTextEdit() if widget.objectName() == "field":
+            return widget.viewport().x() + round(widget.document().documentMargin())
+    return None
+
+
+def _is_special(line: QLineEdit) -> bool:
+    """Whether it is a part of another input, or one of those that stand alone and look otherwise."""
+    is_inner = isinstance(line.parentWidget(), QAbstractSpinBox | QComboBox)
+    return is_inner or line.objectName() in ("search", "paletteField")
 
 
 def _width(metrics: QFontMetrics, text: str) -> int:

@@ -29,6 +29,8 @@ from studio.views.settings.setting_words import choice_words
 
 ROOT = Path(__file__).resolve().parents[2]
 ERROR_TREES = ("engine/errors.py", "studio/models/errors.py")
+NAMED = "{0}: {1}"
+"""Who, and what is wrong: either may be known, though no sentence has both."""
 IN_PLACES = (
     "starts",
     "nothing yet",
@@ -157,7 +159,8 @@ def all_sentences() -> frozenset[str]:
         found |= set(_of_composer(ROOT / name))
     for path in _files(RAISERS):
         found |= set(_of_errors(path))
-    return frozenset(one for one in found if re.sub(r"\{\w*\}", "", one).strip(" ,:"))
+    found = {one for one in found if re.sub(r"\{\w*\}", "", one).strip(" ,:()")}
+    return frozenset(found | {NAMED})
 
 
 def unread() -> set[str]:

@@ -11,6 +11,13 @@ from engine.system_faults import system_fault
 from studio.services.network_faults import network_fault
 
 
+def told(server: str, reason: str, said: str) -> str:
+    """Which server, what is wrong, and what its program has said last on its standard error."""
+    if said:
+        return f"{server}: {reason}; it said: {said}"
+    return f"{server}: {reason}"
+
+
 def link_fault(error: BaseException) -> str:
     """The first real cause."""
     while isinstance(error, BaseExceptionGroup):

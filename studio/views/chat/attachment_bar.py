@@ -14,7 +14,7 @@ from studio.views.flow_layout import FlowLayout
 from studio.views.icon_button import IconButton
 from studio.views.words import plural, tokens, tr
 
-_NAME_EMS = 16
+_NAME_EMS = 28
 _GAP_PX = 6
 
 

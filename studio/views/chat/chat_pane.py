@@ -33,7 +33,7 @@ from studio.views.icon_button import IconButton
 from studio.views.run_sentences import is_held
 from studio.views.start_view import StartView
 from studio.views.status_words import title_words
-from studio.views.steer_menu import is_outside
+from studio.views.steer_menu import may_go_first
 from studio.views.words import in_sentence, tr
 
 _PROMPT_CHARS = 24
@@ -80,6 +80,7 @@ class ChatPane(QWidget):
         self.attaching = Attaching(context, self.composer, self)
         self.sending = Sending(context, self.composer, self)
         self.context_watch = ContextWatch(context, self.composer, self)
+        self.sending.counted.connect(self.context_watch.meter.show_use)
         self.strip = StatusStrip(context.theme, self)
         self.strip.steer_wanted.connect(self.steer)
         self.approval = ApprovalCard(context.theme, self)
@@ -185,7 +186,7 @@ class ChatPane(QWidget):
             is_running=chat is not None and chat.running_message is not None,
             can_answer_again=self.can_do(MessageAction.REGENERATE),
             can_continue=self.can_do(MessageAction.CONTINUE),
-            is_waiting=run is not None and is_outside(run),
+            is_waiting=run is not None and may_go_first(run),
             can_park=run is not None and others.can_park and not is_held(run),
             is_pinned=run is not None and run.is_pinned,
             is_asking=not self.approval.isHidden(),
@@ -338,8 +339,8 @@ class ChatPane(QWidget):
 
 
 def _at_the_end(title: str) -> str:
-    """A title in the field's words, which turns nothing there; marks for that would only make the line higher."""
-    return in_sentence(title, _PROMPT_CHARS).strip("\u2068\u2069")
+    """A title in the field's words. Marks that keep it apart would make the line higher; one keeps its end there."""
+    return in_sentence(title, _PROMPT_CHARS).replace("\u2068", "").replace("\u2069", "\u200f")
 
 
 class _PaneHeader(QWidget):

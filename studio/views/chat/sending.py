@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QApplication
 
 from engine.api import EngineState
@@ -38,7 +38,12 @@ class _TooLong:
 
 
 class Sending(QObject):
-    """One for each pane; `show_chat` tells it whose messages these are."""
+    """One for each pane; `show_chat` tells it whose messages these are.
+
+    `counted` carries the ContextUse of a message that is too long: what else shows one is to say the same.
+    """
+
+    counted = Signal(object)
 
     def __init__(self, context: Context, composer: Composer, pane: QObject) -> None:
         super().__init__(pane)
@@ -135,6 +140,7 @@ class Sending(QObject):
         larger = context.larger_pool(use.tokens)
         if chat is self._chat:
             self._too_long = _TooLong(chat, text, use.tokens, plan)
+            self.counted.emit(use)
             self.overflow.ask(
                 use,
                 plan,

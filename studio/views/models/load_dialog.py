@@ -31,7 +31,7 @@ from studio.views.context import Context
 from studio.views.dialogs.dialog import Dialog
 from studio.views.error_words import error_sentence
 from studio.views.inputs import QuietList, QuietNumber
-from studio.views.labels import line
+from studio.views.labels import hairline, line
 from studio.views.models.model_words import (
     fit_words,
     park_words,
@@ -184,11 +184,12 @@ class LoadDialog(Dialog):
         layout.setSpacing(0)
         self._area = scrolled(self.windowTitle(), page, self)
         layout.addWidget(self._area, 1)
+        layout.addWidget(hairline(self))
         layout.addLayout(foot)
 
     def _height_at(self, width: int) -> int:
         """With which nothing has to be scrolled."""
-        return self._column.totalHeightForWidth(width) + self._foot.sizeHint().height()
+        return self._column.totalHeightForWidth(width) + 1 + self._foot.sizeHint().height()
 
     def _fields(self) -> QGridLayout:
         grid = QGridLayout()
@@ -227,6 +228,8 @@ class LoadDialog(Dialog):
         label = QLabel(tr("Chats of"), self)
         label.setBuddy(self.chat_tokens)
         self.chat_tokens.setSuffix(" " + tr("tokens"))
+        self._capacity.setText("\n")  # room for two lines, so that nothing moves when there are
+        self._capacity.setMinimumHeight(self._capacity.sizeHint().height())
         row.addWidget(label)
         row.addWidget(self.chat_tokens)
         row.addWidget(self._capacity, 1)

@@ -16,7 +16,7 @@ from studio.views.elided_label import ElidedFigures, ElidedLabel
 from studio.views.key_hints import hint
 from studio.views.monitor.pool_bar import PoolBar
 from studio.views.monitor.segments import describe_pool, pool_segments, used_pages
-from studio.views.status_words import work_parts
+from studio.views.status_words import joined, work_parts
 from studio.views.theme import Theme
 from studio.views.words import count, memory, rate, tr
 
@@ -164,7 +164,8 @@ def model_words(snapshot: EngineSnapshot) -> str:
     match snapshot.state:
         case EngineState.READY if snapshot.model is not None:
             model = snapshot.model
-            return " · ".join(part for part in (model.name, model.quantization) if part)
+            is_named = model.quantization.casefold() in model.name.casefold()
+            return model.name if is_named else joined(model.name, model.quantization)
         case EngineState.LOADING:
             return tr("Loading a model")
         case EngineState.FAILED:

@@ -154,6 +154,7 @@ class TimelineView(QWidget):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setFont(self._theme.font(self._theme.small_px))
+        painter.setLayoutDirection(Qt.LayoutDirection.LayoutDirectionAuto)  # a name has its own
         for row, lane in enumerate(self._picture.lanes):
             self._paint_name(painter, lane, row)
             for span, box in self._boxes(lane, row):

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 from studio.views.actions import COMMANDS, Menu, plain
 from studio.views.dialogs.dialog import Dialog
 from studio.views.focus_ring import FocusRing
+from studio.views.labels import hairline
 from studio.views.shortcuts import Shortcuts, shown
 from studio.views.window_size import fit_to_screen
 from studio.views.words import tr
@@ -58,6 +59,7 @@ class ShortcutList(Dialog):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 8, 0, 16)
         layout.addWidget(area, 1)
+        layout.addWidget(hairline(self))
         layout.addLayout(self._make_foot())
 
     def _make_foot(self) -> QHBoxLayout:

@@ -13,7 +13,7 @@ from studio.models.setting_field import SettingField
 from studio.models.settings import all_settings
 from studio.services.server_service import ServerState
 from studio.views.context import Context
-from studio.views.dialogs.confirm import Question, confirm
+from studio.views.dialogs.confirm import Question, confirm, give_room
 from studio.views.error_words import error_sentence
 from studio.views.labels import line
 from studio.views.paged_dialog import page_column, scrolled
@@ -227,6 +227,7 @@ class ServerPage(QWidget):
         finish.clicked.connect(lambda: tasks.start(self._server.finish()))
         now.clicked.connect(lambda: tasks.start(self._server.stop()))
         box.finished.connect(box.deleteLater)
+        give_room(box)
         box.open()
         return box
 

@@ -28,6 +28,7 @@ from studio.models.settings import Settings, all_settings
 from studio.services.notice_service import NoticeService
 from studio.services.settings_service import SettingsService
 from studio.views.dialogs.dialog import Dialog
+from studio.views.labels import hairline
 from studio.views.settings.capacity_note import CapacityNote
 from studio.views.settings.restore_button import RestoreButton
 from studio.views.settings.setting_row import SettingRow
@@ -135,6 +136,9 @@ class SettingsDialog(Dialog):
         right = QVBoxLayout()
         right.setContentsMargins(0, 0, 16, 16)
         right.addWidget(self._stack, 1)
+        right.addLayout(edge := QHBoxLayout())
+        edge.setContentsMargins(_INDENT_PX, 0, 0, 0)
+        edge.addWidget(hairline(self))
         if footer is not None:
             right.addWidget(footer)
         right.addLayout(foot)

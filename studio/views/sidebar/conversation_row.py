@@ -65,6 +65,7 @@ class ConversationRow(QStyledItemDelegate):
         row: Row = index.data(RowRole.ROW)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setLayoutDirection(Qt.LayoutDirection.LayoutDirectionAuto)  # a name has its own
         card = option.rect.adjusted(_SIDE_PX, 1, -_SIDE_PX, -1)
         match row:
             case HeaderRow():

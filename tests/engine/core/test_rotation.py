@@ -259,6 +259,23 @@ def test_one_called_by_hand_keeps_its_room_for_a_long_turn_though_others_are_owe
     assert kept_s(bench, called) >= CALLED_S
 
 
+def test_one_called_when_it_has_just_come_back_keeps_its_room_from_then_on() -> None:
+    """Whoever calls one that waits may be a moment late: the call holds all the same."""
+    bench = bench_of(8, step_s=0.5)
+    chats = [endless(i) for i in range(3)]
+    bench.add(*chats)
+    bench.steps(100)
+    back = bench.step_until(lambda batch: bool(batch.restored)).restored[0]
+    assert bench.scheduler.steer(ResumeNext(request_id=back.request_id), bench.now_s)
+    called_s = bench.now_s
+    bench.step_until(lambda batch: back in batch.parked)
+    assert bench.now_s - called_s >= CALLED_S
+    bench.step_until(lambda batch: back in batch.restored)
+    again_s = bench.now_s
+    bench.step_until(lambda batch: back in batch.parked)
+    assert bench.now_s - again_s < CALLED_S, "once"
+
+
 def test_the_others_are_told_that_they_wait_for_the_turn_of_who_was_called() -> None:
     bench = bench_of(8, step_s=0.5)
     chats = [endless(i) for i in range(3)]

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 import qasync
-from PySide6.QtCore import QCoreApplication, QEvent
-from PySide6.QtWidgets import QApplication, QMenu, QWidget
+from PySide6.QtCore import QCoreApplication, QEvent, QEventLoop
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QDialog, QMenu, QWidget
 from pytestqt.qtbot import QtBot
 
 from fakes.patience import Patience, bounded
@@ -44,6 +45,29 @@ def _language(qapp: QApplication) -> Iterator[None]:
 def _no_popup(monkeypatch: pytest.MonkeyPatch) -> None:
     """Menus are filled but not put on screen: the offscreen platform cannot grab the keyboard for them."""
     monkeypatch.setattr(QMenu, "popup", lambda *_: None)
+
+
+def _outside_of_tasks(process: Callable[..., Any]) -> Callable[..., Any]:
+    def guarded(*args: Any, **kwargs: Any) -> Any:
+        try:
+            task = asyncio.current_task()
+        except RuntimeError:  # no loop runs
+            task = None
+        assert task is None, (
+            "a task that is due here could not run and would never be woken again; await instead"
+        )
+        return process(*args, **kwargs)
+
+    return guarded
+
+
+@pytest.fixture(autouse=True)
+def _no_loop_within_a_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever processes Qt's events within a coroutine takes other tasks their turn for good: asyncio refuses it."""
+    for owner, name in ((QCoreApplication, "processEvents"), (QTest, "qWait")):
+        monkeypatch.setattr(owner, name, staticmethod(_outside_of_tasks(getattr(owner, name))))
+    for owner in (QEventLoop, QDialog):
+        monkeypatch.setattr(owner, "exec", _outside_of_tasks(owner.exec))
 
 
 @pytest.fixture

@@ -215,6 +215,8 @@ def test_load_settings_are_kept_for_their_model_and_tell_what_they_take(
             assert "4 chats of 2,000 tokens fit, a fifth would park." in words_of(dialog)
             dialog.parallel.setValue(2)
             assert "“Requests at once” is 2: a third would wait in line." in words_of(dialog)
+            await stage.settle()
+            assert dialog._area.verticalScrollBar().maximum() == 0, "longer words have their room"
             dialog.pool.setValue((1 << 31) - 1)
             assert "Does not fit" in words_of(dialog)
             dialog.pool.setValue(31)

@@ -82,6 +82,7 @@ async def let_others_in(real: RealWindow, window: ServerWindow) -> str:
     window.keys.created.connect(secrets.append)
     QTest.keyClicks(window.keys.form.name, "phone")
     press(window.keys.form, tr("Make a key"))
+    await until(lambda: any(row.isVisible() for row in window.keys._rows))
     shoot(window, "s17-key")
     window.show_page(ServerPages.SERVER)
     press(window.server, tr("Start"))

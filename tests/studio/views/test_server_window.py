@@ -218,7 +218,7 @@ def test_a_keys_secret_is_shown_once(play: Play, tmp_path: Path) -> None:
             assert stage.server.keys.caller(secret) is not None
             assert secret in window.connect_page.text.toPlainText()
             said = words_of(keys)
-            for part in ("Background", "up to 50 % of the pool", "up to 2 requests", key.hint):
+            for part in ("Background", "up to 50% of the pool", "up to 2 requests", key.hint):
                 assert part in said
             keys.secret.findChild(QPushButton).click()
             assert QGuiApplication.clipboard().text() == secret
@@ -393,6 +393,11 @@ def test_what_to_paste_has_address_key_and_model_filled_in(play: Play, tmp_path:
             assert 'model="tiny"' in page.text.toPlainText()
             stage.server.keys.create(KeyPlan(name="x"))
             assert 'api_key="YOUR-KEY"' in page.text.toPlainText()
+            for place in range(page.program.count()):
+                page.program.setCurrentIndex(place)
+                stands = "YOUR-KEY" in page.text.toPlainText()
+                assert stands is ("YOUR-KEY" in words_of(page)), page.program.currentText()
+            page.program.setCurrentIndex(0)
             page.copy.click()
             assert QGuiApplication.clipboard().text() == page.text.toPlainText()
 

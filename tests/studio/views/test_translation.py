@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import string
 from collections import Counter
 from collections.abc import Iterator
@@ -14,10 +15,11 @@ from PySide6.QtWidgets import QApplication
 from engine.errors import CorruptModel, ModelNotFound, UnsupportedModel
 from engine.runs import ParkCause, ParkReason, WaitKind, WaitReason
 from fakes.sentences import all_sentences, missing, passed_on, unread
-from studio.models.errors import ExchangeError, StoreError
+from studio.models.errors import ExchangeError, StoreError, ToolServerError
 from studio.models.model_library import ModelFacts
 from studio.models.run_words import expected_wait_words, reason_words
 from studio.models.window_settings import Language
+from studio.services.tools.link_faults import link_fault, no_answer, told
 from studio.views import words
 from studio.views.error_words import error_sentence, error_words
 from studio.views.models.model_words import problem_words
@@ -169,6 +171,18 @@ def test_no_error_of_the_engine_is_told_in_english_in_another_language(german: C
     assert error_sentence(UnsupportedModel("mixture-of-experts")).startswith("Modelle dieser Art")
     unknown = StoreError("/data/history.sqlite")
     assert error_words(unknown) == "/data/history.sqlite", "what is no sentence stays"
+
+
+def test_what_is_wrong_with_a_server_of_tools_is_said_in_the_windows_language(
+    german: Catalogue,
+) -> None:
+    missing = link_fault(FileNotFoundError(errno.ENOENT, "No such file or directory", "npx"))
+    words = "das Programm „npx“ wurde nicht gefunden; prüfe seinen Befehl und Ordner"
+    assert error_words(ToolServerError(told("home", missing, ""))) == f"home: {words}"
+    assert error_words(ToolServerError(told("home", no_answer(30.0), "a: b"))) == (
+        "home: keine Antwort in 30 s; es meldete: a: b"
+    )
+    assert error_words(StoreError("home: whatever")) == "home: whatever", "what nobody knows stays"
 
 
 def test_where_nothing_is_wrong_nothing_is_said_in_any_language(german: Catalogue) -> None:

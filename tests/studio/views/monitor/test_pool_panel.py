@@ -15,6 +15,7 @@ from engine.api import PoolUsage
 from engine.runs import ParkUsage, ResumeNext, RunState
 from fakes.fake_window import ENTRY, open_stage, until
 from fakes.runs import make_run, make_wait
+from fakes.shots import lay_out
 from studio.models.load_choices import LoadChoices
 from studio.views.actions import CommandId
 from studio.views.elided_label import ElidedLines
@@ -113,7 +114,7 @@ def pointed(panel: PoolPanel, *, is_over: bool) -> None:
 
 def places(panel: PoolPanel) -> dict[str, QPoint]:
     """Where each row's first button is on screen."""
-    QApplication.processEvents()
+    lay_out()
     return {
         request_id: row.first_button.mapTo(panel, QPoint())
         for request_id, row in panel.rows.items()
@@ -189,7 +190,7 @@ def test_words_that_grow_while_the_pointer_is_over_the_list_are_seen_whole(
             large = replace(POOL, total_pages=640_000, free_pages=1, reusable_pages=630_000)
             stage.engine.publish(make_run("r1"), pool=large)
             watch.look()
-            QApplication.processEvents()
+            lay_out()
             labels = [one for one in panel.figures.findChildren(QLabel) if one.isVisible()]
             assert labels
             for label in labels:
