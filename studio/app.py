@@ -29,7 +29,7 @@ from studio.bring_back import bring_back, usual_start
 from studio.crash_watch import CrashWatch
 from studio.model_news import ModelNews
 from studio.models.errand import Errand
-from studio.models.errors import StoreBusy, StoreError
+from studio.models.errors import StoreError
 from studio.models.request_log import RequestLog
 from studio.models.what_ran import WhatRan
 from studio.paths import Paths, find_model_caches
@@ -52,7 +52,6 @@ from studio.services.notice_service import (
     CRASHED_NOTICE,
     UNEXPECTED_NOTICE,
     NoticeService,
-    notice_for,
 )
 from studio.services.park_history import ParkHistory
 from studio.services.park_service import ParkService
@@ -72,8 +71,6 @@ _TOKENS_REST_S = 0.03
 """Between two wake-ups of the window for new text: it is drawn no more often."""
 _LONGEST_UNSEEN_S = 1.0
 """How long the engine's making waits for the window to be drawn."""
-_PATIENCE_S = 2.0
-"""How long a second start waits for a first one that has only just begun."""
 
 
 def run_server(settings: SettingsService, paths: Paths) -> int:
@@ -168,12 +165,14 @@ def run_window(
     """`layby`: the window, until it is closed; or the window that is open already, brought to the front.
 
     `what_ran` before is brought back. Returns what runs at the end if the user wants the program to start again. Raises
-    StoreError, after saying so in a window, when the chats cannot be opened: StoreBusy in a second Layby.
+    StoreError, after saying so in a window, when the chats cannot be opened: StoreBusy where another Layby has them
+    that does not answer.
     """
     import qasync
     from PySide6.QtWidgets import QApplication
 
-    from studio.views.dialogs.refusal import show_refusal
+    from studio.starting import turn_after
+    from studio.views.first_start import Turn
     from studio.views.single_instance import address_for, hand_over
     from studio.views.translation import speak
 
@@ -185,16 +184,17 @@ def run_window(
     errand = errand or Errand()
     if hand_over(address_for(paths.data), errand):
         return None
-    try:
-        # Not qasync.run: on Python 3.11 it would make every other thread's loop a Qt loop too.
-        with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(application)) as runner:
-            return runner.run(_window_until_closed(settings, paths, errand, what_ran))
-    except StoreError as error:
-        is_starting = isinstance(error, StoreBusy)  # the first may not listen yet
-        if is_starting and hand_over(address_for(paths.data), errand, patience_s=_PATIENCE_S):
+    while True:
+        try:
+            # Not qasync.run: on Python 3.11 it would make every other thread's loop a Qt loop too.
+            with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(application)) as runner:
+                return runner.run(_window_until_closed(settings, paths, errand, what_ran))
+        except StoreError as error:
+            turn = turn_after(error, paths, errand, settings.settings.appearance)
+            if turn is Turn.GIVEN_UP:
+                raise
+        if turn is Turn.HANDED_OVER:
             return None
-        show_refusal(notice_for(error))
-        raise
 
 
 async def _window_until_closed(

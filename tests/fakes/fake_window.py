@@ -11,6 +11,7 @@ from pathlib import Path
 
 from engine.api import EngineState, LoadOptions, ModelInfo
 from engine.client import EngineClient
+from engine.runs import ParkUsage
 from fakes.fake_engine import TINY_MODEL, FakeEngine
 from fakes.fake_tools import FakeTools
 from fakes.patience import until
@@ -222,6 +223,8 @@ async def open_stage(
 ) -> AsyncIterator[Stage]:
     """A shown window with a chat for each title, the last one on top and in the pane."""
     engine = FakeEngine(auto=False, ready=state is EngineState.READY)
+    if state is EngineState.READY:
+        engine.publish(parks=ParkUsage(budget_bytes=1 << 33))  # as of itself
     client = EngineClient(engine, asyncio.get_running_loop())
     notices = NoticeService()
     settings = SettingsService(folder / "settings.json", environment={}, flags={})
