@@ -19,7 +19,7 @@ from typing import TypeVar
 
 from engine.api import EngineState, LoadModel, LoadOptions, ModelChanged, ModelInfo, UnloadModel
 from engine.client import EngineClient
-from engine.errors import EngineError, ModelUnavailable
+from engine.errors import EngineError, ModelError, ModelUnavailable
 from engine.system_faults import system_fault
 from studio.models.engine_state import FetchProgress, ModelStatus
 from studio.models.errors import FetchError, LibraryError, StudioError
@@ -284,11 +284,22 @@ class ModelService:
         return entry
 
     async def add_folder(self, folder: Path) -> int:
-        """Remember every model that lies in `folder` or below; returns how many there are."""
+        """Remember every sound model that lies in `folder` or below; how many they are. One notice tells of others."""
         found = await self._try(partial(models_below, folder))
-        added = [await self._try(partial(self._library.add, path)) for path in found or ()]
+        problems: list[EngineError | StudioError] = []
+        if found == ():
+            problems.append(LibraryError(f"there is no model in {folder}; choose another folder"))
+        num_added = 0
+        for path in found or ():
+            entry = await self._try(partial(self._library.add, path), problems.append)
+            num_added += entry is not None
+        if len(problems) > 1:
+            first, more = problems[0], len(problems) - 1
+            problems = [ModelError(f"{first}; {more} more in {folder} cannot be used either")]
+        for problem in problems:
+            self._notices.report(problem)
         await self.refresh()
-        return sum(entry is not None for entry in added)
+        return num_added
 
     async def rename(self, name: str, new_name: str) -> bool:
         """Call a model otherwise; False (and a notice) if that cannot be."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from engine.api import FinishReason, PromptProgress, Request
-from engine.errors import ContextLengthExceeded
+from engine.errors import ContextLengthExceeded, ModelUnavailable
 from engine.runs import ParkCause
 from fakes.chat_rig import open_chats, read_rows, until
 from fakes.fake_engine import FakeEngine
@@ -113,6 +114,27 @@ def test_stop_keeps_the_text_aborts_the_request_and_allows_the_next_prompt(path:
                 (turn.role, turn.content) for turn in rig.engine.requests[second].prompt.messages
             ]
             assert contents == [("user", "tell me"), ("assistant", "Once upon"), ("user", "go on")]
+
+    asyncio.run(run())
+
+
+def test_one_that_is_stopped_or_fails_while_it_is_parked_was_parked_until_then(path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(path) as rig:
+            for fails in (False, True):
+                chat, reply, request_id = await rig.ask("tell me")
+                rig.engine.start(request_id)
+                rig.engine.park(request_id)
+                await until(lambda reply=reply: reply.park is not None)
+                assert reply.park is not None
+                reply.park = replace(reply.park, since_s=reply.park.since_s - 7.0)
+                if fails:
+                    rig.engine.fail(request_id, ModelUnavailable("gone"))
+                    await until(lambda chat=chat: chat.running_message is None)
+                else:
+                    rig.chats.stop(chat)
+                assert reply.park is None
+                assert reply.stats.parked_s >= 7.0
 
     asyncio.run(run())
 
