@@ -117,7 +117,9 @@ def test_cuts_change_nothing(sample: Sample) -> None:
 
 
 def test_every_family_has_a_sample() -> None:
-    assert {sample.family.name for sample in SAMPLES} == {each.name for each in (*FAMILIES, GENERIC)}
+    assert {sample.family.name for sample in SAMPLES} == {
+        each.name for each in (*FAMILIES, GENERIC)
+    }
 
 
 @pytest.mark.parametrize(
