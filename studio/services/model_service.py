@@ -88,7 +88,7 @@ class ModelService:
         self.fetching: FetchProgress | None = None
         """Set while a model is being fetched."""
         self.changed: Signal[[]] = Signal()
-        """`status` changed."""
+        """`status` or `is_coming` changed."""
         self.library_changed: Signal[[]] = Signal()
         """`entries`, `outside`, `found` or `facts` changed."""
         self.fetch_changed: Signal[[]] = Signal()
@@ -139,10 +139,12 @@ class ModelService:
     def expecting(self) -> Iterator[None]:
         """Within it a model is on its way, also between its fetch and its load."""
         self._num_expected += 1
+        self.changed.emit()
         try:
             yield
         finally:
             self._num_expected -= 1
+            self.changed.emit()
 
     @property
     def catalog(self) -> tuple[CatalogEntry, ...]:
@@ -150,7 +152,12 @@ class ModelService:
         return self._library.catalog
 
     async def refresh(self) -> None:
-        """Scan the library again."""
+        """Scan the library again, and read what is new in it."""
+        await self.scan()
+        await self._read_facts()
+
+    async def scan(self) -> None:
+        """Look again which models there are, and no closer."""
         entries = await self._try(self._library.entries)
         if entries is not None:
             loaded = self.model.path if self.model is not None else None
@@ -159,7 +166,6 @@ class ModelService:
             if (entries, outside) != (self.entries, self.outside):
                 self.entries, self.outside = entries, outside
                 self.library_changed.emit()
-        await self._read_facts()
 
     async def look_around(self) -> None:
         """Look again for models that other programs keep on this computer."""

@@ -246,6 +246,7 @@ class MainWindow(QMainWindow):
 
     def _connect(self) -> None:
         self._sidebar.pool_wanted.connect(self._toggle_pool)
+        self.chat_commands.undo_bar.changed.connect(self._update_commands)
         self._top.sidebar_wanted.connect(self._toggle_sidebar)
         self._top.split_wanted.connect(self._navigation.split)
         self._top.inspector_wanted.connect(self._toggle_inspector)

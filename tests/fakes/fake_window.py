@@ -12,7 +12,7 @@ from typing import Any
 
 from engine.api import EngineState, LoadOptions, ModelInfo
 from engine.client import EngineClient
-from engine.runs import Run
+from engine.runs import ParkUsage, Run
 from fakes.fake_engine import TINY_MODEL, FakeEngine
 from fakes.fake_tools import FakeTools
 from fakes.patience import until
@@ -93,8 +93,10 @@ class FakeModels:
     @contextmanager
     def expecting(self) -> Iterator[None]:
         self.num_expected += 1
+        self.changed.emit()
         yield
         self.num_expected -= 1
+        self.changed.emit()
 
     def say(
         self, state: EngineState, *, progress: float = 0.0, error: Exception | None = None
@@ -227,6 +229,8 @@ async def open_stage(
 ) -> AsyncIterator[Stage]:
     """A shown window with a chat for each title, the last one on top and in the pane."""
     engine = FakeEngine(auto=False, ready=state is EngineState.READY)
+    if state is EngineState.READY:
+        engine.publish(parks=ParkUsage(budget_bytes=1 << 33))  # as of itself
     client = EngineClient(engine, asyncio.get_running_loop())
     notices = NoticeService()
     settings = SettingsService(folder / "settings.json", environment={}, flags={})

@@ -185,7 +185,7 @@ def test_a_slot_that_raises_ends_its_own_reply_only(
             rig.chats.message_changed.connect(broken)
             rig.engine.start(request_id)
             await until(lambda: reply.status is MessageStatus.FAILED)
-            assert reply.note == "a view's mistake"
+            assert reply.note == "the log has the particulars"
             rig.engine.start(other_id)
             rig.engine.say(other_id, "fine")
             rig.engine.finish(other_id)

@@ -139,3 +139,11 @@ def test_the_window_puts_a_text_into_a_new_chat_and_does_not_send_it(
             await until(lambda: ("add", "/models/x.gguf") in stage.models.asked)
 
     play(story())
+
+
+def test_an_errand_that_comes_twice_is_done_once(first: First, qtbot: QtBot) -> None:
+    errand = Errand(text="Hello")
+    assert second_start(first.address, errand, qtbot)
+    assert second_start(first.address, errand, qtbot), "it had no answer in time"
+    assert second_start(first.address, Errand(text="Hello"), qtbot)
+    assert first.errands == [errand, Errand(text="Hello")]
