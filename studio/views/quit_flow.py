@@ -50,7 +50,7 @@ class QuitFlow(QObject):
             self._quit_window()
             return
         question = Question(
-            text=tr("Quit while replies run?"), detail=self._what_becomes(), do=tr("Quit")
+            text=tr("Quit while replies run?"), detail=self._detail(), do=tr("Quit")
         )
         self._ask(question, self._quit_window)
 
@@ -61,14 +61,7 @@ class QuitFlow(QObject):
             self._restart()
             return
         text = tr("Restart Layby while replies run?") if is_running else tr("Restart Layby?")
-        gone = plural(
-            temporary,
-            "1 temporary chat is not kept.",
-            "{count} temporary chats are not kept.",
-        )
-        parts = [self._what_becomes() if is_running else "", gone if temporary else ""]
-        detail = "\n\n".join(filter(None, parts))
-        self._ask(Question(text=text, detail=detail, do=tr("Restart")), self._restart)
+        self._ask(Question(text=text, detail=self._detail(), do=tr("Restart")), self._restart)
 
     def close(self) -> None:
         """Close the question if one is open."""
@@ -102,10 +95,11 @@ class QuitFlow(QObject):
     def _forget(self) -> None:
         self.dialog = None
 
-    def _what_becomes(self) -> str:
-        affected = self._services.reloads.affected()
+    def _detail(self) -> str:
+        """Who runs, what becomes of them, and of temporary chats."""
+        affected, temporary = self._services.reloads.affected(), self._temporary()
         sentences = []
-        if any(one.is_chat for one in affected):
+        if any(one.is_chat and not one.is_temporary for one in affected):
             is_on_disk = bool(self._services.settings.settings.park.folder)
             sentences.append(
                 tr("Chats are kept on disk, and go on by themselves once their model is loaded.")
@@ -114,7 +108,15 @@ class QuitFlow(QObject):
             )
         if not all(one.is_chat for one in affected):
             sentences.append(tr("Requests of programs end with an error."))
-        return f"{name_list(affected)}\n\n{' '.join(sentences)}"
+        if temporary:
+            sentences.append(
+                plural(
+                    temporary,
+                    "1 temporary chat is not kept.",
+                    "{count} temporary chats are not kept.",
+                )
+            )
+        return "\n\n".join(filter(None, (name_list(affected), " ".join(sentences))))
 
     def _temporary(self) -> int:
         """How many temporary chats have something in them."""
