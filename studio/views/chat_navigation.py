@@ -103,6 +103,8 @@ class ChatNavigation:
     async def _show_new_with(self, draft: str) -> None:
         chat = await self._empty_chat()
         self._service.set_draft(chat, draft)
+        if (pane := self._panes.pane_of(chat)) is not None:
+            pane.composer.set_text(draft)
         await self._panes.show_chat(chat)
 
     async def _show_first(self) -> None:
