@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from engine.runs import Run
 from studio.models.chat import NEW_CHAT_TITLE, Conversation, Message, Role
+from studio.models.search_hit import FoundPlace
 from studio.services.run_service import Steer
 from studio.services.tools.tool_desk import Verdict
 from studio.views.actions import WindowState
@@ -172,6 +173,12 @@ class ChatPane(QWidget):
         """Open the bar that finds words in this pane's chat."""
         if self.chat is not None and self.transcript is not None:
             self.find_bar.open_for(self.chat, self.transcript)
+
+    def show_found(self, place: FoundPlace) -> None:
+        """Go to a message of this pane's chat, and mark what was looked for."""
+        if self.chat is not None and self.transcript is not None:
+            self.transcript.show_message(place.message_id)
+            self.find_bar.open_at(self.chat, self.transcript, place)
 
     def steer(self, steer: Steer) -> None:
         """Do something about the reply of this pane's chat."""
