@@ -66,7 +66,7 @@ class Affected:
     is_chat: bool
     is_parked: bool
     is_temporary: bool = False
-    """A chat that is not kept when the program ends."""
+    """A chat of which nothing is kept."""
 
 
 class ReloadService:
