@@ -8,10 +8,11 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from engine.api import EngineState, LoadOptions, ModelInfo
 from engine.client import EngineClient
-from engine.runs import ParkUsage
+from engine.runs import ParkUsage, Run
 from fakes.fake_engine import TINY_MODEL, FakeEngine
 from fakes.fake_tools import FakeTools
 from fakes.patience import until
@@ -206,6 +207,11 @@ class Stage:
         assert await self.chats.send(chat, text)
         await until(lambda: len(self.engine.requests) > len(known))
         return next(id_ for id_ in self.engine.requests if id_ not in known)
+
+    def publish(self, *runs: Run, **more: Any) -> None:
+        """Have the engine say that these run (`FakeEngine.publish`), and look at it."""
+        self.engine.publish(*runs, **more)
+        self.window.context.watch.look()
 
     async def settle(self) -> None:
         """Draw all that has happened."""
