@@ -115,7 +115,7 @@ class ChatService:
 
         Raises StoreBusy if another Layby has it, StoreError if it cannot be read.
         """
-        self._store.file.damaged.connect(self._notices.report)
+        self._store.file.replaced.connect(self._notices.report)
         await self._store.open()
         try:
             await self._store.tidy_up()

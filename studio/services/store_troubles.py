@@ -10,6 +10,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from studio.models.errors import StoreError
+from studio.models.notices import Notice
 from studio.services.notice_service import NoticeService, notice_for
 
 _log = logging.getLogger(__name__)
@@ -28,8 +29,7 @@ class StoreTroubles:
         """Show the error, and that it will be tried again."""
         self._open[whose] = error.code
         _log.info("%s: %s", error.code, error)
-        words = TRIES_AGAIN.format(error)
-        self._notices.show(replace(notice_for(error), detail=words))
+        self._notices.show(notice_while_trying(error))
 
     def is_told(self, whose: Hashable) -> bool:
         """Whether it has a trouble that was told."""
@@ -40,3 +40,8 @@ class StoreTroubles:
         code = self._open.pop(whose, None)
         if code is not None and code not in self._open.values():
             self._notices.resolve(code)
+
+
+def notice_while_trying(error: StoreError) -> Notice:
+    """The notice of an error of which Layby tries again by itself what raised it."""
+    return replace(notice_for(error), detail=TRIES_AGAIN.format(error))

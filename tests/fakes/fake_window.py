@@ -8,9 +8,11 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from engine.api import EngineState, LoadOptions, ModelInfo
 from engine.client import EngineClient
+from engine.runs import ParkUsage, Run
 from fakes.fake_engine import TINY_MODEL, FakeEngine
 from fakes.fake_tools import FakeTools
 from fakes.patience import until
@@ -91,8 +93,10 @@ class FakeModels:
     @contextmanager
     def expecting(self) -> Iterator[None]:
         self.num_expected += 1
+        self.changed.emit()
         yield
         self.num_expected -= 1
+        self.changed.emit()
 
     def say(
         self, state: EngineState, *, progress: float = 0.0, error: Exception | None = None
@@ -204,6 +208,11 @@ class Stage:
         await until(lambda: len(self.engine.requests) > len(known))
         return next(id_ for id_ in self.engine.requests if id_ not in known)
 
+    def publish(self, *runs: Run, **more: Any) -> None:
+        """Have the engine say that these run (`FakeEngine.publish`), and look at it."""
+        self.engine.publish(*runs, **more)
+        self.window.context.watch.look()
+
     async def settle(self) -> None:
         """Draw all that has happened."""
         context = self.window.context
@@ -220,6 +229,8 @@ async def open_stage(
 ) -> AsyncIterator[Stage]:
     """A shown window with a chat for each title, the last one on top and in the pane."""
     engine = FakeEngine(auto=False, ready=state is EngineState.READY)
+    if state is EngineState.READY:
+        engine.publish(parks=ParkUsage(budget_bytes=1 << 33))  # as of itself
     client = EngineClient(engine, asyncio.get_running_loop())
     notices = NoticeService()
     settings = SettingsService(folder / "settings.json", environment={}, flags={})

@@ -5,7 +5,7 @@ A secret is shown once: until it was copied and the page is left, or the window 
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication, QHideEvent
 from PySide6.QtWidgets import (
     QFrame,
@@ -40,7 +40,7 @@ class KeysPage(QWidget):
         self._context = context
         self._store = context.services.server.keys
         inner = QWidget(self)
-        self._column = column = page_column(inner)
+        column = page_column(inner)
         title = QLabel(tr("Keys"), inner)
         title.setObjectName("heading")
         column.addWidget(title)
@@ -119,9 +119,12 @@ class KeysPage(QWidget):
             return
         self.form.clear()
         self.secret.show_secret(key.name, secret)
-        self._column.activate()
-        self._area.ensureWidgetVisible(self.secret, 0, 12)
+        QTimer.singleShot(0, self._bring_secret)
         self.created.emit(secret)
+
+    def _bring_secret(self) -> None:
+        """Into sight, once it has its place."""
+        self._area.ensureWidgetVisible(self.secret, 0, 12)
 
     def _row(self, key: ServerKey) -> QFrame:
         frame, column = card(self)

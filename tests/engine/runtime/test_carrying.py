@@ -48,11 +48,6 @@ from fakes.parking_rig import (
 from fakes.tiny_files import write_tiny_gguf
 
 
-@pytest.fixture(scope="module")
-def model_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_tiny_gguf(tmp_path_factory.mktemp("model"))
-
-
 def again(path: Path, *, carries_on: bool = True, **options: object) -> LoadModel:
     """The same model with other options."""
     options = {"pool_tokens": LONG, "threads": 1, **options}

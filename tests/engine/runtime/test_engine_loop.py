@@ -42,14 +42,8 @@ from engine.runtime.engine import Engine
 from engine.runtime.model_runner import ModelRunner
 from engine.runtime.sampler import Sampler
 from fakes.listening import Ear, run_all
-from fakes.tiny_files import write_tiny_gguf
 
 GREEDY = SamplingParams(temperature=0.0)
-
-
-@pytest.fixture(scope="module")
-def model_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_tiny_gguf(tmp_path_factory.mktemp("model"))
 
 
 def load(engine: Engine, path: Path, **options: int) -> None:

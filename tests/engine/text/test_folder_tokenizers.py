@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 import tokenizers
+import transformers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
-from transformers import PreTrainedTokenizerFast
 
 from engine.api import ChatMessage
 from engine.errors import CorruptModel, UnsupportedModel
@@ -169,7 +169,7 @@ def test_decoding_equals_the_library(tmp_path: Path, kind: str) -> None:
 @pytest.mark.parametrize("kind", ["byte_level", "legacy", "metaspace", "unigram"])
 def test_a_chat_has_the_tokens_it_has_in_transformers(tmp_path: Path, kind: str) -> None:
     library = LIBRARIES[kind]()
-    reference = PreTrainedTokenizerFast(tokenizer_object=library, bos_token="<s>")
+    reference = transformers.PreTrainedTokenizerFast(tokenizer_object=library, bos_token="<s>")
     tokenizer = load(tmp_path, library, tokenizer_config={"bos_token": "<s>"})
     source = "{{ bos_token }}" + CHATML
     template = ChatTemplate(source, tokenizer)

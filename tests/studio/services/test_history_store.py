@@ -190,7 +190,7 @@ def test_a_file_that_is_no_database_is_set_aside_and_a_new_one_made(path: Path) 
 
     async def run() -> None:
         store = HistoryStore(path)
-        store.file.damaged.connect(damages.append)
+        store.file.replaced.connect(damages.append)
         await store.open()
         assert await store.load_chats() == []
         await fill(store, 1)
@@ -213,7 +213,7 @@ def test_damage_in_the_middle_costs_only_what_lies_there(path: Path) -> None:
 
     async def look() -> None:
         store = HistoryStore(path)
-        store.file.damaged.connect(damages.append)
+        store.file.replaced.connect(damages.append)
         await store.open()
         await store.check()
         chats = await store.load_chats()
@@ -261,7 +261,7 @@ def test_a_sound_file_passes_the_check_untold(path: Path) -> None:
     async def run() -> None:
         async with opened(path) as store:
             damages: list[StoreBroken] = []
-            store.file.damaged.connect(damages.append)
+            store.file.replaced.connect(damages.append)
             await fill(store, 3)
             await store.check()
             assert damages == []

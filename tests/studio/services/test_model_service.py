@@ -413,5 +413,26 @@ def test_a_folder_of_models_is_added_whole(tmp_path: Path) -> None:
                 path.write_bytes(b"GGUF")
             assert await rig.models.add_folder(tmp_path / "mine") == 2
             assert [entry.name for entry in rig.models.entries] == ["a", "b"]
+            assert rig.notice_codes == []
+
+    asyncio.run(run())
+
+
+def test_of_a_folder_it_is_said_what_cannot_be_used_and_that_there_is_nothing(
+    tmp_path: Path,
+) -> None:
+    async def run() -> None:
+        async with open_models(tmp_path) as rig:
+            folder = tmp_path / "mine"
+            folder.mkdir()
+            assert await rig.models.add_folder(folder) == 0
+            (notice,) = rig.notices.notices.notices
+            assert notice.detail == f"there is no model in {folder}; choose another folder"
+            for name in ("corrupt-1.gguf", "sound.gguf", "corrupt-2.gguf", "corrupt-3.gguf"):
+                (folder / name).write_bytes(b"GGUF")
+            assert await rig.models.add_folder(folder) == 1
+            (notice, _) = rig.notices.notices.notices
+            assert "corrupt-1.gguf" in notice.detail
+            assert f"2 more in {folder} cannot be used either" in notice.detail
 
     asyncio.run(run())

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+import pytest
 from PySide6.QtCore import QAbstractListModel, QModelIndex
 from PySide6.QtTest import QAbstractItemModelTester
 
@@ -23,6 +24,7 @@ from studio.views.sidebar.list_rows import (
     rows_of,
     section_by_day,
 )
+from studio.views.sidebar.list_search import words_in
 from studio.views.sidebar.row_changes import apply_changes
 from studio.views.sidebar.snippet_line import runs_of
 
@@ -142,3 +144,23 @@ def test_the_first_hit_of_a_snippet_is_near_its_beginning() -> None:
     assert len(runs[1][0]) <= 18
     assert "".join(piece for piece, _ in runs[1:]) in text
     assert runs_of(Snippet(text="no hit")) == [("no hit", False)]
+
+
+@pytest.mark.parametrize(
+    ("query", "marked", "words"),
+    [
+        ("lis", ["Lisbon", "lissabon"], ("lis",)),
+        ("cafe lis", ["Café", "Lisbon"], ("Café", "lis")),
+        ("cafe", ["Café", "cafe"], ("cafe",)),
+        ("trip (to", ["trip"], ("trip", "to")),
+        ("面", ["面"], ("面",)),
+    ],
+)
+def test_words_are_marked_as_they_stand_in_the_text(
+    query: str, marked: list[str], words: tuple[str, ...]
+) -> None:
+    text, marks = "", []
+    for one in marked:
+        marks.append((len(text), len(text) + len(one)))
+        text += one + " "
+    assert words_in(query, Snippet(text=text, marks=tuple(marks))) == words
