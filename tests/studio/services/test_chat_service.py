@@ -327,3 +327,24 @@ def test_names_that_would_turn_the_line_around_are_told_straight(path: Path) -> 
             assert [one.title for one in rig.chats.chats] == ["old one"]
 
     asyncio.run(run())
+
+
+def test_a_chat_of_a_time_to_come_is_the_last_until_it_is_used(path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(path) as rig:
+            wrong, _, _ = await rig.ask("when the clock was wrong")
+            right, _, _ = await rig.ask("when it was right")
+            wrong.updated_s += 1e9
+            rig.chats.set_draft(wrong, "x")
+        async with open_chats(path) as rig:
+            right, wrong = rig.chats.chats
+            assert wrong.title == "when the clock was wrong"
+            await rig.chats.shelf.delete([wrong, right])
+            await rig.chats.shelf.restore([wrong, right])
+            assert rig.chats.chats == [right, wrong]
+            assert await rig.chats.send(wrong, "now")
+            assert rig.chats.chats == [wrong, right]
+        async with open_chats(path) as rig:
+            assert [one.title for one in rig.chats.chats] == [wrong.title, right.title]
+
+    asyncio.run(run())
