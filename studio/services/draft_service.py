@@ -50,9 +50,9 @@ class DraftService:
     def set_draft(self, chat: Conversation, text: str) -> None:
         """Keep unsent text; it is saved with the next tick."""
         if text != chat.draft and chat in self._book.chats:
-            was_empty, chat.draft = not chat.draft.strip(), text
+            beginning, chat.draft = chat.draft_beginning, text
             self._records.save_chat(chat)
-            if was_empty is bool(text.strip()):  # that there is one is told, not each letter of it
+            if beginning != chat.draft_beginning:  # this is told, not each letter of a long one
                 self._book.chat_changed.emit(chat)
 
     async def attach(self, chat: Conversation, attachment: Attachment) -> None:

@@ -136,8 +136,8 @@ def describe_chat(chat: Conversation, now_s: float) -> StatusWords:
         return StatusWords(Mark.RING_DOT, tr("Done"), Tone.ACTIVE)
     if chat.is_temporary:
         return StatusWords(Mark.NONE, tr("Temporary, not saved"))
-    if chat.last_status is None and chat.draft.strip():
-        return StatusWords(Mark.NONE, tr("Draft"))
+    if chat.draft_beginning:
+        return StatusWords(Mark.NONE, tr("Draft: {text}").format(text=chat.draft_beginning))
     return StatusWords(Mark.NONE, when(chat.updated_s, now_s))
 
 
