@@ -113,6 +113,23 @@ def test_a_change_of_language_offers_to_start_again_at_once(play: Play, tmp_path
     play(story())
 
 
+def test_of_a_temporary_chat_that_writes_nothing_is_promised(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=()) as stage:
+            chat = await stage.chats.new_chat(is_temporary=True)
+            request_id = await stage.ask(chat, "Hello?")
+            stage.engine.start(request_id)
+            flow = stage.window.quit_flow
+            flow.quit()
+            assert flow.dialog is not None
+            told = flow.dialog.informativeText().split("\n\n")
+            assert told[1:] == [tr("1 temporary chat is not kept.")]
+            button(flow.dialog, tr("Quit")).click()
+            await stage.window.wait_closed()
+
+    play(story())
+
+
 def test_starting_again_asks_where_something_would_be_lost(play: Play, tmp_path: Path) -> None:
     async def story() -> None:
         async with open_stage(tmp_path, titles=("A", "B")) as stage:
