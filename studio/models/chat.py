@@ -210,6 +210,8 @@ class Conversation:
     """A reply ended while the chat was not on screen."""
     stored_status: MessageStatus | None = None
     """Of the last message as it was read with the list of chats; see `last_status`."""
+    stored_note: str = ""
+    """The same; see `last_note`."""
 
     @property
     def is_temporary(self) -> bool:
@@ -253,6 +255,13 @@ class Conversation:
         if self.messages:
             return self.messages[-1].status
         return None if self.is_loaded else self.stored_status
+
+    @property
+    def last_note(self) -> str:
+        """The note of the last message, also before the chat is opened; empty if there is none."""
+        if self.messages:
+            return self.messages[-1].note
+        return "" if self.is_loaded else self.stored_note
 
     @property
     def request_id(self) -> str | None:
