@@ -30,6 +30,12 @@ def test_a_full_disk_refuses_the_prompt_and_keeps_the_composers_text(path: Path)
             assert rig.notice_codes == ["store_full"]
             assert (chat.messages, chat.title, rig.engine.requests) == ([], NEW_CHAT_TITLE, {})
             assert limit is not None
+            await rig.store.file.do(
+                lambda database: database.execute("PRAGMA max_page_count = 100000").fetchone()
+            )
+            assert rig.notice_codes == ["store_full"], "nobody has tried again"
+            assert await rig.chats.send(chat, "x" * 100_000)
+            assert rig.notice_codes == []
 
     asyncio.run(run())
 
