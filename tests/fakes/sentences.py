@@ -18,6 +18,7 @@ from pathlib import Path
 from studio.models.length_limit import LengthLimit
 from studio.models.settings import all_settings
 from studio.models.snippets import SNIPPETS
+from studio.services.attachments.attachment_service import MANY_REFUSED
 from studio.services.notice_service import CRASHED_NOTICE, NOTICE_TABLE, UNEXPECTED_NOTICE
 from studio.services.reply_fold import MODEL_WAS_UNLOADED, NO_MODEL_WAS_READY
 from studio.services.store_troubles import TRIES_AGAIN
@@ -197,7 +198,7 @@ def _of_tables() -> Iterator[str]:
     yield from (snippet.where for snippet in SNIPPETS)
     yield from ERRORS_INSTEAD.values()
     yield from (limit.value for limit in LengthLimit)
-    yield TRIES_AGAIN
+    yield from (TRIES_AGAIN, MANY_REFUSED)
     yield from (NO_MODEL_WAS_READY, MODEL_WAS_UNLOADED)
     yield from (notice.text for notice in (CRASHED_NOTICE, UNEXPECTED_NOTICE))
 

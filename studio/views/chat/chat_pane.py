@@ -117,8 +117,12 @@ class ChatPane(QWidget):
 
     async def show_chat(self, chat: Conversation) -> None:
         """Put a chat into the pane, reading its messages first if they are not there yet."""
-        if chat is self.chat:
-            return
+        if chat is not self.chat:
+            self.turn_to(chat)
+            await self.read_chat()
+
+    def turn_to(self, chat: Conversation) -> None:
+        """Be another chat's pane from now on, whose draft is typed here; `read_chat` then shows its messages."""
         if self.chat is not None:
             self._remember_place(self.chat)
             self._chats.set_visible(self.chat, is_visible=False)
@@ -131,6 +135,12 @@ class ChatPane(QWidget):
         self.sending.show_chat(chat)
         self._on_chat_changed(chat)
         self._drop_transcript()
+
+    async def read_chat(self) -> None:
+        """Show the messages of the pane's chat, once they are there."""
+        chat = self.chat
+        if chat is None:
+            return
         await self._chats.open_chat(chat.chat_id)
         if self.chat is chat:
             self.attaching.show_chat(chat)  # its files are there now

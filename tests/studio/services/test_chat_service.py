@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from engine.api import FinishReason, PromptProgress, Request
-from engine.errors import ContextLengthExceeded
+from engine.errors import ContextLengthExceeded, ModelUnavailable
 from engine.runs import ParkCause
 from fakes.chat_rig import open_chats, read_rows, until
 from fakes.fake_engine import FakeEngine
@@ -112,6 +115,27 @@ def test_stop_keeps_the_text_aborts_the_request_and_allows_the_next_prompt(path:
                 (turn.role, turn.content) for turn in rig.engine.requests[second].prompt.messages
             ]
             assert contents == [("user", "tell me"), ("assistant", "Once upon"), ("user", "go on")]
+
+    asyncio.run(run())
+
+
+def test_one_that_is_stopped_or_fails_while_it_is_parked_was_parked_until_then(path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(path) as rig:
+            for fails in (False, True):
+                chat, reply, request_id = await rig.ask("tell me")
+                rig.engine.start(request_id)
+                rig.engine.park(request_id)
+                await until(lambda reply=reply: reply.park is not None)
+                assert reply.park is not None
+                reply.park = replace(reply.park, since_s=reply.park.since_s - 7.0)
+                if fails:
+                    rig.engine.fail(request_id, ModelUnavailable("gone"))
+                    await until(lambda chat=chat: chat.running_message is None)
+                else:
+                    rig.chats.stop(chat)
+                assert reply.park is None
+                assert reply.stats.parked_s >= 7.0
 
     asyncio.run(run())
 
@@ -281,5 +305,25 @@ def test_drafts_survive_and_untouched_chats_do_not(path: Path) -> None:
             assert (chat.title, chat.draft) == (NEW_CHAT_TITLE, "half a thou")
             await rig.ask("half a thought", chat)
             assert chat.draft == ""
+
+    asyncio.run(run())
+
+
+def test_names_that_would_turn_the_line_around_are_told_straight(path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(path) as rig:
+            chat, _, _ = await rig.ask("evil \u202egpj.exe")
+            assert chat.title == "evil gpj.exe"
+            assert chat.messages[0].text == "evil \u202egpj.exe", "what was said stays as it is"
+            await rig.chats.rename(chat, "\u202e\x1b")
+            assert chat.title == "evil gpj.exe"
+            await rig.chats.rename(chat, "one\u2066 \ttwo\x00")
+            assert chat.title == "one two"
+            folder = await rig.chats.folders.new("\u202eF")
+            assert folder.name == "F"
+        with closing(sqlite3.connect(path, isolation_level=None)) as database:
+            database.execute("UPDATE chats SET title = 'old \u202eone'")
+        async with open_chats(path) as rig:
+            assert [one.title for one in rig.chats.chats] == ["old one"]
 
     asyncio.run(run())

@@ -21,7 +21,7 @@ from studio.models.run_words import expected_wait_words, reason_words
 from studio.models.window_settings import Language
 from studio.services.tools.link_faults import link_fault, no_answer, told
 from studio.views import words
-from studio.views.error_words import error_sentence, error_words
+from studio.views.error_words import detail_words, error_sentence, error_words
 from studio.views.models.model_words import problem_words
 from studio.views.translation import Catalogue, locale_of, read_catalogue, spoken_language
 
@@ -193,3 +193,8 @@ def test_where_nothing_is_wrong_nothing_is_said_in_any_language(german: Catalogu
 def test_an_error_is_told_as_it_is_in_english(qapp: QApplication) -> None:
     text = "model.gguf: tensor blk.0 is in another file too; download it again"
     assert error_words(CorruptModel(text)) == text
+
+
+def test_each_line_of_particulars_is_translated(german: Catalogue) -> None:
+    assert detail_words("a.txt is empty\nb.txt is empty", "") == "a.txt ist leer\nb.txt ist leer"
+    assert german.find("2 files were not attached") == "2 Dateien wurden nicht angehängt"
