@@ -81,10 +81,14 @@ class ChatSaver:
             return
         try:
             await self._store.save(list(chats.values()), list(messages.values()))
+        except (
+            asyncio.CancelledError
+        ):  # who asked for it does not wait; it is to be written all the same
+            self._mark_again(chats, messages)
+            self._tick()
+            raise
         except StoreError as error:
-            self._chats = {**chats, **self._chats}
-            self._messages = {**messages, **self._messages}
-            self._drop_forgotten()
+            self._mark_again(chats, messages)
             if not self._troubles.is_told(self):
                 self._troubles.tell(self, error)
             return
@@ -97,6 +101,11 @@ class ChatSaver:
         if self._ticking is not None:
             await self._ticking
         await self.flush()
+
+    def _mark_again(self, chats: dict[int, Conversation], messages: dict[int, Message]) -> None:
+        self._chats = {**chats, **self._chats}
+        self._messages = {**messages, **self._messages}
+        self._drop_forgotten()
 
     def _drop_forgotten(self) -> None:
         gone = self._forgotten

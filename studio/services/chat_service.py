@@ -16,6 +16,7 @@ from engine.client import EngineClient
 from studio.models.chat import NEW_CHAT_TITLE, Conversation
 from studio.models.chat_settings import ChatSettings
 from studio.models.errors import StoreError
+from studio.models.one_line import one_line
 from studio.models.tool_settings import ToolSettings
 from studio.models.tool_use import ChatTools
 from studio.services.attachments.attachment_service import AttachmentService
@@ -183,7 +184,7 @@ class ChatService:
 
     async def rename(self, chat: Conversation, title: str) -> None:
         """Give a chat a title; a blank one is ignored."""
-        title = " ".join(title.split())
+        title = one_line(title)
         if title and title != chat.title:
             chat.title = title
             self._records.save_chat(chat)

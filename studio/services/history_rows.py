@@ -27,6 +27,7 @@ from studio.models.chat import (
 )
 from studio.models.chat_settings import ChatSettings, Preset
 from studio.models.folder import Folder
+from studio.models.one_line import one_line
 from studio.services.call_rows import (
     calls_as_json,
     calls_from_json,
@@ -75,6 +76,11 @@ def valid_text(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
+def _name(text: str) -> str:
+    """A name as it is given today; older ones may hold what turns the line that they stand on."""
+    return text if text.isprintable() else one_line(text)
+
+
 def chat_row(chat: Conversation) -> Row:
     """The values of CHAT_COLUMNS."""
     settings = chat.settings
@@ -107,7 +113,7 @@ def chat_from_row(row: tuple[Any, ...]) -> Conversation:
     status = cells["last_status"]
     return Conversation(
         chat_id=cells["chat_id"],
-        title=cells["title"],
+        title=_name(cells["title"]),
         created_s=cells["created_s"],
         updated_s=cells["updated_s"],
         settings=_settings(cells, f"chat {cells['chat_id']}"),
@@ -189,7 +195,7 @@ def attachment_from_row(row: tuple[Any, ...]) -> Attachment:
     """The attachment of ATTACHMENT_COLUMNS."""
     attachment_id, _chat_id, _message_id, _holder, name, kind, text, num_tokens, data, path = row
     return Attachment(
-        name=name,
+        name=_name(name),
         kind=AttachmentKind(kind),
         text=text,
         num_tokens=num_tokens,
@@ -209,7 +215,11 @@ def folder_from_row(row: tuple[Any, ...]) -> Folder:
     """The folder of a row."""
     folder_id, name, parent_id, place, is_open = row
     return Folder(
-        folder_id=folder_id, name=name, parent_id=parent_id, place=place, is_open=bool(is_open)
+        folder_id=folder_id,
+        name=_name(name),
+        parent_id=parent_id,
+        place=place,
+        is_open=bool(is_open),
     )
 
 
@@ -230,7 +240,7 @@ def preset_from_row(row: tuple[Any, ...]) -> Preset:
     """The preset of a row."""
     cells = dict(zip(PRESET_COLUMNS.split(", "), row, strict=True))
     settings = _settings(cells, f"preset {cells['name']!r}")
-    return Preset(preset_id=cells["preset_id"], name=cells["name"], settings=settings)
+    return Preset(preset_id=cells["preset_id"], name=_name(cells["name"]), settings=settings)
 
 
 def _settings(cells: Mapping[str, Any], whose: str) -> ChatSettings:

@@ -355,8 +355,6 @@ class ModelService:
         self._notices.report(error)
 
     def _on_model_changed(self, event: ModelChanged) -> None:
-        if event.error is not None:
-            self._report_load(event.error)
         loading = self._loading
         if loading is None:
             self._set_status(event, event.model)
@@ -364,12 +362,14 @@ class ModelService:
             self._set_status(event, loading.info)
         elif event.state is EngineState.READY and event.model is not None:
             self._set_status(event, event.model)
-            if event.model.path == loading.info.path:
-                self._end_loading(is_ready=True)
+            if event.error is not None or event.model.path == loading.info.path:
+                self._end_loading(is_ready=event.error is None)
         elif event.state in _FAILED_TO_LOAD:
             self._set_status(event, None)
             self._end_loading(is_ready=False)
         # NO_MODEL here is the end of the load that this one has replaced
+        if event.error is not None:  # after a READY, which makes up for what was told before
+            self._report_load(event.error)
 
     def _end_loading(self, *, is_ready: bool) -> None:
         loading, self._loading = self._loading, None

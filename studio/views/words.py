@@ -12,6 +12,8 @@ from functools import lru_cache
 
 from PySide6.QtCore import QCoreApplication, QDate, QLocale, QTime
 
+from studio.models.one_line import one_line
+
 _CONTEXT = "layby"
 _MB = 1_000_000
 _GB = 1_000_000_000
@@ -108,6 +110,7 @@ def shortened_inside(text: str, most_chars: int) -> str:
 
 def in_sentence(name: str, most_chars: int) -> str:
     """A name within a sentence: one of several words stands in quotation marks; none turns the words around it."""
+    name = one_line(name)
     short = shortened_inside(name, most_chars)
     if any(unicodedata.bidirectional(char) in ("R", "AL") for char in short):
         short = f"\u2068{short}\u2069"

@@ -12,7 +12,7 @@ from typing import Any
 
 from engine.api import EngineState, LoadOptions, ModelInfo
 from engine.client import EngineClient
-from engine.runs import ParkUsage, Run
+from engine.runs import Run
 from fakes.fake_engine import TINY_MODEL, FakeEngine
 from fakes.fake_tools import FakeTools
 from fakes.patience import until
@@ -223,14 +223,20 @@ class Stage:
         lay_out()
 
 
+def _follow(engine: FakeEngine, state: EngineState) -> None:
+    """Have the engine publish what the window is told of it: a model, and room for parked chats, or nothing."""
+    known = (EngineState.READY, EngineState.NO_MODEL)
+    if state in known and state is not engine.snapshot().state:
+        engine.publish_state(state)
+
+
 @asynccontextmanager
 async def open_stage(
     folder: Path, *, state: EngineState = EngineState.READY, titles: tuple[str, ...] = ()
 ) -> AsyncIterator[Stage]:
     """A shown window with a chat for each title, the last one on top and in the pane."""
-    engine = FakeEngine(auto=False, ready=state is EngineState.READY)
-    if state is EngineState.READY:
-        engine.publish(parks=ParkUsage(budget_bytes=1 << 33))  # as of itself
+    engine = FakeEngine(auto=False, ready=False)
+    _follow(engine, state)
     client = EngineClient(engine, asyncio.get_running_loop())
     notices = NoticeService()
     settings = SettingsService(folder / "settings.json", environment={}, flags={})
@@ -241,6 +247,7 @@ async def open_stage(
     for title in titles:
         await chats.rename(await chats.new_chat(), title)
     models = FakeModels(state, LoadSettingsStore(folder / "load_settings.json", settings))
+    models.changed.connect(lambda: _follow(engine, models.state))
     runs = RunService(client, chats)
     library = ModelLibraryService(folder / "models", (), inspect=_inspect)
     downloads = DownloadService(library, free_bytes=lambda _folder: 1 << 50)

@@ -5,7 +5,7 @@ A secret is shown once: until it was copied and the page is left, or the window 
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication, QHideEvent
 from PySide6.QtWidgets import (
     QFrame,
@@ -66,6 +66,7 @@ class KeysPage(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         self._area = scrolled(tr("Keys"), inner, self)
+        self._area.verticalScrollBar().rangeChanged.connect(self._bring_secret)
         layout.addWidget(self._area)
         self._rows: list[QFrame] = []
         self._disconnect = self._store.changed.connect(self.refresh)
@@ -119,12 +120,13 @@ class KeysPage(QWidget):
             return
         self.form.clear()
         self.secret.show_secret(key.name, secret)
-        QTimer.singleShot(0, self._bring_secret)
+        self._bring_secret()
         self.created.emit(secret)
 
     def _bring_secret(self) -> None:
-        """Into sight, once it has its place."""
-        self._area.ensureWidgetVisible(self.secret, 0, 12)
+        """Into sight, also when the page has grown by it."""
+        if self.secret.is_only_here:
+            self._area.ensureWidgetVisible(self.secret, 0, 12)
 
     def _row(self, key: ServerKey) -> QFrame:
         frame, column = card(self)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -303,5 +305,25 @@ def test_drafts_survive_and_untouched_chats_do_not(path: Path) -> None:
             assert (chat.title, chat.draft) == (NEW_CHAT_TITLE, "half a thou")
             await rig.ask("half a thought", chat)
             assert chat.draft == ""
+
+    asyncio.run(run())
+
+
+def test_names_that_would_turn_the_line_around_are_told_straight(path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(path) as rig:
+            chat, _, _ = await rig.ask("evil \u202egpj.exe")
+            assert chat.title == "evil gpj.exe"
+            assert chat.messages[0].text == "evil \u202egpj.exe", "what was said stays as it is"
+            await rig.chats.rename(chat, "\u202e\x1b")
+            assert chat.title == "evil gpj.exe"
+            await rig.chats.rename(chat, "one\u2066 \ttwo\x00")
+            assert chat.title == "one two"
+            folder = await rig.chats.folders.new("\u202eF")
+            assert folder.name == "F"
+        with closing(sqlite3.connect(path, isolation_level=None)) as database:
+            database.execute("UPDATE chats SET title = 'old \u202eone'")
+        async with open_chats(path) as rig:
+            assert [one.title for one in rig.chats.chats] == ["old one"]
 
     asyncio.run(run())

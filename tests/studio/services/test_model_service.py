@@ -185,6 +185,30 @@ def test_why_a_model_was_not_loaded_is_no_matter_once_one_is(tmp_path: Path) -> 
     asyncio.run(run())
 
 
+@pytest.mark.parametrize("wanted", ["one", "two"])
+def test_a_load_that_the_engine_refuses_leaves_the_model_that_is_there(
+    tmp_path: Path, wanted: str
+) -> None:
+    async def run() -> None:
+        async with open_models(tmp_path) as rig:
+            for name in ("one", "two"):
+                rig.model_file(name)
+            rig.say(EngineState.READY, rig.info("one"))
+            await until(lambda: rig.models.state is EngineState.READY)
+            loading = asyncio.create_task(rig.models.load(wanted))
+            await until(lambda: rig.engine.commands)
+            error = NotEnoughMemory("needs 90 GiB")
+            rig.engine.emit(
+                ModelChanged(state=EngineState.READY, model=rig.info("one"), error=error)
+            )
+            assert not await loading
+            assert rig.models.state is EngineState.READY
+            assert rig.models.model == rig.info("one")
+            assert rig.notice_codes == ["not_enough_memory"]
+
+    asyncio.run(run())
+
+
 def test_a_file_outside_the_library_is_remembered_by_its_path(tmp_path: Path) -> None:
     async def run() -> None:
         async with open_models(tmp_path) as rig:

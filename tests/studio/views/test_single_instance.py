@@ -135,6 +135,13 @@ def test_the_window_puts_a_text_into_a_new_chat_and_does_not_send_it(
             await until(lambda: stage.window.panes.active.composer.text() == "Why is the sky blue?")
             assert not stage.window.isMinimized()
             assert len(stage.chats.chats) == 2
+            pane = stage.window.panes.active
+            await stage.window.panes.show_chat(await stage.chats.new_chat())
+            stage.window.app.receive(Errand(text="And the sea?"))  # beside an empty chat in view
+            await until(lambda: pane.composer.text() == "And the sea?")
+            QTest.keyClicks(pane.composer.focusProxy(), " Why?")
+            assert pane.chat is not None
+            assert (pane.chat.draft, len(stage.chats.chats)) == ("And the sea? Why?", 3)
             assert not stage.engine.requests
             stage.window.app.receive(Errand(files=(Path("/models/x.gguf"),)))
             await until(lambda: ("add", "/models/x.gguf") in stage.models.asked)

@@ -213,6 +213,7 @@ def test_a_key_that_is_shown_once_is_seen(play: Play, tmp_path: Path) -> None:
             window.resize(SMALL)
             await stage.settle()
             window.keys.secret.forget()
+            await stage.settle()
             window.keys.form.name.setText("another")
             window.keys.form.make.click()
             secret = window.keys.secret

@@ -82,11 +82,17 @@ def test_an_address_for_others_needs_a_key_and_says_so(play: Play, tmp_path: Pat
     async def story() -> None:
         async with open_server(tmp_path) as (stage, window):
             stage.services.settings.change("server.host", "0.0.0.0")
-            assert "programs need a key" in words_of(window.server)
+            page = window.server
+            assert "programs need a key" in words_of(page)
+            assert (page.way_on.isHidden(), page.way_on.text()) == (False, tr("Make a key"))
+            stage.services.settings.reset("server.host")
+            await stage.server.start()
+            stage.services.settings.change("server.host", "0.0.0.0")
+            assert page.restart.isHidden(), "it would end, and not come back"
             stage.server.keys.create(KeyPlan(name="phone"))
-            assert "Other computers in your network can reach it, with a key." in words_of(
-                window.server
-            )
+            assert "Other computers in your network can reach it, with a key." in words_of(page)
+            assert page.way_on.isHidden()
+            assert not page.restart.isHidden()
 
     play(story())
 
@@ -100,7 +106,7 @@ def test_that_a_key_is_missing_is_said_once_and_no_more_once_there_is_one(
             stage.services.settings.change("server.host", "0.0.0.0")
             PretendServer.refusal = ServerStartError(f"0.0.0.0 {needed}; make one")
             page.switch.click()
-            await until(lambda: not page.way_on.isHidden())
+            await until(lambda: stage.server.problem is not None)
             assert error_sentence(PretendServer.refusal) in words_of(page)
             assert words_of(page).count("0.0.0.0") == 1
             assert page.way_on.text() == tr("Make a key")
