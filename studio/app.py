@@ -303,7 +303,7 @@ async def open_services(
             support=_support(settings, paths, library),
         )
     finally:
-        for listener in (idle, reloads, history):
+        for listener in (idle, reloads, history, parking):
             listener.close()
         await downloads.close()
         await server.stop()
@@ -311,7 +311,6 @@ async def open_services(
         await chats.close()
         await tidying
         await models.close()
-        parking.close()
         client.close()
         await asyncio.to_thread(engine.shutdown)
 

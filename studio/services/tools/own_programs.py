@@ -46,7 +46,7 @@ def _has_owner(mark: str) -> bool:
     pid, _, rest = mark.partition("-")
     started_s, _, _ = rest.partition("-")
     try:
-        return abs(psutil.Process(int(pid)).create_time() - float(started_s)) < _CLOCK_S
+        return bool(abs(psutil.Process(int(pid)).create_time() - float(started_s)) < _CLOCK_S)
     except psutil.NoSuchProcess:
         return False
     except (psutil.Error, ValueError):
