@@ -304,14 +304,13 @@ async def open_services(
             support=_support(settings, paths, library),
         )
     finally:
-        for listener in (idle, reloads, history):
+        for listener in (idle, reloads, history, parking):
             listener.close()
         await downloads.close()
         await server.stop()
         await comebacks.close()
         await chats.close()
         await models.close()
-        parking.close()
         client.close()
         await asyncio.to_thread(engine.shutdown)
 
