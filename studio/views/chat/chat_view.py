@@ -331,7 +331,7 @@ class ChatView(QScrollArea):
         self._is_placing = False
         if self._sticks and self.to_end_button.hasFocus():
             self.setFocus(Qt.FocusReason.OtherFocusReason)  # or it would go anywhere
-        self.to_end_button.setVisible(not self._sticks)
+        self.to_end_button.setVisible(not self._sticks and bar.value() < bar.maximum())
 
     def _fit_page(self) -> None:
         port = self.viewport().size()

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QColor, QDragEnterEvent, QDropEvent, QImage
-from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QPlainTextEdit, QWidget
 
 from engine.api import Chat
@@ -159,7 +158,7 @@ def test_many_long_names_wrap_and_do_not_widen_the_window(play: Play, tmp_path: 
                 for number in range(20)
             )
             bar.show_files(files, 1)
-            QTest.qWait(1)
+            await stage.settle()
             assert stage.window.minimumSizeHint().width() <= max(least, 900)
             assert bar.height() > 3 * bar.findChild(QLabel).height()
             assert "20 files · 24,000 tokens · reading 1 file…" in shown(bar)

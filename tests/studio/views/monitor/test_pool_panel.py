@@ -189,7 +189,7 @@ def test_words_that_grow_while_the_pointer_is_over_the_list_are_seen_whole(
             large = replace(POOL, total_pages=640_000, free_pages=1, reusable_pages=630_000)
             stage.engine.publish(make_run("r1"), pool=large)
             watch.look()
-            QApplication.processEvents()
+            await stage.settle()
             labels = [one for one in panel.figures.findChildren(QLabel) if one.isVisible()]
             assert labels
             for label in labels:
