@@ -175,7 +175,7 @@ class Run:
     """Soonest and latest entry in seconds from now, which most waits keep to; None in no line, before any speed is
     measured, and where the range would be too wide to say anything."""
     is_called: bool = False
-    """Let go first by hand with `ResumeNext`, and not parked since."""
+    """Let go first by hand with `ResumeNext`, as long as that counts: it goes first, or keeps its room for that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,7 +236,10 @@ class ParkNow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResumeNext:
-    """Put a request at the head of the line, whoever parked it; room is made for it at once."""
+    """Put a request at the head of the line, whoever parked it; room is made for it at once.
+
+    It keeps its room for some seconds then; one that is in the pool has them from now on.
+    """
 
     request_id: str
     goes_first: bool = True

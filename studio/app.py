@@ -7,7 +7,6 @@ opposite one.
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import signal
 import sys
@@ -25,14 +24,16 @@ from engine.api import (
     ModelInfo,
 )
 from engine.client import EngineClient
-from engine.factory import create_engine, inspect_model
+from engine.factory import create_engine, create_late_engine, inspect_model
+from studio.bring_back import bring_back, usual_start
 from studio.crash_watch import CrashWatch
 from studio.model_news import ModelNews
 from studio.models.errand import Errand
-from studio.models.errors import StoreBusy, StoreError
+from studio.models.errors import StoreError
 from studio.models.request_log import RequestLog
+from studio.models.what_ran import WhatRan
 from studio.paths import Paths, find_model_caches
-from studio.server.thread import ServerParts, ServerThread
+from studio.server.parts import ServerParts
 from studio.services.chat_service import ChatService, ChatTooling
 from studio.services.comeback_service import ComebackService
 from studio.services.download_service import DownloadService
@@ -51,14 +52,13 @@ from studio.services.notice_service import (
     CRASHED_NOTICE,
     UNEXPECTED_NOTICE,
     NoticeService,
-    notice_for,
 )
 from studio.services.park_history import ParkHistory
 from studio.services.park_service import ParkService
 from studio.services.reload_service import ReloadService
 from studio.services.restart_service import RestartService
 from studio.services.run_service import RunService
-from studio.services.server_service import ServerService
+from studio.services.server_service import ServerService, StartableServer
 from studio.services.settings_service import SettingSource, SettingsService
 from studio.services.support_service import SupportService
 from studio.services.tools.tool_service import ToolService
@@ -69,8 +69,8 @@ _log = logging.getLogger(__name__)
 _DESKTOP_NAME = "layby"
 _TOKENS_REST_S = 0.03
 """Between two wake-ups of the window for new text: it is drawn no more often."""
-_PATIENCE_S = 2.0
-"""How long a second start waits for a first one that has only just begun."""
+_LONGEST_UNSEEN_S = 1.0
+"""How long the engine's making waits for the window to be drawn."""
 
 
 def run_server(settings: SettingsService, paths: Paths) -> int:
@@ -79,6 +79,8 @@ def run_server(settings: SettingsService, paths: Paths) -> int:
     Listens first (so that a taken port is known at once, and /health answers while the model loads), then loads the
     model, then says where it listens. Raises EngineError or ServerStartError when it cannot serve.
     """
+    from studio.server.thread import ServerThread
+
     _warn_of_park_folder(settings)
     library = _library(paths)
     path = library.resolve(settings.settings.engine.model)
@@ -154,16 +156,23 @@ def _on_signals(stop: Callable[[], object]) -> None:
     signal.signal(signal.SIGTERM, handle)
 
 
-def run_window(settings: SettingsService, paths: Paths, errand: Errand | None = None) -> bool:
+def run_window(
+    settings: SettingsService,
+    paths: Paths,
+    errand: Errand | None = None,
+    what_ran: WhatRan | None = None,
+) -> WhatRan | None:
     """`layby`: the window, until it is closed; or the window that is open already, brought to the front.
 
-    True if the user wants the program to start again. Raises StoreError, after saying so in a window, when the chats
-    cannot be opened: StoreBusy in a second Layby.
+    `what_ran` before is brought back. Returns what runs at the end if the user wants the program to start again. Raises
+    StoreError, after saying so in a window, when the chats cannot be opened: StoreBusy where another Layby has them
+    that does not answer.
     """
     import qasync
     from PySide6.QtWidgets import QApplication
 
-    from studio.views.dialogs.refusal import show_refusal
+    from studio.starting import turn_after
+    from studio.views.first_start import Turn
     from studio.views.single_instance import address_for, hand_over
     from studio.views.translation import speak
 
@@ -174,46 +183,55 @@ def run_window(settings: SettingsService, paths: Paths, errand: Errand | None = 
     speak(application, settings.settings.appearance.language)
     errand = errand or Errand()
     if hand_over(address_for(paths.data), errand):
-        return False
-    try:
-        # Not qasync.run: on Python 3.11 it would make every other thread's loop a Qt loop too.
-        with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(application)) as runner:
-            return runner.run(_window_until_closed(settings, paths, errand))
-    except StoreError as error:
-        is_starting = isinstance(error, StoreBusy)  # the first may not listen yet
-        if is_starting and hand_over(address_for(paths.data), errand, patience_s=_PATIENCE_S):
-            return False
-        show_refusal(notice_for(error))
-        raise
+        return None
+    while True:
+        try:
+            # Not qasync.run: on Python 3.11 it would make every other thread's loop a Qt loop too.
+            with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(application)) as runner:
+                return runner.run(_window_until_closed(settings, paths, errand, what_ran))
+        except StoreError as error:
+            turn = turn_after(error, paths, errand, settings.settings.appearance)
+            if turn is Turn.GIVEN_UP:
+                raise
+        if turn is Turn.HANDED_OVER:
+            return None
 
 
-async def _window_until_closed(settings: SettingsService, paths: Paths, errand: Errand) -> bool:
-    """Whether it is to start again."""
+async def _window_until_closed(
+    settings: SettingsService, paths: Paths, errand: Errand, what_ran: WhatRan | None
+) -> WhatRan | None:
+    """What runs at its end if it is to start again."""
+    from studio.views.first_paint import FirstPaint
     from studio.views.main_window import MainWindow
     from studio.views.single_instance import InstanceServer, address_for
 
-    async with open_services(settings, paths) as services:
+    engine = create_late_engine()
+    async with open_services(settings, paths, engine=engine) as services:
         watch = _watch_for_crashes(paths, services.notices)
+        wanted, is_seen = what_ran or usual_start(settings.settings), asyncio.Event()
+        coming = asyncio.create_task(bring_back(services, engine, wanted, is_seen))
+        await asyncio.sleep(0)  # from now on the model is expected
         window = MainWindow(services)
         _on_signals(window.quit)
+        painted = FirstPaint(window)
         window.show()
         window.memory.recall()
-        gc.collect()
-        gc.freeze()  # what is there now stays: a collection need not walk it while somebody scrolls
         others = InstanceServer(address_for(paths.data), window.app.receive, window)
         window.app.receive(errand)
-        loading = asyncio.create_task(_load_last_model(services))
-        if settings.settings.server.is_enabled:
+        window.chat_commands.open_windows(wanted.chat_ids)
+        await painted.wait(_LONGEST_UNSEEN_S)
+        is_seen.set()
+        if wanted.has_server:
             await services.server.start()
         await window.wait_closed()
         others.close()
-        loading.cancel()
+        coming.cancel()
         window.deleteLater()
         watch.stop()
     if services.support.wants_all_deleted:
         for path in services.support.delete_everything():
             sys.stderr.write(f"layby: {path} could not be deleted\n")
-    return services.restarts.is_wanted
+    return services.restarts.what_ran
 
 
 def _watch_for_crashes(paths: Paths, notices: NoticeService) -> CrashWatch:
@@ -230,11 +248,6 @@ def _watch_for_crashes(paths: Paths, notices: NoticeService) -> CrashWatch:
     if watch.last_run_crashed:
         notices.show(CRASHED_NOTICE)
     return watch
-
-
-async def _load_last_model(services: WindowServices) -> None:
-    if model := services.settings.settings.engine.model:
-        await services.models.load(model)
 
 
 def _support(
@@ -271,7 +284,7 @@ async def open_services(
     server = _server(engine, settings, parts, keys, notices=notices)
     try:
         await chats.start()
-        await models.refresh()
+        await models.scan()
         await downloads.restore()
         yield WindowServices(
             chats=chats,
@@ -329,7 +342,6 @@ def _models(
         facts=ModelFactsReader(inspect_model, paths.facts_file),
         caches=find_model_caches(),
         notices=notices,
-        inspect=inspect_model,
         is_resting=idle.is_resting,
     )
 
@@ -342,7 +354,10 @@ def _server(
     *,
     notices: NoticeService,
 ) -> ServerService:
-    def make() -> ServerThread:
+    def make() -> StartableServer:
+        # Here and not above: to read the web framework takes as long as to build the window.
+        from studio.server.thread import ServerThread
+
         return ServerThread(engine, settings.settings.server.server_settings(), parts=parts)
 
     for problem in (settings.problem, keys.problem):

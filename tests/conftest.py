@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import logging
 import os
@@ -16,6 +17,12 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # workers share the cores: nobody spins
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+def pytest_collection_finish() -> None:
+    """What is there by now stays: no collection of garbage need walk it, and each test of the window asks for one."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -181,7 +181,7 @@ class Entrance:
                 one,
                 head_priority=priority,
                 now_s=yard.now_s,
-                is_head_called=head.is_called,
+                is_head_called=head.called_s is not None,
             )
             and (not wants_seat or one[0].priority > head.priority)
         ]

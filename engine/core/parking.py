@@ -47,7 +47,7 @@ class Parking:
             seq.parked = ParkedState(yard.now_s, yard.step, fate, reason, len(seq.token_ids))
             seq.num_parks += 1
             seq.num_lost = 0
-            seq.wants_park = seq.is_called = False
+            seq.wants_park, seq.called_s = False, None
         yard.moves.parked += (seq for seq in party if not seq.is_staying)
         if fate is Fate.RECOMPUTE:
             for seq in party:

@@ -81,12 +81,12 @@ def keeps_room(party: Party, now_s: float) -> bool:
 
 def kept_for_s(party: Party, now_s: float) -> float:
     """Seconds for which it still keeps its room since it was called by hand; 0 if it was not, or long ago."""
-    left = [CALLED_S - (now_s - _entered_s(seq, now_s)) for seq in party if seq.is_called]
-    return max([0.0, *left])
+    since_s = (max(seq.called_s, _entered_s(seq)) for seq in party if seq.called_s is not None)
+    return max([0.0, *(CALLED_S - (now_s - one) for one in since_s)])
 
 
-def _entered_s(seq: Sequence, now_s: float) -> float:
-    times = (seq.resumed_s, seq.started_s, now_s)
+def _entered_s(seq: Sequence) -> float:
+    times = (seq.resumed_s, seq.started_s, 0.0)
     return next(time for time in times if time is not None)
 
 

@@ -67,20 +67,22 @@ class Steering:
             seq.is_held = True
             seq.wants_park = seq.status in (SeqStatus.RUNNING, SeqStatus.RESTORING)
             seq.call = 0
-            seq.is_called = False
+            seq.called_s = None
         self._yard.has_wishes = True
         return True
 
     def _resume(self, party: Party, *, goes_first: bool) -> bool:
         """It is held no longer; and, if it goes first, heads the line and then keeps its room for a while.
 
-        One that is in the pool only loses a park not carried out yet.
+        One that is in the pool loses a park not carried out yet, and keeps its room for a while from now: it may have
+        come back a moment before somebody said so.
         """
         for seq in reversed(party):
             seq.is_held = seq.wants_park = False
+            if goes_first:
+                seq.called_s = self._yard.now_s
             if goes_first and seq.status not in (SeqStatus.RUNNING, SeqStatus.RESTORING):
                 self._yard.lines.call(seq)
-                seq.is_called = True
         return bool(party)
 
     def _set_budget(self, budget_bytes: int) -> bool:

@@ -105,8 +105,8 @@ class Sequence:
     """To be parked by hand before the next step."""
     call: int = 0
     """Below 0: called to the head of the line by hand, the latest call being the lowest number."""
-    is_called: bool = False
-    """Let go first by hand: until it is next parked."""
+    called_s: float | None = None
+    """When it was let go first by hand; None once it has been parked since."""
     is_made_room_for: bool = False
     """Somebody has been parked so that it can enter: whose pages come free belongs to it, not to him."""
     parks_in_step: bool = False

@@ -22,6 +22,7 @@ from engine.api import (
 )
 from engine.core.explain import Explainer
 from engine.core.forecast import Forecaster, entry_of
+from engine.core.planner import keeps_room
 from engine.core.types import Sequence
 from engine.runs import Run, RunState
 from engine.runtime.live_request import LiveRequest
@@ -181,7 +182,7 @@ def _run(
         kept_pages=explainer.num_kept(seq),
         wait=explainer.wait_reason(seq),
         expected_wait_s=expected_wait(seq),
-        is_called=seq.is_called,
+        is_called=bool(seq.call) or keeps_room((seq,), now_s),
     )
 
 

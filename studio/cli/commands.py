@@ -11,7 +11,7 @@ from engine.sim.calibration import Calibration
 from studio.bench.plan import ModelWish
 from studio.cli.argument_values import arguments_of
 from studio.cli.models_command import ModelsCommand
-from studio.cli.parser import Command, Options
+from studio.cli.parser import AS_IT_WAS, Command, Options
 from studio.logs import log_to_file, log_to_stderr
 from studio.models.errand import Errand
 from studio.models.errors import SettingError, StudioError
@@ -64,9 +64,11 @@ def _open_window(options: Options, settings: SettingsService, paths: Paths) -> i
     log_to_file(paths.log_file, settings.settings.log.level)
     from studio.app import run_window
 
-    if run_window(settings, paths, Errand(text=options.text, files=options.files)):
-        return start_again(arguments_of(options.flags))  # its errand is done
-    return 0
+    errand = Errand(text=options.text, files=options.files)
+    what_ran = run_window(settings, paths, errand, options.what_ran)
+    if what_ran is None:
+        return 0
+    return start_again([*arguments_of(options.flags), f"{AS_IT_WAS}={what_ran.to_text()}"])
 
 
 def _simulate(

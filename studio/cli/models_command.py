@@ -49,7 +49,7 @@ class ModelsCommand:
             _say(f"{entry.name:<{width}}  {size:>10}  {entry.source.value:<7}  {entry.path}")
         if not entries:
             _say("The library is empty.")
-        here = {entry.name for entry in entries}
+        here = {entry.name for entry in entries if not entry.is_missing}
         for offer in self._library.catalog:
             if offer.name not in here:
                 _say(
@@ -72,13 +72,13 @@ class ModelsCommand:
 
     def _remove(self, name: str, *, is_sure: bool) -> int:
         entry = self._library.get(name)
-        if entry.source is ModelSource.FETCHED and not (
-            is_sure or _confirm(f"Delete {entry.path}?")
-        ):
+        has_file = entry.source is ModelSource.FETCHED and not entry.is_missing
+        if has_file and not (is_sure or _confirm(f"Delete {entry.path}?")):
             _say(f"{entry.name} is still in the library")
             return 1
         self._library.remove(entry.name)
-        what = "forgotten; its files stay" if entry.source is ModelSource.LINKED else "deleted"
+        is_linked = entry.source is ModelSource.LINKED
+        what = "deleted" if has_file else "forgotten; its files stay" if is_linked else "forgotten"
         return _say(f"{entry.name} is {what}")
 
     def _verify(self, name: str) -> int:

@@ -26,11 +26,14 @@ from studio.cli.argument_values import (
 )
 from studio.models.setting_field import SettingKind, SettingValue
 from studio.models.settings import all_settings
+from studio.models.what_ran import WhatRan
 
 _DESCRIPTION = "Several chats on one local model, in a window or as an OpenAI-compatible server."
 _EPILOG = "Without a command the window opens. Every flag has a LAYBY_ variable and a place in the settings."
 
 
+AS_IT_WAS = "--as-it-was"
+"""Given only by Layby itself, when it starts again."""
 _MODEL_KEYS = ("engine.model", "engine.device", "engine.cpu_variant", "engine.kv_type")
 _Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
@@ -66,6 +69,8 @@ class Options:
     """What `chat` begins with."""
     files: tuple[Path, ...] = ()
     """What `open` opens."""
+    what_ran: WhatRan | None = None
+    """Of the program that has started itself again as this one."""
     as_json: bool = False
     is_sure: bool = False
     """`--yes`: ask nothing."""
@@ -90,6 +95,7 @@ def parse_arguments(arguments: Sequence[str]) -> Options:
         path=values.get("path", Path()),
         text=values.get("text") or "",
         files=tuple(path.absolute() for path in values.get("files", ())),
+        what_ran=values.get("what_ran"),
         as_json=values.get("as_json", False),
         is_sure=values.get("is_sure", False),
         is_deep=values.get("is_deep", False),
@@ -117,6 +123,7 @@ def _build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"layby {__version__}")
     parser.set_defaults(command=Command.WINDOW)
+    parser.add_argument(AS_IT_WAS, dest="what_ran", type=WhatRan.from_text, help=argparse.SUPPRESS)
     _add_settings(parser)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     chat = _add_command(commands, Command.CHAT, "open the window, or the open one, on a new chat")

@@ -13,10 +13,12 @@ from engine.runs import ParkReason
 from studio.models.attachment import Attachment
 from studio.models.chat_settings import ChatSettings
 from studio.models.message_tree import MessageTree
+from studio.models.one_line import one_line
 from studio.models.tool_use import ChatTools, ToolUse, ToolUseState
 
 _SUMMARY = "summary-"
 _REPLY_ID = re.compile(r"chat-(-?\d{1,18})-(-?\d{1,18})(-\d{1,9})?", re.ASCII)
+_BEGINNING_CHARS = 80
 NEW_CHAT_TITLE = "New chat"
 """What a chat is called until its first prompt."""
 
@@ -109,6 +111,8 @@ class Message:
     """Set while PARKED."""
     reread_tokens: int = 0
     """While READING: tokens that are being read a second time, after a park that kept none of its state."""
+    speed: float | None = None
+    """While WRITING: tokens a second now, where the figures have those of the whole time; None until that is known."""
     prompt_share_tokens: int = 0
     """While alive: its own tokens that are counted with the prompt, as it was given them to go on with."""
     stats: ReplyStats = field(default_factory=ReplyStats)
@@ -140,12 +144,14 @@ class ContextCut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuedPrompt:
-    """What is to be sent when the reply that is being written has ended, or a model is ready."""
+    """What is to be sent when the reply that is being written has ended, a model is ready, or it can be stored."""
 
     text: str
     attachments: tuple[Attachment, ...] = ()
     waits_for_model: bool = False
     """It was given while none was ready."""
+    waits_for_store: bool = False
+    """Its turn came while nothing could be stored; it is tried again."""
     is_too_long: bool = False
     """It did not fit the model's window when its turn came, and waits for what the user makes of it."""
 
@@ -204,11 +210,19 @@ class Conversation:
     """A reply ended while the chat was not on screen."""
     stored_status: MessageStatus | None = None
     """Of the last message as it was read with the list of chats; see `last_status`."""
+    stored_note: str = ""
+    """The same; see `last_note`."""
 
     @property
     def is_temporary(self) -> bool:
         """Whether nothing of it is ever stored."""
         return self.chat_id < 0
+
+    @property
+    def draft_beginning(self) -> str:
+        """What the draft begins with, on one line; of files alone, their names, once the chat is opened."""
+        names = ", ".join(one.name for one in self.draft_attachments)
+        return (one_line(self.draft[:_BEGINNING_CHARS]) or names)[:_BEGINNING_CHARS]
 
     def append(self, message: Message) -> None:
         """Add a new message to the end of those shown, whatever its `parent_id` was."""
@@ -241,6 +255,13 @@ class Conversation:
         if self.messages:
             return self.messages[-1].status
         return None if self.is_loaded else self.stored_status
+
+    @property
+    def last_note(self) -> str:
+        """The note of the last message, also before the chat is opened; empty if there is none."""
+        if self.messages:
+            return self.messages[-1].note
+        return "" if self.is_loaded else self.stored_note
 
     @property
     def request_id(self) -> str | None:

@@ -17,6 +17,8 @@ class ModelSource(Enum):
     """Put into the library's folder by the user."""
     LINKED = "linked"
     """A path elsewhere that the user added; the library only remembers it."""
+    OUTSIDE = "outside"
+    """Not in the library: loaded from its path, now or the last time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +31,12 @@ class ModelEntry:
     sha256: str | None
     source: ModelSource
     is_missing: bool = False
-    """A linked path that is not there now, as on a drive that is not plugged in."""
+    """It is known, but not there now: on a drive that is not plugged in, moved away, or deleted by hand."""
+
+    @property
+    def title(self) -> str:
+        """What it is called on screen; the name of one outside the library is its whole path."""
+        return self.path.name if self.source is ModelSource.OUTSIDE else self.name
 
 
 class Finder(Enum):

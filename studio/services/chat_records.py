@@ -11,8 +11,9 @@ from dataclasses import replace
 
 from studio.models.attachment import Attachment
 from studio.models.chat import Conversation, Message
+from studio.models.errors import StoreError
 from studio.models.message_tree import MessageTree
-from studio.services.chat_saver import ChatSaver
+from studio.services.chat_saver import ChatSaver, Work
 from studio.services.history_rows import Holder
 from studio.services.history_store import HistoryStore
 
@@ -24,6 +25,11 @@ class ChatRecords:
         self._store = store
         self._saver = saver
         self._temporary_ids = itertools.count(-1, -1)
+
+    def begin_chat(self, chat: Conversation, *, is_temporary: bool = False) -> None:
+        """Give a new chat its id. It is stored with the next tick, or with the first that is stored of it."""
+        chat.chat_id = next(self._temporary_ids) if is_temporary else self._store.new_chat_id()
+        self.save_chat(chat)
 
     async def add_chat(self, chat: Conversation, *, is_temporary: bool = False) -> None:
         """Store a new chat; it gets its id."""
@@ -41,6 +47,7 @@ class ChatRecords:
             ids = [next(self._temporary_ids) for _ in messages]
         else:
             ids = await self._store.add_messages(chat, messages)
+            self._saver.took()
         for message, message_id in zip(messages, ids, strict=True):
             message.message_id = message_id
 
@@ -102,7 +109,7 @@ class ChatRecords:
         """Store a file of the draft; the attachment with the id it got."""
         if chat.is_temporary:
             return attachment
-        attachment_id = await self._store.attach(chat.chat_id, attachment, Holder.DRAFT)
+        attachment_id = await self._store.attach(chat, attachment, Holder.DRAFT)
         return replace(attachment, attachment_id=attachment_id)
 
     async def detach(self, chat: Conversation, attachments: Sequence[Attachment]) -> None:
@@ -133,6 +140,14 @@ class ChatRecords:
         """Write the chat and this message with the next tick, or now if the message has ended."""
         if not chat.is_temporary:
             self._saver.save_message(chat, message)
+
+    def refuse(self, error: StoreError) -> None:
+        """Show why messages were not stored, until others are."""
+        self._saver.refuse(error)
+
+    def try_again(self, chat: Conversation, work: Work, error: StoreError) -> None:
+        """Tell the error, and do what raised it again with each tick, until it answers True; one work for a chat."""
+        self._saver.owe(chat, work, error)
 
     async def flush(self) -> None:
         """Write what is marked now; a failure becomes a notice."""

@@ -1,38 +1,44 @@
 """Writes changed chats and messages to the store: one timer for all of them, running only while something is unsaved.
 
-Runs on the loop's thread. What could not be written stays marked and is tried again with the next tick.
+Runs on the loop's thread. What could not be written stays marked and is tried again with the next tick, as is whatever
+else the history did not take and somebody promised to try again.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Hashable
 from contextlib import suppress
 
 from studio.models.chat import Conversation, Message
 from studio.models.errors import StoreError
 from studio.services.history_store import HistoryStore
-from studio.services.notice_service import NoticeService
+from studio.services.store_troubles import StoreTroubles
 
+Work = Callable[[], Awaitable[bool]]
+"""What the history did not take. It answers whether nothing of it is left to do, or raises StoreError once more."""
 SAVE_INTERVAL_S = 0.5
 """Half of the second that may be lost at most, so that the write itself has time as well."""
+
+_NEW_MESSAGES = "new messages"
 
 
 class ChatSaver:
     """`save_*` marks what has changed; the ticks write it."""
 
-    def __init__(self, store: HistoryStore, notices: NoticeService, interval_s: float) -> None:
+    def __init__(self, store: HistoryStore, troubles: StoreTroubles, interval_s: float) -> None:
         self._store = store
-        self._notices = notices
+        self._troubles = troubles
         self._interval_s = interval_s
         self._chats: dict[int, Conversation] = {}
         self._messages: dict[int, Message] = {}
         self._forgotten: set[int] = set()
         """Ids of chats that are gone for good."""
         self._gone_messages: set[int] = set()
+        self._owed: dict[Hashable, Work] = {}
         self._hurry = asyncio.Event()
         self._is_closing = False
         self._ticking: asyncio.Task[None] | None = None
-        self._problem: StoreError | None = None
 
     def save_chat(self, chat: Conversation) -> None:
         """Write the chat (not its messages) with the next tick."""
@@ -63,6 +69,20 @@ class ChatSaver:
         """The message is there again."""
         self._gone_messages.discard(message.message_id)
 
+    def owe(self, key: Hashable, work: Work, error: StoreError) -> None:
+        """Do again with each tick what raised this error, until it answers True; then the error's notice goes."""
+        self._troubles.tell(key, error)
+        self._owed[key] = work
+        self._tick()
+
+    def refuse(self, error: StoreError) -> None:
+        """Show why messages were not stored; the notice goes when others are (`took`)."""
+        self._troubles.refuse(_NEW_MESSAGES, error)
+
+    def took(self) -> None:
+        """New messages were stored."""
+        self._troubles.over(_NEW_MESSAGES)
+
     async def flush(self) -> None:
         """Write everything that is marked; a failure becomes one notice, withdrawn when writing works again."""
         chats, self._chats = self._chats, {}
@@ -71,17 +91,18 @@ class ChatSaver:
             return
         try:
             await self._store.save(list(chats.values()), list(messages.values()))
+        except (
+            asyncio.CancelledError
+        ):  # who asked for it does not wait; it is to be written all the same
+            self._mark_again(chats, messages)
+            self._tick()
+            raise
         except StoreError as error:
-            self._chats = {**chats, **self._chats}
-            self._messages = {**messages, **self._messages}
-            self._drop_forgotten()
-            if self._problem is None:
-                self._problem = error
-                self._notices.report(error)
+            self._mark_again(chats, messages)
+            if not self._troubles.is_told(self):
+                self._troubles.tell(self, error)
             return
-        if self._problem is not None:
-            self._notices.resolve(self._problem.code)
-            self._problem = None
+        self._troubles.over(self)
 
     async def close(self) -> None:
         """Stop ticking and write what is left."""
@@ -90,6 +111,11 @@ class ChatSaver:
         if self._ticking is not None:
             await self._ticking
         await self.flush()
+
+    def _mark_again(self, chats: dict[int, Conversation], messages: dict[int, Message]) -> None:
+        self._chats = {**chats, **self._chats}
+        self._messages = {**messages, **self._messages}
+        self._drop_forgotten()
 
     def _drop_forgotten(self) -> None:
         gone = self._forgotten
@@ -105,8 +131,16 @@ class ChatSaver:
             self._ticking = asyncio.get_running_loop().create_task(self._run())
 
     async def _run(self) -> None:
-        while (self._chats or self._messages) and not self._is_closing:
+        while (self._chats or self._messages or self._owed) and not self._is_closing:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._hurry.wait(), self._interval_s)
             self._hurry.clear()
             await self.flush()
+            await self._pay()
+
+    async def _pay(self) -> None:
+        for key, work in tuple(self._owed.items()):
+            with suppress(StoreError):
+                if await work() and self._owed.get(key) is work:
+                    del self._owed[key]
+                    self._troubles.over(key)

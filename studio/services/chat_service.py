@@ -7,6 +7,7 @@ is kept is in services of their own, which are put together here; all share one 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from engine.client import EngineClient
 from studio.models.chat import NEW_CHAT_TITLE, Conversation
 from studio.models.chat_settings import ChatSettings
 from studio.models.errors import StoreError
+from studio.models.one_line import one_line
 from studio.models.tool_settings import ToolSettings
 from studio.models.tool_use import ChatTools
 from studio.services.attachments.attachment_service import AttachmentService
@@ -32,10 +34,13 @@ from studio.services.preset_service import PresetService
 from studio.services.reply_runner import ReplyRunner
 from studio.services.search_service import SearchService
 from studio.services.shelf_service import ShelfService
+from studio.services.store_troubles import StoreTroubles
 from studio.services.tools.tool_desk import ToolDesk
 from studio.services.tools.tool_service import ToolService
 from studio.services.turn_service import TurnService
 from studio.services.version_service import VersionService
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +71,7 @@ class ChatService:
         tools: ChatTooling | None = None,
     ) -> None:
         """`tools`: the servers whose tools chats may use, and the settings of that; None: no chat has any."""
-        self.book = book = ChatBook()
+        self.book = book = ChatBook(clock)
         self.chat_added = book.chat_added
         self.chat_removed = book.chat_removed
         self.chat_changed = book.chat_changed
@@ -76,7 +81,7 @@ class ChatService:
         self._store = store
         self._notices = notices
         self._clock = clock
-        self._saver = ChatSaver(store, notices, save_interval_s)
+        self._saver = ChatSaver(store, StoreTroubles(notices), save_interval_s)
         self._records = records = ChatRecords(store, self._saver)
         self.desk = None
         if tools is not None:
@@ -109,12 +114,17 @@ class ChatService:
     async def start(self) -> None:
         """Open the store, read the lists, and let the file be checked meanwhile.
 
-        Raises StoreBusy if another Layby has it, StoreError if it cannot be used.
+        Raises StoreBusy if another Layby has it, StoreError if it cannot be read.
         """
-        self._store.file.damaged.connect(self._notices.report)
+        self._store.file.replaced.connect(self._notices.report)
         await self._store.open()
+        try:
+            await self._store.tidy_up()
+        except StoreError as error:  # what is there can be read all the same
+            self._saver.owe(self._store, self._end_alive, error)
         every = await self._store.load_chats()
-        self.book.chats = [chat for chat in every if chat.deleted_s is None]
+        alive = (chat for chat in every if chat.deleted_s is None)
+        self.book.chats = sorted(alive, key=self.book.used_s, reverse=True)
         deleted = [chat for chat in every if chat.deleted_s is not None]
         self.book.deleted = sorted(deleted, key=lambda chat: chat.deleted_s or 0.0, reverse=True)
         await self.folders.load()
@@ -128,7 +138,7 @@ class ChatService:
         folder_id: int | None = None,
         settings: ChatSettings | None = None,
     ) -> Conversation:
-        """Add an empty chat at the top of the list. Raises StoreError if it cannot be stored.
+        """Add an empty chat at the top of the list, also while nothing can be stored.
 
         A temporary one is never stored: it is gone when the program ends.
         """
@@ -142,7 +152,7 @@ class ChatService:
             folder_id=folder_id,
             is_loaded=True,
         )
-        await self._records.add_chat(chat, is_temporary=is_temporary)
+        self._records.begin_chat(chat, is_temporary=is_temporary)
         self.book.add(chat)
         return chat
 
@@ -175,7 +185,7 @@ class ChatService:
 
     async def rename(self, chat: Conversation, title: str) -> None:
         """Give a chat a title; a blank one is ignored."""
-        title = " ".join(title.split())
+        title = one_line(title)
         if title and title != chat.title:
             chat.title = title
             self._records.save_chat(chat)
@@ -215,9 +225,16 @@ class ChatService:
                 await self.desk.service.close()
             await self._store.close()
 
+    async def _end_alive(self) -> bool:
+        await self._store.end_alive()
+        return True
+
     async def _look_after_store(self) -> None:
         try:
             await self.shelf.purge()
+        except StoreError as error:
+            _log.info("what was deleted long ago stays until the next start: %s", error)
+        try:
             await self._store.check()
         except StoreError as error:
             self._notices.report(error)

@@ -14,6 +14,7 @@ from engine.api import EngineState, ModelChanged
 from engine.client import EngineClient
 from studio.models.attachment import Attachment
 from studio.models.chat import Conversation, Message, MessageStatus, QueuedPrompt
+from studio.models.errors import StoreError
 from studio.services.chat_book import ChatBook
 from studio.services.chat_records import ChatRecords
 from studio.services.context_service import ContextService
@@ -25,7 +26,8 @@ _ENDED_WELL = frozenset({MessageStatus.DONE, MessageStatus.LENGTH})
 
 class DraftService:
     """A queued prompt is sent by itself when the reply before it has ended well, or the model that it waits for is
-    ready, also after a restart, and there is room for it; otherwise it waits for the user.
+    ready, also after a restart, and there is room for it; otherwise it waits for the user. Where it cannot be stored
+    when its turn has come, that is tried again until it can.
     """
 
     def __init__(
@@ -48,9 +50,9 @@ class DraftService:
     def set_draft(self, chat: Conversation, text: str) -> None:
         """Keep unsent text; it is saved with the next tick."""
         if text != chat.draft and chat in self._book.chats:
-            was_empty, chat.draft = not chat.draft.strip(), text
+            beginning, chat.draft = chat.draft_beginning, text
             self._records.save_chat(chat)
-            if was_empty is bool(text.strip()):  # that there is one is told, not each letter of it
+            if beginning != chat.draft_beginning:  # this is told, not each letter of a long one
                 self._book.chat_changed.emit(chat)
 
     async def attach(self, chat: Conversation, attachment: Attachment) -> None:
@@ -77,12 +79,10 @@ class DraftService:
         has_something = bool(text.strip() or files)
         if not has_something or chat.running_message is None or chat.queued is not None:
             return False
-        await self._put_into_queue(chat, QueuedPrompt(text=text, attachments=files))
-        if (
-            chat.running_message is None
-        ):  # it has ended meanwhile, when nothing was in the queue yet
+        is_queued = await self._put_into_queue(chat, QueuedPrompt(text=text, attachments=files))
+        if is_queued and chat.running_message is None:  # it ended when nothing was queued yet
             await self._send_if_it_fits(chat)
-        return True
+        return is_queued
 
     async def queue_for_model(self, chat: Conversation, text: str) -> bool:
         """The same in a chat in which no reply runs: they wait for a model to be ready.
@@ -94,25 +94,35 @@ class DraftService:
         if is_busy or not (text.strip() or files):
             return False
         prompt = QueuedPrompt(text=text, attachments=files, waits_for_model=True)
-        await self._put_into_queue(chat, prompt)
-        return True
+        return await self._put_into_queue(chat, prompt)
 
     async def send_waiting(self, chat: Conversation) -> bool:
-        """Send the prompt that waited for a model, now that there is one; False if there is none, or no room."""
-        if not await self._turns.read(chat):  # its files too
-            return False
+        """Send the prompt that waited for a model, now that there is one; False if it is not sent (yet)."""
         if chat.queued is None or not chat.queued.waits_for_model:
             return False
         return await self._send_if_it_fits(chat)
 
+    async def send_behind(self, chat: Conversation, text: str) -> bool:
+        """Send the prompt that could not be stored before, and let this one and the draft's files wait behind it.
+
+        False, and the draft is as it was, if that cannot be stored now either. Raises StoreError.
+        """
+        await self._send(chat)
+        return await self.queue(chat, text)
+
     async def take_back(self, chat: Conversation) -> str:
-        """Put the queued prompt back into the draft, before what is there; the draft's text. Raises StoreError."""
+        """Put the queued prompt back into the draft, before what is there; the draft's text.
+
+        Raises StoreError, having changed nothing.
+        """
         queued = chat.queued
         if queued is not None:
+            await self._records.hand_over(chat, queued.attachments, Holder.DRAFT)
+        if queued is not None and chat.queued is queued:  # it may have been sent meanwhile
             chat.queued = None
             chat.draft = "\n\n".join(part for part in (queued.text, chat.draft) if part)
             chat.draft_attachments = (*queued.attachments, *chat.draft_attachments)
-            await self._hand_over(chat, queued.attachments, Holder.DRAFT)
+            self._tell(chat)
         return chat.draft
 
     async def send_now(self, chat: Conversation) -> bool:
@@ -123,7 +133,7 @@ class DraftService:
         if not await self._turns.read(chat) or chat.queued is None or not await self._fits(chat):
             return False
         self._turns.stop(chat)
-        return await self._turns.send_queued(chat)
+        return await self._send(chat)
 
     async def close(self) -> None:
         """Return once nothing is being sent any more."""
@@ -131,20 +141,54 @@ class DraftService:
         if self._sending:
             await asyncio.wait(self._sending)
 
-    async def _put_into_queue(self, chat: Conversation, prompt: QueuedPrompt) -> None:
+    async def _put_into_queue(self, chat: Conversation, prompt: QueuedPrompt) -> bool:
+        """False if one was faster meanwhile. Raises StoreError, having changed nothing."""
+        draft, files = chat.draft, prompt.attachments
+        await self._records.hand_over(chat, files, Holder.QUEUED)
+        if chat.queued is not None:
+            return False
         chat.queued = prompt
-        chat.draft, chat.draft_attachments = "", ()
-        await self._hand_over(chat, prompt.attachments, Holder.QUEUED)
+        chat.draft = "" if chat.draft == draft else chat.draft  # somebody may have typed on
+        chat.draft_attachments = tuple(one for one in chat.draft_attachments if one not in files)
+        self._tell(chat)
+        return True
 
-    async def _hand_over(
-        self, chat: Conversation, files: tuple[Attachment, ...], holder: Holder
-    ) -> None:
+    def _tell(self, chat: Conversation) -> None:
         self._records.save_chat(chat)
         self._book.chat_changed.emit(chat)
-        await self._records.hand_over(chat, files, holder)
 
     async def _send_if_it_fits(self, chat: Conversation) -> bool:
-        return await self._fits(chat) and await self._turns.send_queued(chat)
+        return await self._send(chat, must_fit=True)
+
+    async def _send(self, chat: Conversation, *, must_fit: bool = False) -> bool:
+        """Send the queued prompt, now or as soon as it can be stored; False if it was not sent now."""
+        try:
+            await self._records.load(chat)  # what it must fit behind
+            if must_fit and not await self._fits(chat):
+                return False
+            return await self._turns.send_queued(chat)
+        except StoreError as error:
+            if chat.queued is not None:
+                self._mark(chat, waits_for_store=True)
+                self._records.try_again(chat, lambda: self._send_again(chat), error)
+            return False
+
+    async def _send_again(self, chat: Conversation) -> bool:
+        """Whether nothing is to be sent here any more. Raises StoreError."""
+        if chat.queued is None or not chat.queued.waits_for_store or chat not in self._book.chats:
+            return True
+        was_read = chat.is_loaded
+        await self._records.load(chat)
+        is_running = chat.running_message is not None  # then it waits for the end of that
+        if is_running or not (was_read or await self._fits(chat)):
+            self._mark(chat, waits_for_store=False)
+            return True
+        return await self._turns.send_queued(chat)
+
+    def _mark(self, chat: Conversation, *, waits_for_store: bool) -> None:
+        if chat.queued is not None and chat.queued.waits_for_store != waits_for_store:
+            chat.queued = replace(chat.queued, waits_for_store=waits_for_store)
+            self._book.chat_changed.emit(chat)
 
     async def _fits(self, chat: Conversation) -> bool:
         """Whether there is room for the queued prompt; if not, it is marked and stays."""
@@ -165,10 +209,12 @@ class DraftService:
             self._start(self._send_if_it_fits(chat))
 
     def _on_model_changed(self, event: ModelChanged) -> None:
-        if event.state is EngineState.READY and not self._book.is_closing:
-            for chat in self._book.chats:
-                if chat.queued is not None and chat.queued.waits_for_model:
-                    self._start(self.send_waiting(chat))
+        waiting = [one for one in self._book.chats if one.queued and one.queued.waits_for_model]
+        for chat in waiting if not self._book.is_closing else ():
+            if event.state is EngineState.READY:
+                self._start(self.send_waiting(chat))
+            elif event.state is not EngineState.NO_MODEL:  # which one at rest is too
+                self._mark(chat, waits_for_store=False)
 
     def _start(self, work: Coroutine[Any, Any, bool]) -> None:
         task = asyncio.get_running_loop().create_task(work)

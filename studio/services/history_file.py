@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from engine.file_lock import FileLock
-from engine.system_faults import system_fault
-from studio.models.errors import StoreBroken, StoreBusy, StoreError, StoreFull
+from studio.models.errors import StoreBusy, StoreError
 from studio.models.signal import Signal
+from studio.services.history_errors import as_store_errors
+from studio.services.history_place import FileId, file_id, put_back
 from studio.services.history_repair import DamageFound, check_integrity, is_damage, rebuild
 from studio.services.history_schema import open_database
 
@@ -31,12 +32,17 @@ class HistoryFile:
     """`do` hands work to the worker; what it returns has been committed, what raises StoreError has changed nothing."""
 
     def __init__(self, path: Path) -> None:
-        self.damaged: Signal[[StoreBroken]] = Signal()
-        """The file was found damaged, set aside, and replaced by what could be read of it."""
+        self.replaced: Signal[[StoreError]] = Signal()
+        """The file was found damaged, set aside, and replaced by what could be read of it; or it was gone from its
+        place, and has been put back."""
         self.path = path
-        self._lock = FileLock(path.with_name(path.name + ".lock"))
+        self._lock = _lock_of(path)
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="layby-history")
         self._connection: sqlite3.Connection | None = None
+        self._news: StoreError | None = None
+        """What `replaced` has still to tell."""
+        self._file_id: FileId | None = None
+        """Of what the connection is to."""
         self._check_ended = threading.Event()
         self._is_closed = False
 
@@ -45,7 +51,7 @@ class HistoryFile:
         await self._in_worker(self._take_lock)
 
     async def check(self) -> None:
-        """Let SQLite check the whole file; damage is repaired as far as possible and told by `damaged`."""
+        """Let SQLite check the whole file; damage is repaired as far as possible and told by `replaced`."""
         await self.do(self._check)
 
     def end_check(self) -> None:
@@ -64,10 +70,12 @@ class HistoryFile:
 
     async def do(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         """Let the worker do it, on a rebuilt file if the file turns out to be damaged. Raises StoreError."""
-        result, damage = await self._in_worker(lambda: self._attempt(work))
-        if damage is not None:
-            self.damaged.emit(damage)
-        return result
+        try:
+            return await self._in_worker(lambda: self._attempt(work))
+        finally:
+            news, self._news = self._news, None
+            if news is not None:
+                self.replaced.emit(news)
 
     def _in_worker(self, work: Callable[[], _T]) -> asyncio.Future[_T]:
         if self._is_closed:
@@ -76,19 +84,27 @@ class HistoryFile:
 
     # in the worker thread
 
-    def _attempt(self, work: Callable[[sqlite3.Connection], _T]) -> tuple[_T, StoreBroken | None]:
-        """Do the work, on a rebuilt file if the file turns out to be damaged."""
-        with _as_store_errors(self.path):
+    def _attempt(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
+        """Do the work, on a file put back if it has gone, on a rebuilt one if it turns out to be damaged."""
+        with as_store_errors(self.path):
             try:
-                if self._connection is None:
-                    self._connection = open_database(self.path)
-                return work(self._connection), None
+                if self._connection is not None and file_id(self.path) != self._file_id:
+                    self._news = put_back(self.path, self._connection)
+                    self._connection = None
+                return work(self._opened())
             except (sqlite3.Error, DamageFound) as error:
                 if not is_damage(error):
                     raise
             damaged, self._connection = self._connection, None
-            self._connection, damage = rebuild(self.path, damaged)
-            return work(self._connection), damage
+            self._connection, self._news = rebuild(self.path, damaged)
+            self._file_id = file_id(self.path)
+            return work(self._connection)
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection = open_database(self.path)
+            self._file_id = file_id(self.path)
+        return self._connection
 
     def _check(self, database: sqlite3.Connection) -> None:
         database.set_progress_handler(self._check_ended.is_set, _STEPS_BETWEEN_LOOKS)
@@ -101,18 +117,33 @@ class HistoryFile:
             database.set_progress_handler(None, 0)
 
     def _take_lock(self) -> None:
-        with _as_store_errors(self.path):
+        with as_store_errors(self.path):
             if not self._lock.acquire():
                 raise StoreBusy(
                     f"the chat history {self.path} is open in another Layby; use that window, or close it first"
                 )
 
     def _close(self) -> None:
-        with _as_store_errors(self.path):
+        with as_store_errors(self.path):
             if self._connection is not None:
                 self._connection.close()
                 self._connection = None
             self._lock.release()
+
+
+def is_free(path: Path) -> bool:
+    """Whether no process has the history at `path` open, or it cannot be told."""
+    lock = _lock_of(path)
+    try:
+        was_free = lock.acquire()
+    except OSError:
+        return True
+    lock.release()
+    return was_free
+
+
+def _lock_of(path: Path) -> FileLock:
+    return FileLock(path.with_name(path.name + ".lock"))
 
 
 def insert(database: sqlite3.Connection, statement: str, row: tuple[object, ...]) -> int:
@@ -132,45 +163,3 @@ def transaction(database: sqlite3.Connection) -> Iterator[None]:
     finally:
         if database.in_transaction:
             database.execute("ROLLBACK")
-
-
-@contextmanager
-def _as_store_errors(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise StoreError(
-            f"the chat history {path} cannot be used: {system_fault(error)}"
-        ) from error
-    except sqlite3.Error as error:
-        code = (
-            error.sqlite_errorcode & 0xFF
-            if hasattr(error, "sqlite_errorcode")
-            else sqlite3.SQLITE_ERROR
-        )
-        if code == sqlite3.SQLITE_FULL:
-            raise StoreFull(
-                f"there is no room left for the chat history {path}; make room, Layby tries again by itself"
-            ) from error
-        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            raise StoreError(
-                f"another program has locked the chat history {path}; close it there (a backup, a viewer of "
-                "databases), Layby tries again by itself"
-            ) from error
-        if code == sqlite3.SQLITE_READONLY:
-            raise StoreError(
-                f"the chat history {path} cannot be written; make the file and its folder writable, Layby tries again "
-                "by itself"
-            ) from error
-        if code == sqlite3.SQLITE_IOERR:
-            raise StoreError(
-                f"the disk failed over the chat history {path}; look after the disk, Layby tries again by itself"
-            ) from error
-        if code == sqlite3.SQLITE_CANTOPEN:
-            raise StoreError(
-                f"the chat history {path} cannot be opened; make its folder and the file writable, then start "
-                "Layby again"
-            ) from error
-        raise StoreError(
-            f"the chat history {path} cannot be used; the log has the particulars"
-        ) from error

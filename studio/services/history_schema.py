@@ -6,6 +6,7 @@ import sqlite3
 from pathlib import Path
 
 from studio.models.errors import StoreError
+from studio.services.history_errors import is_of_the_disk
 
 _ALIVE = "'queued', 'reading', 'writing', 'parked'"
 """Statuses of replies that grow; of a reply that waits for its tools the words are known."""
@@ -125,11 +126,24 @@ def open_database(path: Path) -> sqlite3.Connection:
     """A connection in autocommit mode to an up-to-date history, made if there is none.
 
     A commit is on the disk when it returns (`synchronous=FULL`): a power cut loses no more than a killed process does.
-    Raises sqlite3.Error, and StoreError for a file of a newer version.
+    Where the disk is too full even for reading as usual, nobody else can read it meanwhile. Raises sqlite3.Error, and
+    StoreError for a file of a newer version.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        return _open(path)
+    except sqlite3.Error as error:
+        if not is_of_the_disk(error):
+            raise
+        return _open(path, is_alone=True)
+
+
+def _open(path: Path, *, is_alone: bool = False) -> sqlite3.Connection:
+    """`is_alone`: without the file that SQLite shares with other readers, which takes room on the disk."""
     connection = sqlite3.connect(path, isolation_level=None)
     try:
+        if is_alone:
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")

@@ -16,7 +16,7 @@ from studio.services.history_lists import HistoryLists
 from studio.services.history_rows import (
     ATTACHMENT_COLUMNS,
     CHAT_COLUMNS,
-    LAST_STATUS,
+    LAST_END,
     MESSAGE_COLUMNS,
     Holder,
     Row,
@@ -34,6 +34,10 @@ _PUT_CHAT = put_statement("chats", CHAT_COLUMNS)
 _PUT_MESSAGE = put_statement("messages", MESSAGE_COLUMNS)
 _PUT_ATTACHMENT = put_statement("attachments", ATTACHMENT_COLUMNS)
 _SHOW = "UPDATE chats SET leaf_id = ? WHERE chat_id = ?"
+_LAST_CHAT_ID = (
+    "SELECT max(coalesce((SELECT max(chat_id) FROM chats), 0), "
+    "coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'chats'), 0))"
+)
 _END_ALIVE = (
     f"UPDATE messages SET status = '{MessageStatus.INTERRUPTED.value}', note = '' WHERE status IN "
     f"({', '.join(repr(one.value) for one in MessageStatus if one.is_alive and one is not MessageStatus.TOOLS)})"
@@ -54,14 +58,30 @@ class HistoryStore:
         self.file = HistoryFile(path)
         self.lists = HistoryLists(self.file)
         self.search = HistorySearch(self.file)
+        self._last_chat_id = 0
 
     async def open(self) -> None:
-        """Open the file, or make it; replies that a dead program left alive become INTERRUPTED, keeping their text.
+        """Open the file, or make it.
 
         Raises StoreBusy if another process has it open, StoreError if it cannot be used.
         """
         await self.file.take()
+        (self._last_chat_id,) = await self.file.do(
+            lambda database: database.execute(_LAST_CHAT_ID).fetchone()
+        )
+
+    def new_chat_id(self) -> int:
+        """An id that no chat has or had; nothing is stored with it yet."""
+        self._last_chat_id += 1
+        return self._last_chat_id
+
+    async def tidy_up(self) -> None:
+        """Replies that a dead program left alive end as INTERRUPTED, keeping their text; chats without a word go."""
         await self.file.do(_tidy_up)
+
+    async def end_alive(self) -> None:
+        """The first half of it, for when the chats are in use."""
+        await self.file.do(lambda database: database.execute(_END_ALIVE).rowcount)
 
     async def check(self) -> None:
         """Let SQLite check the whole file; damage is repaired as far as possible and told by the file's signal."""
@@ -78,7 +98,7 @@ class HistoryStore:
     async def load_chats(self) -> list[Conversation]:
         """All chats, deleted ones too, without messages but with the status of the last; the last used first."""
         query = (
-            f"SELECT {CHAT_COLUMNS}, {LAST_STATUS} FROM chats ORDER BY updated_s DESC, chat_id DESC"
+            f"SELECT {CHAT_COLUMNS}, {LAST_END} FROM chats ORDER BY updated_s DESC, chat_id DESC"
         )
 
         def read(database: sqlite3.Connection) -> list[Conversation]:
@@ -115,7 +135,7 @@ class HistoryStore:
 
     async def add_chat(self, chat: Conversation) -> int:
         """Store a new chat; returns the id it got."""
-        row = (None, *chat_row(chat)[1:])
+        row = (self.new_chat_id(), *chat_row(chat)[1:])
         return await self.file.do(lambda database: insert(database, _PUT_CHAT, row))
 
     async def add_messages(self, chat: Conversation, messages: Sequence[Message]) -> list[int]:
@@ -164,13 +184,16 @@ class HistoryStore:
 
         A chat's `leaf_id` is one of the ids that its messages have here. Returns the id of each chat and of its leaf.
         """
-        entries = [(chat_row(chat), chat.leaf_id, _rows_of(messages)) for chat, messages in chats]
+        entries = [
+            ((self.new_chat_id(), *chat_row(chat)[1:]), chat.leaf_id, _rows_of(messages))
+            for chat, messages in chats
+        ]
 
         def add(database: sqlite3.Connection) -> list[tuple[int, int | None]]:
             added: list[tuple[int, int | None]] = []
             with transaction(database):
                 for row, leaf_id, messages in entries:
-                    chat_id = insert(database, _PUT_CHAT, (None, *row[1:]))
+                    chat_id = insert(database, _PUT_CHAT, row)
                     new_leaf_id = _add_copies(database, chat_id, messages).get(leaf_id or 0)
                     database.execute(_SHOW, (new_leaf_id, chat_id))
                     added.append((chat_id, new_leaf_id))
@@ -220,10 +243,17 @@ class HistoryStore:
 
         await self.file.do(delete)
 
-    async def attach(self, chat_id: int, attachment: Attachment, holder: Holder) -> int:
-        """Store an attachment of a draft or a queued prompt; returns the id it got."""
-        row = (None, chat_id, None, holder.value, *attachment_row(attachment))
-        return await self.file.do(lambda database: insert(database, _PUT_ATTACHMENT, row))
+    async def attach(self, chat: Conversation, attachment: Attachment, holder: Holder) -> int:
+        """Store an attachment of a draft or a queued prompt, and the chat as it is; returns the id it got."""
+        changed_chat = chat_row(chat)
+        row = (None, chat.chat_id, None, holder.value, *attachment_row(attachment))
+
+        def add(database: sqlite3.Connection) -> int:
+            with transaction(database):
+                database.execute(_PUT_CHAT, changed_chat)
+                return insert(database, _PUT_ATTACHMENT, row)
+
+        return await self.file.do(add)
 
     async def detach(self, attachment_ids: Sequence[int]) -> None:
         """Delete attachments; unknown ids are fine."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 from engine.api import LoadOptions
@@ -77,6 +78,14 @@ class LoadSettingsStore:
             ) from error
         self._choices = kept
         self.changed.emit(model)
+
+    def keep_pool(self, model: Path, pool_tokens: int) -> None:
+        """It has been loaded with such a pool and shall be so from now on, as far as a flag or variable lets it.
+
+        Raises as `change`.
+        """
+        if "pool_tokens" not in self.fixed():
+            self.change(model, replace(self.choices(model), pool_tokens=pool_tokens))
 
     def move(self, old: Path, new: Path) -> None:
         """The model lies elsewhere now. Raises as `change`."""

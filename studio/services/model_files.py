@@ -22,6 +22,13 @@ def check_is_first_part(path: Path) -> None:
         raise LibraryError(f"{path} is part {int(shard[1])} of a split model; give its first part")
 
 
+def is_whole_name(file_name: str) -> bool:
+    """Whether a file of that name stands for a model: a GGUF file, of a split one the first part."""
+    path = Path(file_name)
+    shard = _SHARD.search(path.stem)
+    return path.suffix.lower() == ".gguf" and (shard is None or int(shard[1]) == 1)
+
+
 def models_in(folder: Path) -> list[Path]:
     """The models that lie directly in `folder`, by name; none if it does not exist."""
     if not folder.is_dir():
@@ -30,7 +37,10 @@ def models_in(folder: Path) -> list[Path]:
         path
         for path in folder.iterdir()
         if not path.name.startswith(".")
-        and (_is_first_gguf(path) or (path.is_dir() and (path / "config.json").is_file()))
+        and (
+            (is_whole_name(path.name) and path.is_file())
+            or (path.is_dir() and (path / "config.json").is_file())
+        )
     )
 
 
@@ -62,13 +72,6 @@ def sha256_of(path: Path) -> str:
         while chunk := file.read(_HASH_CHUNK_BYTES):
             digest.update(chunk)
     return digest.hexdigest()
-
-
-def _is_first_gguf(path: Path) -> bool:
-    if path.suffix.lower() != ".gguf" or not path.is_file():
-        return False
-    shard = _SHARD.search(path.stem)
-    return shard is None or int(shard[1]) == 1
 
 
 def _escape_glob(text: str) -> str:

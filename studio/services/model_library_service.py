@@ -7,7 +7,7 @@ own look at its files says (`InspectModel`). No Qt, no torch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,10 +16,12 @@ from engine.errors import ModelNotFound
 from engine.system_faults import system_fault
 from studio.models.errors import LibraryError
 from studio.models.model_library import CatalogEntry, FileHash, ModelEntry, ModelSource
+from studio.models.one_line import one_line
 from studio.services.library_registry import LibraryRegistry, read_registry, write_registry
 from studio.services.model_files import (
     check_is_first_part,
     files_of,
+    is_whole_name,
     models_in,
     plain_name,
     sha256_of,
@@ -44,9 +46,28 @@ class ModelLibraryService:
         self._registry_file = folder / "library.json"
 
     def entries(self) -> tuple[ModelEntry, ...]:
-        """Every model: those in the folder by name, then links in the order they were added."""
+        """Every model: those in the folder by name, links in the order they were added, then what was fetched and is
+        not there any more."""
         registry = read_registry(self._registry_file)
         return tuple(_with_own_names(self._unnamed_entries(registry)))
+
+    def outside(
+        self, paths: Iterable[Path], entries: Iterable[ModelEntry]
+    ) -> tuple[ModelEntry, ...]:
+        """Entries for models at these paths, as far as `entries` do not have them; loaded by their path, their name."""
+        own = {entry.path for entry in entries}
+        return tuple(
+            ModelEntry(
+                name=str(path),
+                path=path,
+                size_bytes=size_of(path) if path.exists() else 0,
+                sha256=None,
+                source=ModelSource.OUTSIDE,
+                is_missing=not path.exists(),
+            )
+            for path in dict.fromkeys(paths)
+            if path not in own
+        )
 
     def get(self, name: str) -> ModelEntry:
         """The entry of that name, also in other case.
@@ -67,13 +88,22 @@ class ModelLibraryService:
             path = Path(model).expanduser()
             if model and path.exists():
                 return path.absolute()
+            if path.is_absolute():
+                raise ModelNotFound(
+                    f"there is no file {path}; put it back if it was moved, or choose another model"
+                ) from None
             raise
         if entry.is_missing:
             raise ModelNotFound(
-                f"the model {entry.name} was added from {entry.path}, which is not there now; "
-                "bring it back, say where it lies now, or remove it from the library"
+                f"the file of the model {entry.name} is missing: {entry.path}; put it back, say where it lies now, "
+                "download it again, or choose another model"
             )
         return entry.path
+
+    def look_at(self, model: str) -> ModelInfo:
+        """The facts of a library's model, or of one at a path, by the library's name. Raises ModelError."""
+        path = self.resolve(model)
+        return self._inspect(path, self.name_of(path))
 
     def name_of(self, path: Path) -> str:
         """The library's name of the model at `path`, or a plain name made from the path."""
@@ -112,7 +142,7 @@ class ModelLibraryService:
 
         Raises ModelNotFound for an unknown name, LibraryError for a new one that is empty, too long or taken.
         """
-        entry, new_name = self.get(name), " ".join(new_name.split())
+        entry, new_name = self.get(name), one_line(new_name)
         if not 1 <= len(new_name) <= MOST_NAME_CHARS:
             raise LibraryError(
                 f"the name has {len(new_name)} characters; give 1 to {MOST_NAME_CHARS}"
@@ -126,13 +156,13 @@ class ModelLibraryService:
         return self.get(new_name)
 
     def relocate(self, name: str, path: Path) -> ModelEntry:
-        """Say where a linked model lies now; its name stays.
+        """Say where a linked model lies now, or a fetched one that is missing; its name stays.
 
         Raises ModelNotFound for an unknown name, ModelError for what is no sound model, LibraryError for a model that
-        is no link or a place that is in the library already.
+        lies in the library's folder or a place that is in the library already.
         """
         entry, path = self.get(name), path.expanduser().absolute()
-        if entry.source is not ModelSource.LINKED:
+        if entry.source is not ModelSource.LINKED and not entry.is_missing:
             raise LibraryError(
                 f"{entry.name} lies in the library's own folder; only links can move"
             )
@@ -141,7 +171,11 @@ class ModelLibraryService:
         registry = read_registry(self._registry_file)
         if path in registry.links or path in models_in(self.folder):
             raise LibraryError(f"{path} is in the library already; remove {entry.name} instead")
-        registry.links[registry.links.index(entry.path)] = path
+        if entry.source is ModelSource.LINKED:
+            registry.links[registry.links.index(entry.path)] = path
+        else:
+            _forget_files(registry, entry)
+            registry.links.append(path)
         registry.names.pop(str(entry.path), None)
         registry.names[str(path)] = entry.name
         write_registry(self._registry_file, registry)
@@ -154,7 +188,8 @@ class ModelLibraryService:
     def record_fetched(self, entry: CatalogEntry) -> ModelEntry:
         """Remember that the library itself fetched this file, so that it may delete it."""
         self.record_files({entry.file_name: entry.sha256})
-        return self.get(entry.name)
+        path = self.folder / entry.file_name
+        return next(one for one in self.entries() if one.path == path)  # it may be called otherwise
 
     def record_files(self, hashes: Mapping[str, str | None]) -> None:
         """Remember that the library itself brought these files, and the SHA-256 each was promised to have."""
@@ -182,11 +217,9 @@ class ModelLibraryService:
         if entry.source is ModelSource.LINKED:
             registry.links.remove(entry.path)
         else:
+            _forget_files(registry, entry)
             for path in files_of(entry.path):
                 _delete(path)
-                registry.hashes.pop(path.name, None)
-                if path.name in registry.fetched:
-                    registry.fetched.remove(path.name)
         registry.names.pop(str(entry.path), None)
         write_registry(self._registry_file, registry)
         return entry
@@ -218,16 +251,8 @@ class ModelLibraryService:
             raise LibraryError(f"{error.filename} cannot be read: {system_fault(error)}") from error
 
     def _unnamed_entries(self, registry: LibraryRegistry) -> Iterator[ModelEntry]:
-        offered = {entry.file_name: entry for entry in self.catalog}
         for path in models_in(self.folder):
-            known = offered.get(path.name)
-            yield ModelEntry(
-                name=registry.names.get(str(path)) or (known.name if known else plain_name(path)),
-                path=path,
-                size_bytes=size_of(path),
-                sha256=known.sha256 if known else registry.hashes.get(path.name),
-                source=ModelSource.FETCHED if path.name in registry.fetched else ModelSource.FOUND,
-            )
+            yield self._in_folder(path, registry)
         for path in registry.links:
             is_missing = not path.exists()
             yield ModelEntry(
@@ -238,11 +263,26 @@ class ModelLibraryService:
                 source=ModelSource.LINKED,
                 is_missing=is_missing,
             )
+        for path in (self.folder / name for name in registry.fetched if is_whole_name(name)):
+            if not path.exists():
+                yield self._in_folder(path, registry)
+
+    def _in_folder(self, path: Path, registry: LibraryRegistry) -> ModelEntry:
+        known = next((entry for entry in self.catalog if entry.file_name == path.name), None)
+        is_missing = not path.exists()
+        return ModelEntry(
+            name=registry.names.get(str(path)) or (known.name if known else plain_name(path)),
+            path=path,
+            size_bytes=0 if is_missing else size_of(path),
+            sha256=known.sha256 if known else registry.hashes.get(path.name),
+            source=ModelSource.FETCHED if path.name in registry.fetched else ModelSource.FOUND,
+            is_missing=is_missing,
+        )
 
     def _unknown(self, name: str, entries: tuple[ModelEntry, ...]) -> ModelNotFound:
         names = ", ".join(entry.name for entry in entries) or "nothing yet"
         if any(entry.name.casefold() == name.casefold() for entry in self.catalog):
-            return ModelNotFound(f"the model {name} has not been fetched yet; fetch it first")
+            return ModelNotFound(f"the model {name} has not been downloaded yet; download it first")
         return ModelNotFound(
             f"there is no model {name!r}: no such path, and the library has {names}; "
             "add its file or folder to the library"
@@ -259,6 +299,14 @@ def _with_own_names(entries: Iterator[ModelEntry]) -> Iterator[ModelEntry]:
             name = f"{entry.name}-{number}"
         taken.add(name.casefold())
         yield replace(entry, name=name)
+
+
+def _forget_files(registry: LibraryRegistry, entry: ModelEntry) -> None:
+    """The library has brought no file of this model."""
+    for name in {entry.path.name, *(path.name for path in files_of(entry.path))}:
+        registry.hashes.pop(name, None)
+        if name in registry.fetched:
+            registry.fetched.remove(name)
 
 
 def _delete(path: Path) -> None:

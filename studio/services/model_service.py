@@ -19,22 +19,29 @@ from typing import TypeVar
 
 from engine.api import EngineState, LoadModel, LoadOptions, ModelChanged, ModelInfo, UnloadModel
 from engine.client import EngineClient
-from engine.errors import EngineError, ModelUnavailable
+from engine.errors import EngineError, ModelError, ModelUnavailable
 from engine.system_faults import system_fault
 from studio.models.engine_state import FetchProgress, ModelStatus
 from studio.models.errors import FetchError, LibraryError, StudioError
-from studio.models.model_library import CatalogEntry, FoundModel, ModelEntry, ModelFacts
+from studio.models.model_library import (
+    CatalogEntry,
+    FoundModel,
+    ModelEntry,
+    ModelFacts,
+)
 from studio.models.signal import Signal
 from studio.paths import ModelCaches
 from studio.services.found_models import find_models, models_below
+from studio.services.last_model import LastModel
 from studio.services.load_settings_store import LoadSettingsStore
 from studio.services.model_facts import ModelFactsReader
 from studio.services.model_fetcher import ModelFetcher
-from studio.services.model_library_service import InspectModel, ModelLibraryService
+from studio.services.model_library_service import ModelLibraryService
 from studio.services.notice_service import NoticeService
 from studio.services.settings_service import SettingsService
 
 _T = TypeVar("_T")
+Report = Callable[[EngineError | StudioError], None]
 
 _log = logging.getLogger(__name__)
 
@@ -65,7 +72,6 @@ class ModelService:
         facts: ModelFactsReader,
         caches: ModelCaches,
         notices: NoticeService,
-        inspect: InspectModel,
         is_resting: Callable[[], bool] = lambda: False,
     ) -> None:
         """`is_resting` tells whether the model was unloaded for want of use and comes back by itself."""
@@ -75,29 +81,31 @@ class ModelService:
         """The library as last scanned (`refresh`)."""
         self.facts: dict[Path, ModelFacts] = {}
         """What is known of the models in `entries` and `found`, by their paths."""
+        self.outside: tuple[ModelEntry, ...] = ()
+        """Models that are loaded, or were the last time, and are not in the library; known as it is (`refresh`)."""
         self.found: tuple[FoundModel, ...] = ()
         """Models of other programs that are not in the library, as last looked for (`look_around`)."""
         self.fetching: FetchProgress | None = None
         """Set while a model is being fetched."""
         self.changed: Signal[[]] = Signal()
-        """`status` changed."""
+        """`status` or `is_coming` changed."""
         self.library_changed: Signal[[]] = Signal()
-        """`entries`, `found` or `facts` changed."""
+        """`entries`, `outside`, `found` or `facts` changed."""
         self.fetch_changed: Signal[[]] = Signal()
         """`fetching` changed."""
         self._client = client
         self._library = library
         self._fetcher = fetcher
-        self._settings = settings
+        self._last = LastModel(settings, notices)
         self.load_settings = load_settings
         self._reader = facts
         self._caches = caches
         self._notices = notices
-        self._inspect = inspect
         self._is_resting = is_resting
         self._workers = ThreadPoolExecutor(max_workers=2, thread_name_prefix="layby-library")
         self._reading_facts = asyncio.Lock()
         self._num_expected = 0
+        self._load_problems: set[str] = set()  # codes of notices about loads
         self._loading: _Loading | None = None
         self._fetch_cancelled = threading.Event()
         self._fetch_ended = asyncio.Event()
@@ -131,10 +139,12 @@ class ModelService:
     def expecting(self) -> Iterator[None]:
         """Within it a model is on its way, also between its fetch and its load."""
         self._num_expected += 1
+        self.changed.emit()
         try:
             yield
         finally:
             self._num_expected -= 1
+            self.changed.emit()
 
     @property
     def catalog(self) -> tuple[CatalogEntry, ...]:
@@ -142,12 +152,20 @@ class ModelService:
         return self._library.catalog
 
     async def refresh(self) -> None:
-        """Scan the library again."""
-        entries = await self._try(self._library.entries)
-        if entries is not None and entries != self.entries:
-            self.entries = entries
-            self.library_changed.emit()
+        """Scan the library again, and read what is new in it."""
+        await self.scan()
         await self._read_facts()
+
+    async def scan(self) -> None:
+        """Look again which models there are, and no closer."""
+        entries = await self._try(self._library.entries)
+        if entries is not None:
+            loaded = self.model.path if self.model is not None else None
+            used = [path for path in (loaded, self._last.path) if path is not None]
+            outside = await self._try(partial(self._library.outside, used, entries)) or ()
+            if (entries, outside) != (self.entries, self.outside):
+                self.entries, self.outside = entries, outside
+                self.library_changed.emit()
 
     async def look_around(self) -> None:
         """Look again for models that other programs keep on this computer."""
@@ -161,7 +179,7 @@ class ModelService:
 
     async def _read_facts(self) -> None:
         """In a thread of its own: a library on a slow disk holds up nobody."""
-        models = [(each.name, each.path) for each in self.entries]
+        models = [(each.name, each.path) for each in (*self.entries, *self.outside)]
         models += [(each.name, each.path) for each in self.found]
         async with self._reading_facts:
             facts = await self._try(partial(self._reader.read, models))
@@ -171,12 +189,7 @@ class ModelService:
 
     async def inspect(self, name_or_path: str) -> ModelInfo | None:
         """The facts of a model without loading it; None (and a notice) if it cannot be read."""
-
-        def read() -> ModelInfo:
-            path = self._library.resolve(name_or_path)
-            return self._inspect(path, self._library.name_of(path))
-
-        return await self._try(read)
+        return await self._try(partial(self._library.look_at, name_or_path))
 
     async def load(
         self,
@@ -196,13 +209,13 @@ class ModelService:
     async def _load(
         self, name_or_path: str, options: LoadOptions | None, *, carries_on: bool
     ) -> bool:
-        info = await self.inspect(name_or_path)
+        info = await self._try(partial(self._library.look_at, name_or_path), self._report_load)
         if info is None:
             return False
         try:
             options = options or self.load_settings.options_for(info.path)
         except EngineError as error:
-            self._notices.report(error)
+            self._report_load(error)
             return False
         self._end_loading(is_ready=False)
         loading = _Loading(info, asyncio.get_running_loop().create_future())
@@ -215,7 +228,7 @@ class ModelService:
         if not await loading.is_ready:
             return False
         _log.info("loaded %s in %.1f s", info.name, time.monotonic() - started_s)
-        self._remember(info)
+        self._last.remember(info, self.entries)
         return True
 
     async def unload(self) -> None:
@@ -271,15 +284,28 @@ class ModelService:
         return entry
 
     async def add_folder(self, folder: Path) -> int:
-        """Remember every model that lies in `folder` or below; returns how many there are."""
+        """Remember every sound model that lies in `folder` or below; how many they are. One notice tells of others."""
         found = await self._try(partial(models_below, folder))
-        added = [await self._try(partial(self._library.add, path)) for path in found or ()]
+        problems: list[EngineError | StudioError] = []
+        if found == ():
+            problems.append(LibraryError(f"there is no model in {folder}; choose another folder"))
+        num_added = 0
+        for path in found or ():
+            entry = await self._try(partial(self._library.add, path), problems.append)
+            num_added += entry is not None
+        if len(problems) > 1:
+            first, more = problems[0], len(problems) - 1
+            problems = [ModelError(f"{first}; {more} more in {folder} cannot be used either")]
+        for problem in problems:
+            self._notices.report(problem)
         await self.refresh()
-        return sum(entry is not None for entry in added)
+        return num_added
 
     async def rename(self, name: str, new_name: str) -> bool:
         """Call a model otherwise; False (and a notice) if that cannot be."""
         entry = await self._try(partial(self._library.rename, name, new_name))
+        if entry is not None:
+            self._last.rename(name, entry.name)
         await self.refresh()
         return entry is not None
 
@@ -312,26 +338,23 @@ class ModelService:
         await self._fetch_ended.wait()
         self._workers.shutdown(wait=True)
 
-    async def _try(self, work: Callable[[], _T]) -> _T | None:
+    async def _try(self, work: Callable[[], _T], report: Report | None = None) -> _T | None:
         """The result of blocking work; an error becomes a notice and None."""
+        report = report or self._notices.report
         try:
             return await asyncio.get_running_loop().run_in_executor(self._workers, work)
         except (EngineError, StudioError) as error:
-            self._notices.report(error)
+            report(error)
         except OSError as error:
-            self._notices.report(LibraryError(f"{error.filename}: {system_fault(error)}"))
+            report(LibraryError(f"{error.filename}: {system_fault(error)}"))
         return None
 
-    def _remember(self, info: ModelInfo) -> None:
-        is_in_library = any(entry.path == info.path for entry in self.entries)
-        try:
-            self._settings.change("engine.model", info.name if is_in_library else str(info.path))
-        except StudioError as error:
-            self._notices.report(error)
+    def _report_load(self, error: EngineError | StudioError) -> None:
+        """Why a model is not loaded; that matters no more once one is."""
+        self._load_problems.add(error.code)
+        self._notices.report(error)
 
     def _on_model_changed(self, event: ModelChanged) -> None:
-        if event.error is not None:
-            self._notices.report(event.error)
         loading = self._loading
         if loading is None:
             self._set_status(event, event.model)
@@ -339,12 +362,14 @@ class ModelService:
             self._set_status(event, loading.info)
         elif event.state is EngineState.READY and event.model is not None:
             self._set_status(event, event.model)
-            if event.model.path == loading.info.path:
-                self._end_loading(is_ready=True)
+            if event.error is not None or event.model.path == loading.info.path:
+                self._end_loading(is_ready=event.error is None)
         elif event.state in _FAILED_TO_LOAD:
             self._set_status(event, None)
             self._end_loading(is_ready=False)
         # NO_MODEL here is the end of the load that this one has replaced
+        if event.error is not None:  # after a READY, which makes up for what was told before
+            self._report_load(event.error)
 
     def _end_loading(self, *, is_ready: bool) -> None:
         loading, self._loading = self._loading, None
@@ -354,6 +379,9 @@ class ModelService:
     def _set_status(self, event: ModelChanged, model: ModelInfo | None) -> None:
         if event.state is not self.state and event.state in _OUTDATES_NOTICE:
             self._notices.resolve(ModelUnavailable.code)
+        if event.state is EngineState.READY:
+            while self._load_problems:
+                self._notices.resolve(self._load_problems.pop())
         self.status = ModelStatus(
             state=event.state, model=model, progress=event.progress, error=event.error
         )

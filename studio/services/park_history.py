@@ -109,15 +109,15 @@ class ParkHistory:
         """The longest of the last minutes, one that lasts included; what was parked by hand does not count."""
         now_s = self._clock()
         waits = [
-            (span.seconds(now_s), lane, span)
+            span
             for lane in self._lanes.values()
             for span in lane.spans
             if span.stretch.is_wait and not span.is_by_hand
         ]
         if not waits:
             return None
-        seconds, lane, span = max(waits, key=lambda wait: wait[0])
-        return LongestWait(lane.name, seconds, span.others)
+        span = max(waits, key=lambda wait: wait.seconds(now_s))
+        return LongestWait(self._runs.name(span.request_id), span.seconds(now_s), span.others)
 
     def saving(self, extra_bytes: int) -> Saving:
         """What so many bytes more for the pool would have saved of the waits of the last minutes."""
@@ -247,12 +247,11 @@ class ParkHistory:
 
     def _lane(self, request_id: str) -> Lane:
         key, is_chat = self._key(request_id), ids_of_request(request_id) is not None
-        lane = self._lanes.get(key)
-        if lane is None:
-            name = self._runs.name(request_id) if is_chat else key.removeprefix(_PROGRAM)
-            lane = self._lanes[key] = Lane(key, name)
-        elif is_chat:  # it may have been given another title
+        lane = self._lanes.setdefault(key, Lane(key, ""))
+        if is_chat or not lane.spans:  # the chat may have been given another title
             lane.name = self._runs.name(request_id)
+        elif lane.spans[-1].request_id != request_id:  # no longer that of one request
+            lane.name = key.removeprefix(_PROGRAM)
         return lane
 
     def _key(self, request_id: str) -> str:

@@ -27,6 +27,8 @@ from studio.models.tool_use import ToolUse
 
 NO_MODEL_WAS_READY = "no model was ready for it"
 MODEL_WAS_UNLOADED = "its model was unloaded meanwhile"
+_SPEED_S = 2.0
+"""The present speed is measured over so long, at least."""
 _ENDED_AS = {
     FinishReason.STOP: MessageStatus.DONE,
     FinishReason.LENGTH: MessageStatus.LENGTH,
@@ -58,6 +60,8 @@ class ReplyFold:
         """What comes apart as reasoning has begun and not ended."""
         self._asked_s = asked_s
         self._first_token_at_s: float | None = None
+        self._speed_from: tuple[float, int] | None = None
+        """When the present speed began to be measured, and how many tokens there were."""
         self._parked_before_s = 0.0
         """Seconds parked before the first token; they are no part of the writing time."""
 
@@ -79,6 +83,7 @@ class ReplyFold:
             case Parked():
                 message.status = MessageStatus.PARKED
                 message.park = Park(since_s=now_s, reason=event.reason)
+                message.speed = self._speed_from = None
             case Restored():
                 self._come_back(event)
             case Resumed():
@@ -97,7 +102,7 @@ class ReplyFold:
                     self._is_coming_back or is_model_gone or isinstance(event.error, Suspended)
                 )
                 message.status = MessageStatus.INTERRUPTED if is_kept else MessageStatus.FAILED
-                message.park = None
+                end_park(message, now_s)
                 message.note = _note_of(event.error, message)
             case PromptRead() | Embedded():
                 pass  # nobody here asks for these
@@ -114,6 +119,7 @@ class ReplyFold:
         had_thought = self._thoughts.has_thought
         self._thoughts.feed(text)
         stats.completion_tokens = (stats.completion_tokens or 0) + len(event.token_ids)
+        self._measure_speed(stats.completion_tokens, now_s)
         if self._first_token_at_s is None:
             self._first_token_at_s = now_s
             self._parked_before_s = stats.parked_s
@@ -124,6 +130,15 @@ class ReplyFold:
         if self._thoughts.has_thought and not had_thought:
             stats.thought_s = (stats.thought_s or 0.0) + writing_s
         stats.tokens_per_s = _rate(stats.completion_tokens - self._tokens_before, writing_s)
+
+    def _measure_speed(self, num_tokens: int, now_s: float) -> None:
+        if self._speed_from is None:
+            self._speed_from = now_s, num_tokens
+            return
+        since_s, tokens_then = self._speed_from
+        if now_s - since_s >= _SPEED_S:
+            self._message.speed = (num_tokens - tokens_then) / (now_s - since_s)
+            self._speed_from = now_s, num_tokens
 
     def _text_of(self, event: TokenDelta) -> str:
         """Reasoning that comes apart from the text stands in it between tags, like that of a model that writes them."""
@@ -161,6 +176,13 @@ class ReplyFold:
         new_tokens = message.stats.completion_tokens - self._tokens_before
         message.stats.tokens_per_s = _rate(new_tokens, usage.decode_s)
         message.stats.parked_s = self._parked_kept_s + usage.parked_s
+
+
+def end_park(message: Message, now_s: float) -> None:
+    """A reply that ends while it is parked was parked until now; nothing for any other."""
+    if message.park is not None:
+        message.stats.parked_s += max(now_s - message.park.since_s, 0.0)
+        message.park = None
 
 
 def with_calls(

@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from engine.api import Failed, Finished, Request
+from engine.api import Failed, Finished, Request, RequestEvent
 from engine.client import EngineClient
 from engine.errors import EngineError, Suspended
 from engine.runs import Suspend
@@ -25,10 +25,20 @@ from studio.services.chat_book import ChatBook
 from studio.services.chat_prompt import request_for
 from studio.services.chat_records import ChatRecords
 from studio.services.notice_service import NoticeService
-from studio.services.reply_fold import ReplyFold, checked_comeback
+from studio.services.reply_fold import ReplyFold, checked_comeback, end_park
 from studio.services.tools.tool_desk import ToolDesk
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Writing:
+    """A reply that is being written: what was asked, and what folds the answer into it."""
+
+    chat: Conversation
+    reply: Message
+    request: Request
+    fold: ReplyFold
 
 
 class ReplyRunner:
@@ -112,7 +122,6 @@ class ReplyRunner:
         await self._write(chat, reply, request)
         if reply.status is not MessageStatus.TOOLS or self._desk is None:
             return reply
-        self._desk.begin(chat, reply)
         return await self._after_calls(chat, reply)
 
     async def _after_calls(self, chat: Conversation, reply: Message) -> Message:
@@ -130,22 +139,43 @@ class ReplyRunner:
         return await self._run(chat, following, None)
 
     async def _write(self, chat: Conversation, reply: Message, request: Request) -> None:
+        """Have `reply` written, as far as it gets. Its text comes without a task between: many times a second."""
         fold = ReplyFold(reply, asked_s=self._clock(), resumes=request.resumes)
-        async with self._client.stream(request) as events:
-            async for heard in events:
-                before, event = reply.status, checked_comeback(heard, reply)
-                fold.apply(event, self._clock())
-                if isinstance(event, Finished) and reply.status is MessageStatus.LENGTH:
-                    limit = reached_limit(event.usage, request.max_tokens, self._client.snapshot())
-                    reply.note = limit.value if limit is not None else ""
-                self._records.save_message(chat, reply)
-                self._book.message_changed.emit(reply)
-                if reply.status is not before:
-                    self._on_status_changed(chat, reply)
-                if isinstance(event, Failed):
-                    if not isinstance(event.error, Suspended):
-                        self._notices.report(event.error)
-                    return
+        writing = _Writing(chat, reply, request, fold)
+        ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def hear(event: RequestEvent) -> None:
+            if ended.done():  # stopped: what was under way does not count any more
+                return
+            try:
+                is_over = self._take(writing, event)
+            except Exception as error:  # noqa: BLE001 - one reply's trouble is its own: others hear on
+                ended.set_exception(error)
+                return
+            if is_over:
+                ended.set_result(None)
+
+        with self._client.hearing(request, hear):
+            await ended
+
+    def _take(self, writing: _Writing, heard: RequestEvent) -> bool:
+        """Fold one event into the reply and tell everybody; whether nothing more is to come."""
+        chat, reply = writing.chat, writing.reply
+        before, event = reply.status, checked_comeback(heard, reply)
+        writing.fold.apply(event, self._clock())
+        if isinstance(event, Finished) and reply.status is MessageStatus.LENGTH:
+            most = writing.request.max_tokens
+            limit = reached_limit(event.usage, most, self._client.snapshot())
+            reply.note = limit.value if limit is not None else ""
+        self._records.save_message(chat, reply)
+        self._book.message_changed.emit(reply)
+        if reply.status is not before:
+            self._on_status_changed(chat, reply)
+        if isinstance(event, Failed) and not isinstance(event.error, Suspended):
+            self._notices.report(event.error)
+        if isinstance(event, Finished) and reply.status is MessageStatus.TOOLS and self._desk:
+            self._desk.begin(chat, reply)  # at once: nobody is to see calls that are not known yet
+        return isinstance(event, Finished | Failed)
 
     def _on_status_changed(self, chat: Conversation, reply: Message) -> None:
         if not reply.status.is_alive and chat.chat_id not in self._visible:
@@ -200,7 +230,7 @@ class ReplyRunner:
             self.ended.emit(chat, task.result())
 
     def _tell_ended(self, chat: Conversation, reply: Message) -> None:
-        reply.park = None
+        end_park(reply, self._clock())
         self._records.save_message(chat, reply)
         self._book.message_changed.emit(reply)
         self._book.chat_changed.emit(chat)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from studio.models.setting_field import AppliesAt
 from studio.models.settings import Settings, all_settings
 from studio.models.signal import Signal
+from studio.models.what_ran import WhatRan
 from studio.services.settings_service import SettingsService
 
 
@@ -16,8 +17,8 @@ class RestartService:
 
     def __init__(self, settings: SettingsService) -> None:
         self.changed: Signal[[]] = Signal()
-        self.is_wanted = False
-        """The user wants the program to end and to start again."""
+        self.what_ran: WhatRan | None = None
+        """What the next program brings back, once the user wants this one to end and to start again."""
         self._settings = settings
         self._at_start = settings.settings
         settings.changed.connect(self._on_changed)

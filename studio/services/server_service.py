@@ -60,7 +60,7 @@ class ServerService:
         """`state`, `address` or `problem` changed."""
         self.state = ServerState.OFF
         self.problem: ServerStartError | None = None
-        """Why the last start failed; PortTaken has another port to offer."""
+        """Why a start would fail now, as the last one did; PortTaken has another port to offer."""
         self.keys = keys
         self.log = log
         self._make_server = make_server
@@ -68,7 +68,10 @@ class ServerService:
         self._settings = settings
         self._server: StartableServer | None = None
         self._started_with: object = None
+        self._failed_with: object = None
         self._switching = asyncio.Lock()
+        settings.changed.connect(lambda _settings: self._on_wants_changed())
+        keys.changed.connect(self._on_wants_changed)
 
     @property
     def address(self) -> str | None:
@@ -92,16 +95,21 @@ class ServerService:
             self._show(ServerState.STARTING)
             wanted = self._wanted()
             try:
-                server = self._make_server()
-                await asyncio.to_thread(server.start)
+                server = await asyncio.to_thread(self._begin)
             except ServerStartError as error:
-                self.problem = error
+                self.problem, self._failed_with = error, (wanted, bool(self.keys.keys))
                 self._notices.report(error)
                 self._show(ServerState.OFF)
                 return
             self._server, self._started_with = server, wanted
             self._forget_problem()
             self._show(ServerState.ON)
+
+    def _begin(self) -> StartableServer:
+        """In a worker thread: what a server is made of may have to be read from the disk first."""
+        server = self._make_server()
+        server.start()
+        return server
 
     async def start_at(self, port: int) -> None:
         """Keep another port and listen there."""
@@ -150,6 +158,12 @@ class ServerService:
             server.keeps_prompts,
             server.sse_ping_interval,
         )
+
+    def _on_wants_changed(self) -> None:
+        """What was wrong with the address or for want of a key may be wrong no more."""
+        if self.problem is not None and self._failed_with != (self._wanted(), bool(self.keys.keys)):
+            self._forget_problem()
+            self.changed.emit()
 
     def _forget_problem(self) -> None:
         self.problem = None

@@ -13,7 +13,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -21,6 +21,7 @@ import httpx
 
 from studio.models.downloads import FileProgress, RemoteFile
 from studio.models.errors import FetchMismatch, FetchUnavailable, NoSpace
+from studio.services.download_store import Place
 from studio.services.model_files import sha256_of
 from studio.services.network_faults import network_fault
 
@@ -35,23 +36,6 @@ OnProgress = Callable[[FileProgress], object]
 
 class TransferBroken(Exception):
     """The connection ended early or the source is busy: the rest may be asked for again."""
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a file is collected."""
-
-    part: Path
-
-    def size(self) -> int:
-        """Bytes that are there."""
-        try:
-            return self.part.stat().st_size
-        except FileNotFoundError:
-            return 0
-
-    def discard(self) -> None:
-        self.part.unlink(missing_ok=True)
 
 
 class Transfer:

@@ -70,7 +70,11 @@ class TurnService:
             return False
         prompt = QueuedPrompt(text=text, attachments=chat.draft_attachments)
         changed = replace(chat, draft="", draft_attachments=())
-        if not await self._send(chat, prompt, changed, cut=cut):
+        try:
+            if not await self._send(chat, prompt, changed, cut=cut):
+                return False
+        except StoreError as error:
+            self._records.refuse(error)
             return False
         chat.draft = ""
         added_since = (one for one in chat.draft_attachments if one not in prompt.attachments)
@@ -82,7 +86,8 @@ class TurnService:
         self._runner.stop(chat)
 
     async def send_queued(self, chat: Conversation) -> bool:
-        """The same for the queued prompt; the draft stays."""
+        """The same for the queued prompt; the draft stays. Raises StoreError if it could not be stored."""
+        await self._records.load(chat)  # its files too
         prompt = chat.queued
         if prompt is None or not await self._send(chat, prompt, replace(chat, queued=None)):
             return False
@@ -175,11 +180,11 @@ class TurnService:
         *,
         cut: ContextCut | None = None,
     ) -> bool:
-        """Add the turn; the chat is stored as in `changed`."""
+        """Add the turn; the chat is stored as in `changed`. Raises StoreError."""
         if not (prompt.text.strip() or prompt.attachments) or chat.running_message is not None:
             return False
         with self._book.changing(chat) as may_change:
-            if not may_change or not await self.read(chat):
+            if not may_change:
                 return False
             if not chat.messages and chat.title == NEW_CHAT_TITLE:
                 changed.title = title_for(prompt.text or prompt.attachments[0].name)
@@ -187,8 +192,7 @@ class TurnService:
             if cut is not None:
                 turn[0].stats.reads_from_id, turn[0].stats.summary = cut.first_id, cut.summary
             turn[0].parent_id = chat.messages[-1].message_id if chat.messages else None
-            if not await self._add(changed, turn):
-                return False
+            await self._store(changed, turn)
             chat.title = changed.title
             for message in turn:
                 chat.append(message)
@@ -216,13 +220,15 @@ class TurnService:
         return True
 
     async def _add(self, changed: Conversation, messages: Sequence[Message]) -> bool:
-        stored = replace(changed, updated_s=self._clock())
         try:
-            await self._records.add_messages(stored, messages)
+            await self._store(changed, messages)
         except StoreError as error:
-            self._notices.report(error)
+            self._records.refuse(error)
             return False
         return True
+
+    async def _store(self, changed: Conversation, messages: Sequence[Message]) -> None:
+        await self._records.add_messages(replace(changed, updated_s=self._clock()), messages)
 
     def _show_after(
         self, chat: Conversation, parent_id: int | None, messages: Sequence[Message]

@@ -5,7 +5,7 @@ Each is for the chats selected in the list while that has the focus, else for th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import cast
 
 from PySide6.QtCore import Qt
@@ -38,6 +38,7 @@ class ChatCommands:
         pool_panel: QWidget,
         window: QWidget,
     ) -> None:
+        self._chats = context.services.chats
         self._sidebar = sidebar
         self._panes = panes
         self._navigation = navigation
@@ -78,6 +79,11 @@ class ChatCommands:
     def show_sidebar(self) -> None:
         """Have the list of chats on screen."""
         reveal(self._sidebar, instead_of=(self.inspector, self._pool_panel))
+
+    def open_windows(self, chat_ids: Collection[int]) -> None:
+        """Show these chats in windows of their own, those that are still there."""
+        for chat in [one for one in self._chats.chats if one.chat_id in chat_ids]:
+            self._navigation.show_in_window(chat)
 
     def handlers(self) -> dict[CommandId, Callable[[], object]]:
         """What each command does."""

@@ -104,6 +104,9 @@ class ChatNavigation:
     async def _show_new_with(self, draft: str) -> None:
         chat = await self._empty_chat()
         self._service.set_draft(chat, draft)
+        pane = self._panes.pane_of(chat)
+        if pane is not None:  # it reads a draft only when another chat comes into it
+            pane.composer.set_text(draft)
         await self._panes.show_chat(chat)
 
     async def _show_first(self) -> None:

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QVBoxLayout, QWidget
 from studio.models.chat import Conversation
 from studio.views.chat.chat_pane import ChatPane
 from studio.views.context import Context
-from studio.views.focus_order import move_focus, press_with_enter
+from studio.views.focus_order import come_home, move_focus, press_with_enter
 from studio.views.icons import app_icon
 from studio.views.inspector.inspector import Inspector
 from studio.views.notices.notice_bar import NoticeBar
@@ -83,7 +83,7 @@ class ChatWindow(QMainWindow):
         super().closeEvent(event)
 
     def focusNextPrevChild(self, forward: bool) -> bool:
-        return move_focus(self, forward=forward)
+        return come_home(self, self.pane.composer) or move_focus(self, forward=forward)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.matches(QKeySequence.StandardKey.Close):

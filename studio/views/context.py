@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from PySide6.QtWidgets import QWidget
+
+from studio.views.chat.formulas import Formulas
 from studio.views.chat.kit import Kit
-from studio.views.frame_ticker import FrameTicker
-from studio.views.model_actions import ModelActions
+from studio.views.chat.slices import Slices
+from studio.views.frame_ticker import FIGURES_MS, FRAME_MS, FrameTicker
+from studio.views.model_actions import ModelActions, ModelLoads
 from studio.views.ports import WindowServices
 from studio.views.run_watch import RunWatch
 from studio.views.tasks import Tasks
@@ -29,3 +33,25 @@ class Context:
     """At most 30 flushes a second, for text on screen; fewer where that takes long."""
     figures: FrameTicker
     """At most 4 flushes a second, for figures that nobody could read faster."""
+
+    @staticmethod
+    def of_window(
+        window: QWidget,
+        services: WindowServices,
+        theme: Theme,
+        tasks: Tasks,
+        *,
+        loads: ModelLoads,
+    ) -> Context:
+        """All of it made for this window."""
+        actions = ModelActions(services.models, services.downloads, tasks, window, loads=loads)
+        return Context(
+            services=services,
+            theme=theme,
+            kit=Kit(theme, Formulas(window), Slices(window)),
+            tasks=tasks,
+            model_actions=actions,
+            watch=RunWatch(services.runs, window),
+            frames=FrameTicker(window, FRAME_MS),
+            figures=FrameTicker(window, FIGURES_MS),
+        )

@@ -6,7 +6,7 @@ Must not import services.
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QSize, Qt
-from PySide6.QtGui import QHelpEvent, QPainter, QPaintEvent, QTextLayout
+from PySide6.QtGui import QFontMetrics, QHelpEvent, QPainter, QPaintEvent, QTextLayout
 from PySide6.QtWidgets import QLabel, QWidget
 
 from studio.views.status_words import SEPARATOR, joined
@@ -47,6 +47,7 @@ class ElidedLabel(QLabel):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
+        painter.setLayoutDirection(Qt.LayoutDirection.LayoutDirectionAuto)  # a name has its own
         room = self.contentsRect()
         text = self.shown(room.width())
         painter.setPen(self.palette().windowText().color())
@@ -77,10 +78,17 @@ class ElidedFigures(ElidedLabel):
     """Of several figures each is seen whole, or not at all."""
 
     def shown(self, width: int) -> str:
-        parts = self.text().split(SEPARATOR)
-        while len(parts) > 1 and self.fontMetrics().horizontalAdvance(joined(*parts)) > width:
-            parts.pop()
-        return self.fontMetrics().elidedText(joined(*parts), self._elide, width)
+        return whole_parts(self.text(), self.fontMetrics(), width)
+
+
+def whole_parts(text: str, metrics: QFontMetrics, width: int) -> str:
+    """Of parts with a dot between them as many as that width has room for, the first one elided if need be."""
+    parts = text.split(SEPARATOR)
+    while True:
+        shown = metrics.elidedText(joined(*parts), Qt.TextElideMode.ElideRight, width)
+        if len(parts) == 1 or shown == joined(*parts):
+            return shown
+        parts.pop()
 
 
 class ElidedLines(QLabel):
@@ -107,6 +115,7 @@ class ElidedLines(QLabel):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
+        painter.setLayoutDirection(Qt.LayoutDirection.LayoutDirectionAuto)  # a name has its own
         painter.setPen(self.palette().windowText().color())
         room, line_px = self.contentsRect(), self.fontMetrics().lineSpacing()
         for number, text in enumerate(self._lines(room.width())):

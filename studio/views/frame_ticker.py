@@ -9,11 +9,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QElapsedTimer, QObject, QTimer
 
 FRAME_MS = 33
-_REST = 20
-"""A flush is followed by so many times the time of the processor it took: the window leaves the rest to the engine."""
+_REST = 8
+"""A frame is followed by the next one after so many times what it and all else took of the processor: the window
+leaves the rest to the engine."""
 _LONGEST_MS = 100
 """But by no more than this: ten frames a second look alive."""
 FIGURES_MS = 250
@@ -35,6 +36,8 @@ class FrameTicker(QObject):
         self._marked: dict[Callable[[], None], None] = {}
         self._is_paused = False
         self._is_resting = False
+        self._began_s = 0.0
+        self._since_flush = QElapsedTimer()
         self._timer = QTimer(self)
         self._interval_ms = interval_ms
         self._timer.setSingleShot(True)
@@ -65,16 +68,20 @@ class FrameTicker(QObject):
         if self._is_paused:
             return
         self._is_resting = True
+        self._began_s = self._cpu_s()
+        self._since_flush.start()
         self._timer.start(self._interval_ms)
         self.num_flushes += 1
         marked, self._marked = self._marked, {}
-        began_s = self._cpu_s()
         for redraw in marked:
             redraw()
-        rest_ms = min(1e3 * _REST * (self._cpu_s() - began_s), _LONGEST_MS)
-        if rest_ms > self._interval_ms:
-            self._timer.start(round(rest_ms))
 
     def _on_rested(self) -> None:
+        """Now what the frame took is known, painting included, which comes after the flush."""
+        wanted_ms = min(1e3 * _REST * (self._cpu_s() - self._began_s), _LONGEST_MS)
+        left_ms = round(wanted_ms - self._since_flush.elapsed())
+        if left_ms > 0:
+            self._timer.start(left_ms)
+            return
         self._is_resting = False
         self._schedule()

@@ -5,8 +5,16 @@ GUI thread. Must not import services.
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPoint, QRect, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent, QWheelEvent
+from PySide6.QtCore import QPoint, QRect, QRectF, Qt
+from PySide6.QtGui import (
+    QColor,
+    QPainter,
+    QPaintEvent,
+    QPalette,
+    QPen,
+    QResizeEvent,
+    QWheelEvent,
+)
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -20,21 +28,31 @@ from PySide6.QtWidgets import (
 from studio.views.icons import pixmap
 
 _ARROW_PX = 16
-_MARGIN_PX = 8
-"""A style sheet's padding does not reach the text of a spin box."""
+_MARGIN_PX = 7
+"""A style sheet's padding does not reach the text of a spin box. A line of text adds 2 px of its own."""
 
 
 class CheckBox(QCheckBox):
-    """The style sheet draws the box in the theme's colours; the tick is ours."""
+    """The style sheet draws the box in the theme's colours; the tick is ours.
+
+    So is the ring that tells of the keyboard, around the words: the box stands on the edge of the text around it.
+    """
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
+        option, part = QStyleOptionButton(), QStyle.SubElement
+        self.initStyleOption(option)
         if self.isChecked():
-            option = QStyleOptionButton()
-            self.initStyleOption(option)
-            element = QStyle.SubElement.SE_CheckBoxIndicator
-            box = self.style().subElementRect(element, option, self)
+            box = self.style().subElementRect(part.SE_CheckBoxIndicator, option, self)
             _draw_icon(self, "check", self.palette().highlightedText().color(), box)
+        if self.hasFocus():
+            words = self.style().subElementRect(part.SE_CheckBoxContents, option, self)
+            painter = QPainter(self)
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(QPen(self.palette().color(QPalette.ColorRole.Accent), 1))
+            ring = QRectF(words.left(), 0, self.width() - words.left(), self.height())
+            painter.drawRoundedRect(ring.adjusted(-5.5, 0.5, -0.5, -0.5), 6, 6)
+            painter.end()
 
 
 class QuietList(QComboBox):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QWidget
 
 
 def line(text: str, name: str, parent: QWidget) -> QLabel:
@@ -13,3 +13,11 @@ def line(text: str, name: str, parent: QWidget) -> QLabel:
     label.setTextFormat(Qt.TextFormat.PlainText)
     label.setWordWrap(True)
     return label
+
+
+def hairline(parent: QWidget) -> QFrame:
+    """Between what scrolls and what stands below it: what is cut there is seen to go on."""
+    frame = QFrame(parent)
+    frame.setObjectName("hairline")
+    frame.setFixedHeight(1)
+    return frame

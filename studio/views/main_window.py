@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import cast
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import (
     QCloseEvent,
     QKeyEvent,
@@ -27,18 +27,13 @@ from studio.views.actions import CommandId
 from studio.views.announcer import Announcer
 from studio.views.app_commands import AppCommands
 from studio.views.chat.foot_view import MessageAction
-from studio.views.chat.formulas import Formulas
-from studio.views.chat.kit import Kit
-from studio.views.chat.slices import Slices
 from studio.views.chat_commands import ChatCommands
 from studio.views.chat_navigation import ChatNavigation
 from studio.views.chat_window_commands import ChatWindowCommands, Home
 from studio.views.context import Context
-from studio.views.focus_order import move_focus, press_with_enter
-from studio.views.frame_ticker import FIGURES_MS, FRAME_MS, FrameTicker
+from studio.views.focus_order import come_home, move_focus, press_with_enter
 from studio.views.icons import app_icon
 from studio.views.menu_actions import Actions
-from studio.views.model_actions import ModelActions
 from studio.views.models.models_window import ModelsPage, ModelsWindow
 from studio.views.monitor.pool_panel import PoolPanel
 from studio.views.monitor.pool_place import PoolPlace
@@ -50,7 +45,6 @@ from studio.views.ports import WindowServices
 from studio.views.quit_flow import QuitFlow
 from studio.views.reload_flow import ReloadFlow
 from studio.views.rest import Rest
-from studio.views.run_watch import RunWatch
 from studio.views.server.server_window import ServerWindow
 from studio.views.settings.pending_bar import PendingBars
 from studio.views.settings.settings_window import SettingsWindow
@@ -82,8 +76,7 @@ class MainWindow(QMainWindow):
         self._theme = Theme(self._application)
         tasks = Tasks(services.notices)
         self.reload_flow = ReloadFlow(services, tasks, self)
-        self.quit_flow = QuitFlow(services, self, quit_window=self.quit)
-        self.context = self._make_context(services, tasks)
+        self.context = Context.of_window(self, services, self._theme, tasks, loads=self.reload_flow)
         self._closed = asyncio.Event()
         self._is_quitting = False
         self._dressed_as: AppearanceSettings | None = None
@@ -120,12 +113,18 @@ class MainWindow(QMainWindow):
 
     def _make_windows(self) -> None:
         services = self._services
+        self.quit_flow = QuitFlow(
+            services,
+            self,
+            quit_window=self.quit,
+            own_windows=lambda: self.chat_commands.windows.windows,
+        )
         self.settings_window = SettingsWindow(
             services,
             self,
             footer=lambda at: PendingBars(services, self.reload_flow, self.quit_flow, at),
         )
-        self.models_window = DialogOpener(lambda: ModelsWindow(self.context, self))
+        self.models_window = DialogOpener(self._make_models_window)
         self.server_window = DialogOpener(lambda: ServerWindow(self.context, self))
 
     def _make_commands(self) -> None:
@@ -160,19 +159,10 @@ class MainWindow(QMainWindow):
             open_tool_servers=self.app.open_tool_servers,
         )
 
-    def _make_context(self, services: WindowServices, tasks: Tasks) -> Context:
-        return Context(
-            services=services,
-            theme=self._theme,
-            kit=Kit(self._theme, Formulas(self), Slices(self)),
-            tasks=tasks,
-            model_actions=ModelActions(
-                services.models, services.downloads, tasks, self, loads=self.reload_flow
-            ),
-            watch=RunWatch(services.runs, self),
-            frames=FrameTicker(self, FRAME_MS),
-            figures=FrameTicker(self, FIGURES_MS),
-        )
+    def _make_models_window(self) -> ModelsWindow:
+        window = ModelsWindow(self.context, self)
+        window.notice_bar.action_wanted.connect(self._do_notice_action)
+        return window
 
     async def wait_closed(self) -> None:
         """Return once the user has closed the window."""
@@ -192,7 +182,7 @@ class MainWindow(QMainWindow):
             return
         if event.spontaneous() and not is_for_good:  # the user's own hand
             event.ignore()
-            self.quit_flow.quit()
+            QTimer.singleShot(0, self.quit_flow.quit)  # from within it would be hidden, not closed
             return
         if not self._closed.is_set():
             self._closed.set()
@@ -222,7 +212,7 @@ class MainWindow(QMainWindow):
         self._theme.close()
 
     def focusNextPrevChild(self, forward: bool) -> bool:
-        return move_focus(self, forward=forward)
+        return come_home(self, self.panes.active.composer) or move_focus(self, forward=forward)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if not press_with_enter(self.focusWidget(), event):
@@ -230,8 +220,8 @@ class MainWindow(QMainWindow):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._pool_place.choose()
-        self._update_commands()
+        if not self._closed.is_set():  # one comes even while its parts are deleted
+            self._update_commands()
 
     def _lay_out(self) -> None:
         centre = QVBoxLayout()
@@ -239,17 +229,17 @@ class MainWindow(QMainWindow):
         centre.addWidget(self._top)
         centre.addWidget(self.notice_bar)
         centre.addLayout(strips := QVBoxLayout())
-        self.chat_commands.undo_bar.stand_in(self._sidebar, strips)
+        self.chat_commands.undo_bar.stand_in(self._sidebar, strips, foot=self._sidebar.foot)
         centre.addWidget(self.chat_commands.compare.bar)
         centre.addWidget(self.panes, 1)
-        self._pool_place = PoolPlace(
-            self.pool_panel, self.panes, centre, above=self.chat_commands.inspector
-        )
         upper = QHBoxLayout()
         upper.setSpacing(0)
         upper.addWidget(self._sidebar)
         upper.addLayout(centre, 1)
-        upper.addWidget(self._pool_place.beside)
+        inspector = self.chat_commands.inspector
+        self._pool_place = PoolPlace(
+            self.pool_panel, self.panes, above=inspector, row=upper, centre=centre
+        )
         page = QWidget(self)
         layout = QVBoxLayout(page)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -257,6 +247,7 @@ class MainWindow(QMainWindow):
         layout.addLayout(upper, 1)
         layout.addWidget(self._status)
         self.setCentralWidget(page)
+        self._pool_place.watch(page, foot=self._status)
 
     def _connect(self) -> None:
         self._sidebar.pool_wanted.connect(self._toggle_pool)
@@ -377,7 +368,6 @@ class MainWindow(QMainWindow):
 
     def _toggle_inspector(self) -> None:
         self.chat_commands.toggle_inspector()
-        self._pool_place.choose()
         self._update_commands()
 
     def _on_chat_removed(self, chat: Conversation) -> None:

@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QSize, Qt
 from PySide6.QtWidgets import (
-    QDialog,
     QFrame,
     QHBoxLayout,
     QListWidget,
@@ -19,6 +18,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from studio.views.dialogs.dialog import Dialog
 from studio.views.window_size import fit_to_screen
 from studio.views.words import tr
 
@@ -27,7 +27,7 @@ _LIST_EDGE_PX = 9
 """Padding and hairline of the style sheet."""
 
 
-class PagedDialog(QDialog):
+class PagedDialog(Dialog):
     """Add pages in their order; `show_page` brings one to the front."""
 
     def __init__(self, title: str, parent: QWidget) -> None:
@@ -45,7 +45,14 @@ class PagedDialog(QDialog):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(self.pages)
-        layout.addWidget(self._stack, 1)
+        self._column = QVBoxLayout()
+        self._column.setSpacing(0)
+        self._column.addWidget(self._stack, 1)
+        layout.addLayout(self._column, 1)
+
+    def add_above(self, widget: QWidget) -> None:
+        """Have something stand above whatever page there is."""
+        self._column.insertWidget(0, widget)
 
     def add_page(self, title: str, page: QWidget) -> None:
         self.pages.addItem(title)

@@ -14,7 +14,7 @@ from engine.runs import Holder, Run, RunState, WaitKind, WaitReason
 from studio.models.chat import Message, MessageStatus
 from studio.models.run_words import expected_wait_words, reason_words, state_words
 from studio.views.status_words import Mark, StatusWords, Tone, describe_reply, joined
-from studio.views.words import count, elapsed, in_sentence, ordinal, shortened, tokens, tr
+from studio.views.words import count, elapsed, in_sentence, ordinal, shortened_inside, tokens, tr
 
 _SPOKEN_CHARS = 32
 _WAITING = frozenset({MessageStatus.QUEUED, MessageStatus.PARKED})
@@ -24,7 +24,7 @@ _LISTED = {
     RunState.WRITING: MessageStatus.WRITING,
     RunState.PARKED: MessageStatus.PARKED,
 }
-_WAITING_ITS_TURN = frozenset({WaitKind.BEHIND_OTHERS, WaitKind.NO_ROOM, WaitKind.WOULD_NOT_LAST})
+_FOR_ROOM = frozenset({WaitKind.NO_ROOM, WaitKind.WOULD_NOT_LAST})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class Others:
         """Its name within a sentence: a title of several words is shortened and stands in quotation marks."""
         name = self.names.get(request_id, tr("another request"))
         if request_id not in self.titles:
-            return shortened(name, _SPOKEN_CHARS)
+            return shortened_inside(name, _SPOKEN_CHARS)
         return in_sentence(name, _SPOKEN_CHARS)
 
 
@@ -112,9 +112,19 @@ def reason_sentence(reply: Message | None, run: Run | None, others: Others) -> s
         return tr(reason_words(wait))
     if wait is None or run.state is RunState.BEING_RESTORED:
         return ""
-    if wait.kind in _WAITING_ITS_TURN and (wait.holders or wait.ahead_ids):
+    if wait.kind in _FOR_ROOM or (wait.kind is WaitKind.BEHIND_OTHERS and wait.ahead_ids):
         return _turn_sentence(run, wait, others)
     return tr(reason_words(wait))
+
+
+def turns_sentence(run: Run | None, others: Others) -> str:
+    """What may become of one that is in the pool and takes turns with others; empty for any other."""
+    has_its_turn = run is not None and run.num_parks > 0 and run.state is not RunState.AWAITS_OWNER
+    if run is None or not has_its_turn or len(others.names) < 2:
+        return ""
+    if run.is_called:
+        return tr("It keeps its room for some seconds")
+    return tr("It takes turns with others; let go first, it keeps its room for longer")
 
 
 def is_held(run: Run | None) -> bool:

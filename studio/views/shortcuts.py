@@ -55,10 +55,6 @@ class Shortcuts:
             changes[command_id.value] = keys
         self._settings.change(_SETTING, write_keys(changes))
 
-    def reset_all(self) -> None:
-        """Every command has its own keys again. Raises as `change` does."""
-        self._settings.change(_SETTING, "")
-
     def _changes(self) -> dict[str, tuple[str, ...]]:
         return read_keys(self._settings.settings.window.keys)
 

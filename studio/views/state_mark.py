@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from PySide6.QtCore import QElapsedTimer, QPointF, QRectF, QSize, Qt, QTimer
+from PySide6.QtCore import QElapsedTimer, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QHideEvent, QPainter, QPaintEvent, QPen, QShowEvent
 from PySide6.QtWidgets import QStyle, QWidget
 
@@ -17,7 +17,6 @@ from studio.views.status_words import Mark, StatusWords, Tone
 from studio.views.theme import Colors, Theme
 
 MARK_PX = 12
-_FRAME_MS = 100
 _BREATH_MS = 1600
 _TURN_MS = 600
 _SHALLOWEST = 0.5
@@ -143,15 +142,9 @@ class StateMark(QWidget):
         super().__init__(parent)
         self._theme = theme
         self._words = StatusWords(Mark.NONE, "")
-        self._moving = QTimer(self)
-        self._moving.setInterval(_FRAME_MS)
-        self._moving.timeout.connect(self._on_frame)
+        self.is_moving = False
         self._since = QElapsedTimer()
         self.setFixedSize(MARK_PX, MARK_PX)
-
-    @property
-    def is_moving(self) -> bool:
-        return self._moving.isActive()
 
     def show_state(self, words: StatusWords) -> None:
         if words == self._words:
@@ -171,6 +164,8 @@ class StateMark(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         moment_ms = self._since.elapsed() if self.is_moving else 0
+        if self._words.mark is Mark.TURN and moment_ms >= _TURN_MS:
+            self._stand_still()  # it turns once
         colors = self._theme.colors
         paint_mark(painter, QRectF(self.rect()), self._words, colors, moment_ms=moment_ms)
         painter.end()
@@ -181,16 +176,16 @@ class StateMark(QWidget):
 
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
-        self._moving.stop()
+        self._stand_still()
 
     def _begin(self) -> None:
         """Move from the beginning, or not at all."""
-        self._moving.stop()
+        self._stand_still()
         if self._words.mark in (Mark.DOT, Mark.TURN) and self.isVisible() and may_move(self):
+            self.is_moving = True
             self._since.start()
-            self._moving.start()
+            self._theme.pulse.move(self)
 
-    def _on_frame(self) -> None:
-        if self._words.mark is Mark.TURN and self._since.elapsed() >= _TURN_MS:
-            self._moving.stop()  # once
-        self.update()
+    def _stand_still(self) -> None:
+        self.is_moving = False
+        self._theme.pulse.rest(self)

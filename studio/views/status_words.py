@@ -88,7 +88,7 @@ def describe_reply(message: Message) -> StatusWords:
         case MessageStatus.READING:
             return StatusWords(Mark.PIE, _reading(message), Tone.ACTIVE, message.progress)
         case MessageStatus.WRITING:
-            return StatusWords(Mark.DOT, joined(tr("Writing"), _speed(message)), Tone.ACTIVE)
+            return StatusWords(Mark.DOT, joined(tr("Writing"), _speed_now(message)), Tone.ACTIVE)
         case MessageStatus.PARKED:
             return StatusWords(Mark.BARS, tr("Parked"), Tone.WAITING)
         case MessageStatus.TOOLS:
@@ -122,22 +122,22 @@ def describe_chat(chat: Conversation, now_s: float) -> StatusWords:
     if chat.last_status is MessageStatus.TOOLS:
         return StatusWords(Mark.HAND, tr("Waiting for your answer"), Tone.WAITING)
     if chat.last_status is MessageStatus.INTERRUPTED:
-        return _interrupted(last.note if last is not None else "")
+        return _interrupted(chat.last_note)
     if chat.last_status is MessageStatus.FAILED:
-        return _failed(last.note if last is not None else "")
+        return _failed(chat.last_note)
     if chat.queued is not None:
         waits = tr("A message waits to be sent")
         words = tr("A message is too long to be sent") if chat.queued.is_too_long else waits
         return StatusWords(Mark.DOTS, words, Tone.WAITING)
     if chat.has_unread and chat.last_status is MessageStatus.LENGTH:
-        text = _ended_by_length(last.note if last is not None else "")
+        text = _ended_by_length(chat.last_note)
         return StatusWords(Mark.RING_DOT, text, Tone.WAITING)
     if chat.has_unread:
         return StatusWords(Mark.RING_DOT, tr("Done"), Tone.ACTIVE)
     if chat.is_temporary:
         return StatusWords(Mark.NONE, tr("Temporary, not saved"))
-    if chat.last_status is None and chat.draft.strip():
-        return StatusWords(Mark.NONE, tr("Draft"))
+    if chat.draft_beginning:
+        return StatusWords(Mark.NONE, tr("Draft: {text}").format(text=chat.draft_beginning))
     return StatusWords(Mark.NONE, when(chat.updated_s, now_s))
 
 
@@ -148,7 +148,7 @@ def figures(message: Message) -> str:
     if stats.completion_tokens is not None:
         parts.append(tokens(stats.completion_tokens))
     if stats.tokens_per_s:
-        parts.append(_speed(message))
+        parts.append(_at(stats.tokens_per_s))
     if stats.parked_s:
         parts.append(tr("parked {time}").format(time=seconds(stats.parked_s)))
     if stats.first_token_s is not None:
@@ -216,9 +216,13 @@ def _reading(message: Message) -> str:
     return tr("Reading {done} of {total} tokens").format(done=count(done), total=count(total))
 
 
-def _speed(message: Message) -> str:
-    speed = message.stats.tokens_per_s
-    return tr("{speed} tok/s").format(speed=rate(speed)) if speed else ""
+def _speed_now(message: Message) -> str:
+    speed = message.speed or message.stats.tokens_per_s
+    return _at(speed) if speed else ""
+
+
+def _at(speed: float) -> str:
+    return tr("{speed} tok/s").format(speed=rate(speed))
 
 
 def joined(*parts: str) -> str:

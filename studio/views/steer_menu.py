@@ -70,7 +70,7 @@ class SteerButton(IconButton):
         """Offer what the request's state allows; `can_park` tells whether anybody is ever parked."""
         is_over = run.state is RunState.AWAITS_OWNER
         self._first.setText(first_words(run))
-        self._first.setEnabled(is_outside(run))
+        self._first.setEnabled(may_go_first(run))
         self._park.setEnabled(can_park and not is_held(run) and not is_over)
         self._pin.setEnabled(can_park and not is_over)
         self._pin.setChecked(run.is_pinned)
@@ -85,9 +85,13 @@ class SteerButton(IconButton):
         self.menu_of_run.popup(self.mapToGlobal(corner))
 
 
-def is_outside(run: Run) -> bool:
-    """Whether it waits outside the pool, and so could be let in first."""
-    return run.state in _OUTSIDE
+def may_go_first(run: Run) -> bool:
+    """Whether it waits outside the pool, or takes turns with others: one that has just come back keeps its room then.
+
+    So whoever aims at the button of one that waits is not a moment late.
+    """
+    takes_turns = run.num_parks > 0 and run.state is not RunState.AWAITS_OWNER
+    return takes_turns or run.state in _OUTSIDE
 
 
 def first_words(run: Run) -> str:

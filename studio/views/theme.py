@@ -16,6 +16,7 @@ from PySide6.QtGui import QColor, QFont, QFontDatabase, QPalette
 from PySide6.QtWidgets import QApplication
 
 from studio.models.settings import Theme as ThemeChoice
+from studio.views.pulse import Pulse
 
 THEMES = files("resources") / "themes"
 NUM_HUES = 12
@@ -83,6 +84,7 @@ class Theme:
     """What the window looks like now. `apply` changes it for every widget there is."""
 
     def __init__(self, app: QApplication) -> None:
+        self.pulse = Pulse()
         self._app = app
         self._choice = ThemeChoice.SYSTEM
         self._family = app.font().family()

@@ -19,6 +19,7 @@ from studio.models.window_settings import Language
 CONTEXT = "layby"
 _FOLDER = files("resources") / "i18n"
 _PLACE = re.compile(r"\{(\d+)\}")
+_QUOTED = "“{title}”"
 _MOST_REMEMBERED = 512
 _SHORTER_THAN_QTS = {("QKeySequenceEdit", "Press shortcut")}
 """Qt's own words that do not fit where we show them."""
@@ -103,8 +104,15 @@ class Catalogue(QTranslator):
     def _match(self, sentence: str) -> str | None:
         for pattern, target in self._patterns:
             if (found := pattern.fullmatch(sentence)) is not None:
-                return target.format(*(self.find(part) or part for part in found.groups()))
+                return target.format(*(self._taken_over(part) for part in found.groups()))
         return None
+
+    def _taken_over(self, part: str) -> str:
+        """What is in a place: a name in quotation marks has those of the language."""
+        is_quoted = len(part) > 1 and part[0] == part[-1] == "'" and "'" not in part[1:-1]
+        if is_quoted and (marks := self._table.get(_QUOTED)) is not None:
+            return marks.format(title=part[1:-1])
+        return self.find(part) or part
 
 
 def _pattern(source: str) -> re.Pattern[str]:

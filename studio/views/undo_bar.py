@@ -66,6 +66,7 @@ class UndoBar(QFrame):
         close.clicked.connect(self.hide)
         self._sidebar: QWidget | None = None
         self._strips: QVBoxLayout | None = None
+        self._below: QWidget | None = None
         self._foot = foot = QHBoxLayout()
         foot.setSpacing(4)
         foot.addStretch(1)
@@ -83,10 +84,11 @@ class UndoBar(QFrame):
         parent.installEventFilter(self)
         self.hide()
 
-    def stand_in(self, sidebar: QWidget, strips: QVBoxLayout) -> None:
-        """Lie over this side bar, or be the last of these strips while it is hidden."""
-        self._sidebar, self._strips = sidebar, strips
-        sidebar.installEventFilter(self)
+    def stand_in(self, sidebar: QWidget, strips: QVBoxLayout, *, foot: QWidget) -> None:
+        """Lie over this side bar, above its foot, or be the last of these strips while it is hidden."""
+        self._sidebar, self._strips, self._below = sidebar, strips, foot
+        for watched in (sidebar, foot):
+            watched.installEventFilter(self)
         self._place()
 
     def close_bar(self) -> None:
@@ -140,6 +142,8 @@ class UndoBar(QFrame):
         if not is_strip:
             height = self._column.totalHeightForWidth(_WIDTH_PX)
             top = self._window.height() - height - _BOTTOM_PX
+            if self._below is not None and not self._below.isHidden():
+                top -= self._below.height()
             self.setGeometry(_EDGE_PX, top, _WIDTH_PX, height)
 
     def _become(self, *, is_strip: bool) -> None:

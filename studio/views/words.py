@@ -12,6 +12,8 @@ from functools import lru_cache
 
 from PySide6.QtCore import QCoreApplication, QDate, QLocale, QTime
 
+from studio.models.one_line import one_line
+
 _CONTEXT = "layby"
 _MB = 1_000_000
 _GB = 1_000_000_000
@@ -78,15 +80,19 @@ def rate(tokens_per_s: float) -> str:
 
 
 def seconds(duration_s: float) -> str:
-    """under 0.1 s, 0.9 s, 8 s, 3 min 5 s."""
+    """under 0.1 s, 0.9 s, 8 s, 3 min, 3 min 5 s."""
     if duration_s < 0.05:
         return tr("under {figure} s").format(figure=decimal(0.1, 1))
     if duration_s < 9.95:
         return tr("{figure} s").format(figure=decimal(duration_s, 1))
     if duration_s < 59.5:
         return tr("{figure} s").format(figure=decimal(duration_s, 0))
-    minutes, rest = divmod(round(duration_s), 60)
-    return tr("{minutes} min {seconds} s").format(minutes=minutes, seconds=rest)
+    return _minutes(*divmod(round(duration_s), 60))
+
+
+def _minutes(minutes: int, rest_s: int) -> str:
+    text = tr("{minutes} min {seconds} s") if rest_s else tr("{minutes} min")
+    return text.format(minutes=minutes, seconds=rest_s)
 
 
 def shortened(text: str, most_chars: int) -> str:
@@ -94,20 +100,28 @@ def shortened(text: str, most_chars: int) -> str:
     return text if len(text) <= most_chars else text[: most_chars - 1].rstrip() + "…"
 
 
+def shortened_inside(text: str, most_chars: int) -> str:
+    """The text, or both its ends where it is longer: names of chats often begin alike."""
+    if len(text) <= most_chars:
+        return text
+    tail = (most_chars - 1) // 2
+    return f"{text[: most_chars - 1 - tail].rstrip()}…{text[-tail:].lstrip()}"
+
+
 def in_sentence(name: str, most_chars: int) -> str:
     """A name within a sentence: one of several words stands in quotation marks; none turns the words around it."""
-    short = shortened(name, most_chars)
-    if " " in name:
-        short = tr("“{title}”").format(title=short)
-    is_mixed = any(unicodedata.bidirectional(char) in ("R", "AL") for char in short)
-    return f"\u2068{short}\u2069" if is_mixed else short
+    name = one_line(name)
+    short = shortened_inside(name, most_chars)
+    if any(unicodedata.bidirectional(char) in ("R", "AL") for char in short):
+        short = f"\u2068{short}\u2069"
+    return tr("“{title}”").format(title=short) if " " in name else short
 
 
 def elapsed(duration_s: float) -> str:
-    """Whole seconds, for a time that still runs: 0 s, 8 s, 3 min 5 s."""
+    """Whole seconds, for a time that still runs: 0 s, 8 s, 3 min, 3 min 5 s."""
     minutes, rest = divmod(round(max(0.0, duration_s)), 60)
     if minutes:
-        return tr("{minutes} min {seconds} s").format(minutes=minutes, seconds=rest)
+        return _minutes(minutes, rest)
     return tr("{figure} s").format(figure=rest)
 
 
@@ -122,24 +136,19 @@ def memory(num_bytes: int) -> str:
 
 
 def size(num_bytes: int) -> str:
-    """98 MB, 4.1 GB: decimal units, as file managers and download pages use."""
+    """12 kB, 98 MB, 4.1 GB: decimal units, as file managers and download pages use."""
+    if 0 < num_bytes < _MB:
+        return tr("{figure} kB").format(figure=count(max(1, round(num_bytes / 1000))))
     if num_bytes < _GB - _MB / 2:
         return tr("{figure} MB").format(figure=decimal(num_bytes / _MB, 0))
     return tr("{figure} GB").format(figure=decimal(num_bytes / _GB, 1))
 
 
-def file_size(num_bytes: int) -> str:
-    """12 kB, then as `size`: for files that may be small."""
-    if 0 < num_bytes < _MB:
-        return tr("{figure} kB").format(figure=count(max(1, round(num_bytes / 1000))))
-    return size(num_bytes)
-
-
 def when(moment_s: float, now_s: float) -> str:
-    """The time for today, "Yesterday", a date before that. Both arguments are Unix times."""
+    """The time for today, "Yesterday", a date before that, or after. Both arguments are Unix times."""
     moment, now = datetime.fromtimestamp(moment_s), datetime.fromtimestamp(now_s)
     days = (now.date() - moment.date()).days
-    if days <= 0:
+    if -1 <= days <= 0:  # tomorrow: of another zone
         return locale().toString(QTime(moment.hour, moment.minute), QLocale.FormatType.ShortFormat)
     if days == 1:
         return tr("Yesterday")

@@ -1,12 +1,17 @@
-"""What import contracts cannot see: that importing the pure half loads no tensor library at run time."""
+"""What import contracts cannot see: what importing the pure half loads, and that no loop runs within the window's."""
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).resolve().parents[2]
+NESTING = {"exec", "exec_", "processEvents"}
+BEFORE_THE_LOOP = {"studio/views/dialogs/refusal.py"}
 HEAVY = ("torch", "triton", "numpy", "tokenizers", "PySide6", "fastapi", "transformers")
 
 
@@ -30,3 +35,14 @@ def test_the_command_line_and_the_services_load_neither_torch_nor_qt(module: str
 
 def test_making_the_factory_available_loads_no_torch() -> None:
     assert "torch" not in loaded_by("engine.factory")
+
+
+def test_no_loop_runs_within_the_windows_loop() -> None:
+    """A task that is due in a loop within another task cannot run, and nothing ever wakes it again."""
+    nesting = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "studio").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr in NESTING
+    }
+    assert nesting == BEFORE_THE_LOOP

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
+from types import FrameType
 from typing import Any, cast
 
 import pytest
@@ -168,3 +171,85 @@ def test_a_request_hears_nothing_of_others_and_a_closed_client_nothing_at_all(
     rig.say("a", "two")
     rig.loop.run_soon()
     assert (rig.texts("a"), rig.texts("b")) == (["one"], [])
+
+
+STEPS = (EngineClient._on_events, EngineClient._wake, EngineClient._end_rest, EngineClient._fan_out)
+CODES = frozenset(step.__code__ for step in STEPS)
+
+
+def interrupted(
+    work: Callable[[], object], meanwhile: Callable[[], object], after_lines: int
+) -> bool:
+    """Do one thing as if another thread had its turn after so many lines of it; False when it has fewer lines."""
+    lines = 0
+
+    def trace(frame: FrameType, event: str, _argument: object) -> Any:
+        nonlocal lines
+        if frame.f_code not in CODES:
+            return None
+        if event == "line":
+            lines += 1
+            if lines == after_lines + 1:
+                meanwhile()
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return lines > after_lines
+
+
+def resting(*unheard: str) -> Rig:
+    rig = Rig()
+    rig.say("a", "one")
+    rig.loop.run_soon()
+    for text in unheard:
+        rig.say("a", text)
+    return rig
+
+
+def all_that_is_heard(rig: Rig) -> str:
+    """Once the loop has done all that it was asked to do and every rest has ended."""
+    while rig.loop.soon or rig.loop.later:
+        rig.loop.run_soon()
+        if rig.loop.later:
+            rig.loop.end_rest()
+    return "".join(rig.texts("a"))
+
+
+def at_every_moment(
+    make: Callable[[], Rig], work: Callable[[Rig], object], meanwhile: Callable[[Rig], object]
+) -> Iterator[Rig]:
+    """A rig for each moment of the work at which the other thing was done."""
+    moment = 0
+    while interrupted(partial(work, rig := make()), partial(meanwhile, rig), moment):
+        yield rig
+        moment += 1
+    assert moment > 1
+
+
+def say_last(rig: Rig) -> None:
+    rig.say("a", " last")
+
+
+@pytest.mark.parametrize("unheard", [(), (" two",)])
+def test_no_text_is_lost_whatever_the_threads_do_at_the_end_of_a_rest(
+    unheard: tuple[str, ...],
+) -> None:
+    make, end = partial(resting, *unheard), lambda rig: rig.loop.end_rest()
+    for work, meanwhile in ((say_last, end), (end, say_last)):
+        for moment, rig in enumerate(at_every_moment(make, work, meanwhile)):
+            assert all_that_is_heard(rig) == "".join(("one", *unheard, " last")), moment
+
+
+def test_no_text_is_lost_whatever_the_threads_do_during_a_wake_up() -> None:
+    def make() -> Rig:
+        rig = Rig()
+        rig.say("a", "one")
+        return rig
+
+    for rig in at_every_moment(make, lambda rig: rig.loop.run_soon(), say_last):
+        assert all_that_is_heard(rig) == "one last"

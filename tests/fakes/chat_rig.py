@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +12,11 @@ from typing import Any
 
 from engine.client import EngineClient
 from fakes.fake_engine import FakeEngine
+from fakes.patience import until
 from studio.models.chat import Conversation, Message
 from studio.services.chat_service import ChatService, ChatTooling
 from studio.services.history_store import HistoryStore
 from studio.services.notice_service import NoticeService
-
-TIMEOUT_S = 120.0
 
 
 @dataclass(slots=True)
@@ -36,6 +35,13 @@ class ChatRig:
         """What is committed, read the way another program would."""
         return read_rows(self.path, query)
 
+    @asynccontextmanager
+    async def read_only(self) -> AsyncIterator[None]:
+        """Meanwhile nothing can be written, as on a full disk; what is there can be read."""
+        await read_only(self.store, is_on=True)
+        yield
+        await read_only(self.store, is_on=False)
+
     async def ask(
         self, text: str, chat: Conversation | None = None
     ) -> tuple[Conversation, Message, str]:
@@ -46,6 +52,13 @@ class ChatRig:
         request_id = f"chat-{chat.chat_id}-{reply.message_id}"
         await until(lambda: request_id in self.engine.requests)
         return chat, reply, request_id
+
+
+async def read_only(store: HistoryStore, *, is_on: bool) -> None:
+    """Have SQLite refuse every change, or take them again."""
+    await store.file.do(
+        lambda database: database.execute(f"PRAGMA query_only = {int(is_on)}").fetchone()
+    )
 
 
 def read_rows(path: Path, query: str) -> list[tuple[Any, ...]]:
@@ -75,10 +88,3 @@ async def open_chats(
     finally:
         await chats.close()
         client.close()
-
-
-async def until(look: Callable[[], object]) -> None:
-    """Let the loop run until the condition holds; fails after a long while."""
-    async with asyncio.timeout(TIMEOUT_S):
-        while not look():  # noqa: ASYNC110 - a database has no event to wait for
-            await asyncio.sleep(0.001)

@@ -12,6 +12,7 @@ import httpx
 from engine.api import EngineEvent, EnginePort, LoadModel, LoadOptions, TokenDelta
 from engine.factory import create_engine
 from fakes.listening import TIMEOUT_S, Ear
+from fakes.patience import wait_for
 from studio.models.server_settings import ServerSettings
 from studio.server.sse import StreamTimings
 from studio.server.thread import ServerThread
@@ -67,9 +68,7 @@ class Parker:
     def wait_for(self, count: int) -> None:
         """Until so many requests have been told to wait."""
         with self._news:
-            assert self._news.wait_for(
-                lambda: self._has_given_up or len(self._ids) >= count, TIMEOUT_S
-            )
+            wait_for(self._news, lambda: self._has_given_up or len(self._ids) >= count)
 
     def states(self) -> list[str]:
         """What became of them."""

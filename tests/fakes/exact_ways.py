@@ -21,9 +21,13 @@ class Size:
 
     new_tokens: int
     park_every: int
+    first_chunk: int = 1
+    """What is read in one step where the rest of the prompt is read token by token."""
 
 
 SHORT = Size(new_tokens=6, park_every=2)
+SLOW = Size(new_tokens=6, park_every=2, first_chunk=220)
+"""For a model whose steps take long: what comes token by token still ends beyond a piece."""
 WHOLE = Size(new_tokens=26, park_every=8)
 
 
@@ -33,6 +37,11 @@ def _tokens(seed: int, count: int = PROMPT_TOKENS) -> list[int]:
 
 def _alone(runner: ModelRunner, size: Size, *, chunk: int) -> Reply:
     return generate(runner, [_tokens(0)], new_tokens=size.new_tokens, chunk=chunk)[0]
+
+
+def _token_by_token(runner: ModelRunner, size: Size) -> Reply:
+    prompts, first = [_tokens(0)], size.first_chunk
+    return generate(runner, prompts, new_tokens=size.new_tokens, chunk=1, first_chunk=first)[0]
 
 
 def _beside_others(runner: ModelRunner, size: Size, *, chunk: int) -> Reply:
@@ -65,7 +74,7 @@ def _parked(runner: ModelRunner, size: Size, *, keeps: bool, threads: int = 2) -
 
 
 WAYS: dict[str, Callable[[ModelRunner, Size], Reply]] = {
-    "chunks of 1": partial(_alone, chunk=1),
+    "token by token": _token_by_token,
     "chunks of 7": partial(_alone, chunk=7),
     "chunks of 64": partial(_alone, chunk=64),
     "chunks of 256": partial(_alone, chunk=256),

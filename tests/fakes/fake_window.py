@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-
-from PySide6.QtCore import QCoreApplication, QEvent
+from typing import Any
 
 from engine.api import EngineState, LoadOptions, ModelInfo
 from engine.client import EngineClient
+from engine.runs import Run
 from fakes.fake_engine import TINY_MODEL, FakeEngine
 from fakes.fake_tools import FakeTools
-from fakes.shots import window_size
+from fakes.patience import until
+from fakes.shots import lay_out, window_size
 from studio.models.chat import Conversation
 from studio.models.engine_state import FetchProgress, ModelStatus
 from studio.models.errors import ServerStartError
@@ -60,6 +61,7 @@ class FakeModels:
         )
         self.entries: tuple[ModelEntry, ...] = ()
         self.facts: dict[Path, ModelFacts] = {}
+        self.outside: tuple[ModelEntry, ...] = ()
         self.found: tuple[FoundModel, ...] = ()
         self.load_settings = load_settings
         self.fetching: FetchProgress | None = None
@@ -91,8 +93,10 @@ class FakeModels:
     @contextmanager
     def expecting(self) -> Iterator[None]:
         self.num_expected += 1
+        self.changed.emit()
         yield
         self.num_expected -= 1
+        self.changed.emit()
 
     def say(
         self, state: EngineState, *, progress: float = 0.0, error: Exception | None = None
@@ -204,6 +208,11 @@ class Stage:
         await until(lambda: len(self.engine.requests) > len(known))
         return next(id_ for id_ in self.engine.requests if id_ not in known)
 
+    def publish(self, *runs: Run, **more: Any) -> None:
+        """Have the engine say that these run (`FakeEngine.publish`), and look at it."""
+        self.engine.publish(*runs, **more)
+        self.window.context.watch.look()
+
     async def settle(self) -> None:
         """Draw all that has happened."""
         context = self.window.context
@@ -211,15 +220,14 @@ class Stage:
         for ticker in (context.frames, context.figures) * 2:
             ticker._flush()
             await asyncio.sleep(0)
-        for _ in range(3):  # what has its place may give others theirs
-            QCoreApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)
+        lay_out()
 
 
-async def until(condition: Callable[[], object], *, timeout_s: float = 60) -> None:
-    """Let the loop run until the condition holds."""
-    async with asyncio.timeout(timeout_s):
-        while not condition():  # noqa: ASYNC110 - a condition is no event
-            await asyncio.sleep(0.001)
+def _follow(engine: FakeEngine, state: EngineState) -> None:
+    """Have the engine publish what the window is told of it: a model, and room for parked chats, or nothing."""
+    known = (EngineState.READY, EngineState.NO_MODEL)
+    if state in known and state is not engine.snapshot().state:
+        engine.publish_state(state)
 
 
 @asynccontextmanager
@@ -227,7 +235,8 @@ async def open_stage(
     folder: Path, *, state: EngineState = EngineState.READY, titles: tuple[str, ...] = ()
 ) -> AsyncIterator[Stage]:
     """A shown window with a chat for each title, the last one on top and in the pane."""
-    engine = FakeEngine(auto=False)
+    engine = FakeEngine(auto=False, ready=False)
+    _follow(engine, state)
     client = EngineClient(engine, asyncio.get_running_loop())
     notices = NoticeService()
     settings = SettingsService(folder / "settings.json", environment={}, flags={})
@@ -238,6 +247,7 @@ async def open_stage(
     for title in titles:
         await chats.rename(await chats.new_chat(), title)
     models = FakeModels(state, LoadSettingsStore(folder / "load_settings.json", settings))
+    models.changed.connect(lambda: _follow(engine, models.state))
     runs = RunService(client, chats)
     library = ModelLibraryService(folder / "models", (), inspect=_inspect)
     downloads = DownloadService(library, free_bytes=lambda _folder: 1 << 50)

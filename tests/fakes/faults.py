@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QFontMetrics
@@ -19,8 +19,12 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QDoubleSpinBox,
+    QFormLayout,
+    QGridLayout,
+    QHBoxLayout,
     QLabel,
     QLayout,
+    QLayoutItem,
     QLineEdit,
     QMenu,
     QMenuBar,
@@ -29,6 +33,7 @@ from PySide6.QtWidgets import (
     QScrollArea,
     QSpinBox,
     QStyle,
+    QStyleOptionButton,
     QStyleOptionComboBox,
     QStyleOptionFrame,
     QWidget,
@@ -39,6 +44,8 @@ from studio.views.actions import plain
 from studio.views.elided_label import WholeLabel
 
 _SLACK_PX = 1
+_INDENT_PX = 9
+"""Of the words in an input: its hairline and eight more."""
 _HIDDEN_MARGIN_PX = 4
 """What a line edit keeps free of its own beside what its style says."""
 
@@ -51,6 +58,8 @@ def faults_of(window: QWidget) -> list[str]:
         *cut(window),
         *outside(window),
         *on_each_other(window),
+        *ragged(window),
+        *askew(window),
     ]
 
 
@@ -105,6 +114,27 @@ def on_each_other(window: QWidget) -> list[str]:
             if both.width() > _SLACK_PX and both.height() > _SLACK_PX:
                 found.append(f"on each other: {_name(one)} and {_name(other)} {both}")
     return found
+
+
+def ragged(window: QWidget) -> list[str]:
+    """Inputs whose words, or box, stand elsewhere than those of the others: they would make a ragged edge."""
+    return [
+        f"ragged: {_name(widget)} at {at}"
+        for widget in seen(window)
+        if (at := _indent(widget)) is not None
+        and abs(at - (0 if isinstance(widget, QCheckBox) else _INDENT_PX)) > _SLACK_PX
+    ]
+
+
+def askew(window: QWidget) -> list[str]:
+    """Labels that do not stand in the middle of the field of one line that they are beside."""
+    return [
+        f"askew: {_name(label)} {label.text()!r} beside {_name(field)}"
+        for parent in seen(window)
+        for label, field in _labelled(parent.layout())
+        if label.isVisibleTo(window) and field.isVisibleTo(window)
+        if abs(label.geometry().center().y() - field.geometry().center().y()) > _SLACK_PX
+    ]
 
 
 def unmarked(window: QWidget, mark: str, data: re.Pattern[str]) -> list[str]:
@@ -180,6 +210,40 @@ def _label_has_room(label: QLabel, text: str, metrics: QFontMetrics) -> bool:
     return is_tall_enough and _width(metrics, longest) <= room.width() + _SLACK_PX
 
 
+def _indent(widget: QWidget) -> int | None:
+    """How far from its left edge what an input shows begins; None for what has an icon, or is no input."""
+    style = widget.style()
+    match widget:
+        case QCheckBox():
+            option = QStyleOptionButton()
+            widget.initStyleOption(option)
+            box = QStyle.SubElement.SE_CheckBoxIndicator
+            return style.subElementRect(box, option, widget).left()
+        case QAbstractSpinBox():
+            inner = widget.findChild(QLineEdit)
+            return inner.x() + inner.textMargins().left() + _HIDDEN_MARGIN_PX // 2
+        case QComboBox():
+            combo = QStyleOptionComboBox()
+            widget.initStyleOption(combo)
+            part = QStyle.SubControl.SC_ComboBoxEditField
+            control = QStyle.ComplexControl.CC_ComboBox
+            return style.subControlRect(control, combo, part, widget).left()
+        case QLineEdit() if not _is_special(widget):
+            frame = QStyleOptionFrame()
+            widget.initStyleOption(frame)
+            contents = style.subElementRect(QStyle.SubElement.SE_LineEditContents, frame, widget)
+            return contents.left() + widget.textMargins().left() + _HIDDEN_MARGIN_PX // 2
+        case QPlainTextEdit() if widget.objectName() == "field":
+            return widget.viewport().x() + round(widget.document().documentMargin())
+    return None
+
+
+def _is_special(line: QLineEdit) -> bool:
+    """Whether it is a part of another input, or one of those that stand alone and look otherwise."""
+    is_inner = isinstance(line.parentWidget(), QAbstractSpinBox | QComboBox)
+    return is_inner or line.objectName() in ("search", "paletteField")
+
+
 def _width(metrics: QFontMetrics, text: str) -> int:
     return max((metrics.horizontalAdvance(line) for line in text.splitlines()), default=0)
 
@@ -219,6 +283,36 @@ def _placed(layout: QLayout | None) -> Iterator[QWidget]:
         if (widget := item.widget()) is not None:
             yield widget
         yield from _placed(item.layout())
+
+
+def _labelled(layout: QLayout | None) -> Iterator[tuple[QLabel, QWidget]]:
+    """Labels with the fields of one line that stand in their rows."""
+    for row in _rows(layout):
+        labels = [one for one in row if isinstance(one, QLabel) and one.text()]
+        fields = [one for one in row if isinstance(one, QLineEdit | QComboBox | QAbstractSpinBox)]
+        yield from itertools.product(labels, fields)
+    for place in range(layout.count() if layout is not None else 0):
+        yield from _labelled(layout.itemAt(place).layout() if layout is not None else None)
+
+
+def _rows(layout: QLayout | None) -> Iterator[list[QWidget]]:
+    """What stands side by side in a form, a grid or a row."""
+    match layout:
+        case QFormLayout():
+            roles = (QFormLayout.ItemRole.LabelRole, QFormLayout.ItemRole.FieldRole)
+            for row in range(layout.rowCount()):
+                yield _widgets(layout.itemAt(row, role) for role in roles)
+        case QGridLayout():
+            columns = range(layout.columnCount())
+            for row in range(layout.rowCount()):
+                yield _widgets(layout.itemAtPosition(row, column) for column in columns)
+        case QHBoxLayout():
+            yield _widgets(layout.itemAt(place) for place in range(layout.count()))
+
+
+def _widgets(items: Iterable[QLayoutItem | None]) -> list[QWidget]:
+    found = (item.widget() for item in items if item is not None)
+    return [widget for widget in found if widget is not None]
 
 
 def _name(widget: QWidget) -> str:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import json
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -17,13 +16,15 @@ from fastapi import FastAPI
 from engine.api import EngineEvent, EnginePort, Request
 from engine.client import EngineClient
 from fakes.fake_engine import FakeEngine
+from fakes.on_a_loop import on_a_loop as on_a_loop  # for those that drive the server, too
+from fakes.patience import wait_for
 from studio.models.server_settings import ServerSettings
 from studio.server.app import build_app
 from studio.server.context import ServerContext
 from studio.server.live_requests import LiveRequests
+from studio.server.parts import ServerParts
 from studio.server.share_gate import ShareGate
 from studio.server.sse import StreamTimings
-from studio.server.thread import ServerParts
 
 TIMEOUT_S = 60.0
 CHAT = "/v1/chat/completions"
@@ -63,20 +64,6 @@ POSTS = {
 """Every route that reads a body and needs a model."""
 
 
-def on_a_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    """Runs an async test on an event loop of its own."""
-
-    @functools.wraps(test)
-    def run(*args: Any, **kwargs: Any) -> None:
-        async def bounded() -> None:
-            async with asyncio.timeout(TIMEOUT_S):
-                await test(*args, **kwargs)
-
-        asyncio.run(bounded())
-
-    return run
-
-
 class WatchedEngine(FakeEngine):
     """A fake engine whose requests and aborts can be waited for, from any thread."""
 
@@ -97,12 +84,12 @@ class WatchedEngine(FakeEngine):
     def wait_for_requests(self, count: int = 1) -> list[str]:
         """Ids in order of arrival."""
         with self._news:
-            assert self._news.wait_for(lambda: len(self.requests) >= count, TIMEOUT_S)
+            wait_for(self._news, lambda: len(self.requests) >= count, f"{count} requests")
         return list(self.requests)
 
     def wait_for_aborts(self, count: int = 1) -> list[str]:
         with self._news:
-            assert self._news.wait_for(lambda: len(self.aborted) >= count, TIMEOUT_S)
+            wait_for(self._news, lambda: len(self.aborted) >= count, f"{count} aborts")
         return self.aborted
 
 

@@ -20,6 +20,7 @@ from engine.api import (
 )
 from engine.runtime.engine import Engine
 from engine.runtime.intake import PrepareTask, answer
+from fakes.patience import wait_for, wait_set
 
 TIMEOUT_S = 120.0
 
@@ -42,9 +43,10 @@ class Ear:
 
     def wait_until(self, look: Callable[[], object], what: str = "a condition") -> object:
         with self._news:
-            found = self._news.wait_for(look, timeout=TIMEOUT_S)
-        assert found, f"{what} did not come; heard {self.events[-5:]}"
-        return found
+            try:
+                return wait_for(self._news, look, what)
+            except TimeoutError as error:
+                raise AssertionError(f"{error}; heard {self.events[-5:]}") from None
 
     def of(self, request_id: str) -> list[EngineEvent]:
         return [e for e in self.events if getattr(e, "request_id", None) == request_id]
@@ -90,12 +92,13 @@ def held(engine: EnginePort) -> Iterator[None]:
             isinstance(e, Finished | Failed) and e.request_id == plug.request_id for e in events
         ):
             is_held.set()
-            assert threading.current_thread() is here or goes_on.wait(TIMEOUT_S)
+            if threading.current_thread() is not here:
+                goes_on.wait()
 
     stop = engine.subscribe(hold)
     engine.submit(plug)
     try:
-        assert is_held.wait(TIMEOUT_S)
+        wait_set(is_held)
         yield
     finally:
         goes_on.set()
@@ -143,12 +146,12 @@ def submitted_until(
     def hold(events: tuple[EngineEvent, ...]) -> None:
         if not is_there.is_set() and any(map(fits, events)):
             is_there.set()
-            assert goes_on.wait(TIMEOUT_S)
+            goes_on.wait()
 
     stop = engine.subscribe(hold)
     submit_together(engine, requests)
     try:
-        assert is_there.wait(TIMEOUT_S)
+        wait_set(is_there)
         yield
     finally:
         goes_on.set()

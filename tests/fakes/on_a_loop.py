@@ -7,6 +7,8 @@ from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any, ParamSpec
 
+from fakes.patience import bounded
+
 P = ParamSpec("P")
 
 
@@ -15,6 +17,6 @@ def on_a_loop(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]
 
     @wraps(test)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        asyncio.run(test(*args, **kwargs))
+        asyncio.run(bounded(test(*args, **kwargs)))
 
     return run

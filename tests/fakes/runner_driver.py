@@ -44,10 +44,14 @@ def generate(
     *,
     new_tokens: int,
     chunk: int = 256,
+    first_chunk: int | None = None,
     pages: Iterable[int] | None = None,
     parks: Parks | None = None,
 ) -> list[Reply]:
-    """Continue all prompts together, at most `chunk` tokens of each in a step. `pages` are dealt out in order."""
+    """Continue all prompts together, at most `chunk` tokens of each in a step, in its first one `first_chunk`.
+
+    `pages` are dealt out in order.
+    """
     free = list(range(runner.num_pages) if pages is None else pages)
     replies = [Reply() for _ in prompts]
     sequences = [
@@ -57,7 +61,7 @@ def generate(
         length = len(sequence.token_ids) + new_tokens
         sequence.page_table.extend(free.pop(0) for _ in range(-(-length // PAGE_TOKENS)))
     while open_ones := [s for s in sequences if s.num_generated < new_tokens]:
-        rows = tuple(_row(sequence, chunk) for sequence in open_ones)
+        rows = tuple(_row(s, chunk if s.num_computed else first_chunk or chunk) for s in open_ones)
         logits = iter(runner.execute(rows))
         for row in rows:
             if row.samples:

@@ -17,6 +17,7 @@ def make_run(
     expected_wait_s: tuple[float, float] | None = None,
     is_pinned: bool = False,
     is_called: bool = False,
+    num_parks: int = 0,
 ) -> Run:
     """A chat's run unless its id says otherwise."""
     return Run(
@@ -29,7 +30,7 @@ def make_run(
         held_tokens=held_tokens,
         completion_tokens=held_tokens - prompt_tokens,
         is_pinned=is_pinned,
-        num_parks=0,
+        num_parks=num_parks,
         num_recomputes=0,
         waited_s=0.0,
         wait=wait,

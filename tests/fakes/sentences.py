@@ -12,13 +12,16 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from studio.models.length_limit import LengthLimit
 from studio.models.settings import all_settings
 from studio.models.snippets import SNIPPETS
+from studio.services.attachments.attachment_service import MANY_REFUSED
 from studio.services.notice_service import CRASHED_NOTICE, NOTICE_TABLE, UNEXPECTED_NOTICE
 from studio.services.reply_fold import MODEL_WAS_UNLOADED, NO_MODEL_WAS_READY
+from studio.services.store_troubles import TRIES_AGAIN
 from studio.views.actions import COMMANDS, Menu
 from studio.views.chat.foot_view import _BUTTONS as FOOT_BUTTONS
 from studio.views.error_words import _INSTEAD as ERRORS_INSTEAD
@@ -27,6 +30,8 @@ from studio.views.settings.setting_words import choice_words
 
 ROOT = Path(__file__).resolve().parents[2]
 ERROR_TREES = ("engine/errors.py", "studio/models/errors.py")
+NAMED = "{0}: {1}"
+"""Who, and what is wrong: either may be known, though no sentence has both."""
 IN_PLACES = (
     "starts",
     "nothing yet",
@@ -120,7 +125,7 @@ def passed_on() -> list[str]:
 
     The engine's errors that no catalogue knows are told in other words (`studio.views.error_words`).
     """
-    own = _own_errors()
+    own = _error_classes()
     return [
         f"{path.relative_to(ROOT)}:{call.lineno}"
         for path in _files(tuple(name for name in RAISERS if name.startswith("studio")))
@@ -145,16 +150,8 @@ def _tells(call: ast.Call, error: str) -> bool:
     return bool(whole & (told | {ast.unparse(one) for one in call.args}))
 
 
-def _own_errors() -> set[str]:
-    return {
-        node.name
-        for tree in ERROR_TREES
-        for node in ast.walk(ast.parse((ROOT / tree).read_text(encoding="utf-8")))
-        if isinstance(node, ast.ClassDef)
-    }
-
-
-def all_sentences() -> set[str]:
+@cache
+def all_sentences() -> frozenset[str]:
     """Every sentence, as the key that it has in a catalogue."""
     found = {*_of_tables(), *IN_PLACES}
     for path in sorted((ROOT / "studio").rglob("*.py")):
@@ -163,7 +160,8 @@ def all_sentences() -> set[str]:
         found |= set(_of_composer(ROOT / name))
     for path in _files(RAISERS):
         found |= set(_of_errors(path))
-    return {one for one in found if re.sub(r"\{\w*\}", "", one).strip(" ,:")}
+    found = {one for one in found if re.sub(r"\{\w*\}", "", one).strip(" ,:()")}
+    return frozenset(found | {NAMED})
 
 
 def unread() -> set[str]:
@@ -200,6 +198,7 @@ def _of_tables() -> Iterator[str]:
     yield from (snippet.where for snippet in SNIPPETS)
     yield from ERRORS_INSTEAD.values()
     yield from (limit.value for limit in LengthLimit)
+    yield from (TRIES_AGAIN, MANY_REFUSED)
     yield from (NO_MODEL_WAS_READY, MODEL_WAS_UNLOADED)
     yield from (notice.text for notice in (CRASHED_NOTICE, UNEXPECTED_NOTICE))
 
@@ -252,8 +251,18 @@ def _whole(node: ast.AST | None) -> Iterator[str]:
                 yield from _whole(child)
 
 
+@cache
+def _error_classes() -> frozenset[str]:
+    return frozenset(
+        node.name
+        for tree in ERROR_TREES
+        for node in ast.walk(ast.parse((ROOT / tree).read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    )
+
+
 def _of_errors(path: Path) -> Iterator[str]:
-    classes = _own_errors()
+    classes = _error_classes()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call) and _name(node) in classes and node.args:
             yield from _literals(node.args[0])

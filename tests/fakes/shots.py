@@ -45,6 +45,12 @@ class Spoken:
         QLocale.setDefault(self._before)
 
 
+def lay_out() -> None:
+    """Give everything its place now, also in the midst of a coroutine, where Qt's events may not be processed."""
+    for _ in range(3):  # what has its place may give others theirs
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)
+
+
 def head(sentence: str) -> str:
     """A sentence in the window's language, up to its first figure."""
     return tr(sentence).partition("{")[0]
@@ -72,7 +78,6 @@ def _dress(windows: Sequence[MainWindow], choice: ThemeChoice | None) -> None:
 
 
 def _save(widget: QWidget, path: Path) -> None:
-    for _ in range(2):  # what has its place may give others theirs
-        QCoreApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)
+    lay_out()
     path.parent.mkdir(parents=True, exist_ok=True)
     assert widget.grab().save(str(path)), path

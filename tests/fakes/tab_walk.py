@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtGui import QRegion
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -62,8 +63,17 @@ def _stops(window: QWidget) -> set[QWidget]:
     }
 
 
+def _seen(widget: QWidget) -> QRegion:
+    """What is seen of it, children that cover it included."""
+    region = widget.visibleRegion()
+    for child in widget.children():
+        if isinstance(child, QWidget) and child.isVisible() and not child.isWindow():
+            region += _seen(child).translated(child.pos())
+    return region
+
+
 def _look(window: QWidget, stop: QWidget) -> list[str]:
-    on_screen = stop.visibleRegion().boundingRect().height()
+    on_screen = _seen(stop).boundingRect().height()
     if on_screen < min(stop.height(), _LEAST_PX):
         return [f"{told(stop)} is reached and not on screen"]
     around = QRect(stop.mapTo(window, QPoint(0, 0)), stop.size())

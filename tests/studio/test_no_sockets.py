@@ -74,8 +74,8 @@ timer = QTimer()
 timer.timeout.connect(step)
 timer.start(20)
 settings = SettingsService(paths.settings_file, environment={}, flags={})
-wants_restart = run_window(settings, paths, Errand(text="Hello?"))
-print("restart", wants_restart, "seen", seen)
+what_ran = run_window(settings, paths, Errand(text="Hello?"))
+print("what ran:", what_ran, "seen:", seen)
 """
 
 
@@ -84,4 +84,4 @@ def test_a_session_of_the_window_opens_no_socket(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", SESSION], cwd=ROOT, check=False, capture_output=True, text=True
     )
-    assert "restart False seen []" in done.stdout, done.stdout + done.stderr
+    assert "what ran: None seen: []" in done.stdout, done.stdout + done.stderr

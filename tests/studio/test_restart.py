@@ -11,7 +11,9 @@ import pytest
 from studio.__main__ import main
 from studio.cli import commands
 from studio.cli.argument_values import arguments_of
-from studio.cli.parser import parse_arguments
+from studio.cli.parser import AS_IT_WAS, parse_arguments
+from studio.models.errand import Errand
+from studio.models.what_ran import WhatRan
 from studio.restart import command_of
 
 FLAGS = (
@@ -51,15 +53,46 @@ def test_flags_become_arguments_that_mean_the_same() -> None:
     assert parse_arguments(arguments_of(options.flags)).flags == options.flags
 
 
-@pytest.mark.parametrize("is_wanted", [False, True])
-def test_the_window_is_opened_again_with_its_flags_and_without_its_errand(
-    monkeypatch: pytest.MonkeyPatch, *, is_wanted: bool
+RAN = WhatRan(model="/m/a b.gguf", has_server=True, chat_ids=(3, 1), download_ids=("ab",))
+
+
+@pytest.mark.parametrize("what_ran", [None, WhatRan(), RAN])
+def test_the_window_is_opened_again_with_its_flags_and_what_ran_and_without_its_errand(
+    monkeypatch: pytest.MonkeyPatch, what_ran: WhatRan | None
 ) -> None:
-    program, started = ModuleType("studio.app"), []
-    program.run_window = lambda *_: is_wanted  # type: ignore[attr-defined]
+    program, started, seen = ModuleType("studio.app"), [], []
+
+    def run_window(*given: object) -> WhatRan | None:
+        seen.append(given[2:])
+        return what_ran
+
+    program.run_window = run_window  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "studio.app", program)
     monkeypatch.setattr(commands, "has_display", lambda: True)
     monkeypatch.setattr(commands, "log_to_file", lambda *_: None)
     monkeypatch.setattr(commands, "start_again", lambda arguments: started.append(arguments) or 0)
     assert main(["--ctx-size", "512", "chat", "Hello?"]) == 0
-    assert started == ([["--ctx-size=512"]] if is_wanted else [])
+    assert seen == [(Errand(text="Hello?"), None)]
+    if what_ran is None:
+        assert started == []
+        return
+    (arguments,) = started
+    assert arguments[0] == "--ctx-size=512"
+    assert main(arguments) == 0
+    assert seen[1] == (Errand(), what_ran)
+
+
+def test_what_ran_is_told_to_nobody_but_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse_arguments(["--help"])
+    assert AS_IT_WAS not in capsys.readouterr().out
+    for text in (
+        "",
+        "7",
+        "{",
+        '{"model": ""}',
+        '{"model": "", "has_server": 1, "chat_ids": ["x"]}',
+    ):
+        with pytest.raises(SystemExit):
+            parse_arguments([f"{AS_IT_WAS}={text}"])
+        assert AS_IT_WAS in capsys.readouterr().err

@@ -19,7 +19,7 @@ import psutil
 from studio.models.errors import ToolServerError
 from studio.models.tool_servers import ToolFacts, ToolServer
 from studio.services.tools.answers import ToolAnswer, answer_of, shortened
-from studio.services.tools.link_faults import link_fault, no_answer
+from studio.services.tools.link_faults import link_fault, no_answer, told
 
 if TYPE_CHECKING:
     from mcp.client.client import Client
@@ -70,7 +70,7 @@ class ToolLink:
             ) from error
         except Exception as error:  # whatever the package raises, it is this call's trouble
             self._has_gone |= _is_end(error)
-            raise ToolServerError(f"{self.server.name}: {link_fault(error)}") from error
+            raise ToolServerError(told(self.server.name, link_fault(error), "")) from error
         plain = result.model_dump(mode="json", by_alias=True, exclude_none=True)
         return answer_of(plain)
 
@@ -147,8 +147,7 @@ class ToolLink:
     def _words(self, reason: str, said: IO[str]) -> ToolServerError:
         said.seek(0)
         last = said.read()[-_MOST_SAID_CHARS:].strip()
-        more = f"; it said: {last}" if last else ""
-        return ToolServerError(f"{self.server.name}: {reason}{more}")
+        return ToolServerError(told(self.server.name, reason, last))
 
 
 def _end_marked(mark: str) -> None:

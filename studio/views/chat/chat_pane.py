@@ -34,7 +34,7 @@ from studio.views.icon_button import IconButton
 from studio.views.run_sentences import is_held
 from studio.views.start_view import StartView
 from studio.views.status_words import title_words
-from studio.views.steer_menu import is_outside
+from studio.views.steer_menu import may_go_first
 from studio.views.words import in_sentence, tr
 
 _PROMPT_CHARS = 24
@@ -81,6 +81,7 @@ class ChatPane(QWidget):
         self.attaching = Attaching(context, self.composer, self)
         self.sending = Sending(context, self.composer, self)
         self.context_watch = ContextWatch(context, self.composer, self)
+        self.sending.counted.connect(self.context_watch.meter.show_use)
         self.strip = StatusStrip(context.theme, self)
         self.strip.steer_wanted.connect(self.steer)
         self.approval = ApprovalCard(context.theme, self)
@@ -116,8 +117,12 @@ class ChatPane(QWidget):
 
     async def show_chat(self, chat: Conversation) -> None:
         """Put a chat into the pane, reading its messages first if they are not there yet."""
-        if chat is self.chat:
-            return
+        if chat is not self.chat:
+            self.turn_to(chat)
+            await self.read_chat()
+
+    def turn_to(self, chat: Conversation) -> None:
+        """Be another chat's pane from now on, whose draft is typed here; `read_chat` then shows its messages."""
         if self.chat is not None:
             self._remember_place(self.chat)
             self._chats.set_visible(self.chat, is_visible=False)
@@ -130,6 +135,12 @@ class ChatPane(QWidget):
         self.sending.show_chat(chat)
         self._on_chat_changed(chat)
         self._drop_transcript()
+
+    async def read_chat(self) -> None:
+        """Show the messages of the pane's chat, once they are there."""
+        chat = self.chat
+        if chat is None:
+            return
         await self._chats.open_chat(chat.chat_id)
         if self.chat is chat:
             self.attaching.show_chat(chat)  # its files are there now
@@ -192,7 +203,7 @@ class ChatPane(QWidget):
             is_running=chat is not None and chat.running_message is not None,
             can_answer_again=self.can_do(MessageAction.REGENERATE),
             can_continue=self.can_do(MessageAction.CONTINUE),
-            is_waiting=run is not None and is_outside(run),
+            is_waiting=run is not None and may_go_first(run),
             can_park=run is not None and others.can_park and not is_held(run),
             is_pinned=run is not None and run.is_pinned,
             is_asking=not self.approval.isHidden(),
@@ -345,8 +356,8 @@ class ChatPane(QWidget):
 
 
 def _at_the_end(title: str) -> str:
-    """A title in the field's words, which turns nothing there; marks for that would only make the line higher."""
-    return in_sentence(title, _PROMPT_CHARS).strip("\u2068\u2069")
+    """A title in the field's words. Marks that keep it apart would make the line higher; one keeps its end there."""
+    return in_sentence(title, _PROMPT_CHARS).replace("\u2068", "").replace("\u2069", "\u200f")
 
 
 class _PaneHeader(QWidget):

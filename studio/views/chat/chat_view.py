@@ -85,6 +85,9 @@ class ChatView(QScrollArea):
         self._is_placing = False
         self._page = QWidget()
         self._page.setObjectName("transcriptPage")
+        # Opaque, and where it grows only the new part is drawn: what was scrolled is copied, not drawn anew.
+        self._page.setAutoFillBackground(True)
+        self._page.setAttribute(Qt.WidgetAttribute.WA_StaticContents)
         self.events = RowEvents(self)
         self.rows = RowWindow(self._page, kit, self.events)
         self.events.attach(self.rows)
@@ -97,7 +100,6 @@ class ChatView(QScrollArea):
         self.to_end_button.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click leaves the cursor
         self.to_end_button.hide()
         self.to_end_button.clicked.connect(self.scroll_to_end)
-        FocusRing(self)
         FocusRing(self)
         self._later = _single_shot(self, _PAUSE_MS, self._lay_out_more)
         self._placing = _single_shot(self, 0, self._measure_again)
@@ -206,9 +208,12 @@ class ChatView(QScrollArea):
             section.edit(is_edited=is_edited, width=self.rows.width)
             self.rows.drop_gone(section)
             self.rows.settle(section)
-        editor = section.rows[0].view
-        if is_edited and isinstance(editor, MessageEditor):
-            editor.start()
+        row, bar = section.rows[0], self.verticalScrollBar()
+        is_seen = 0 <= section.top + row.top - bar.value() < self.viewport().height()
+        if is_edited and not is_seen:
+            self.show_row(section, row)
+        if is_edited and isinstance(row.view, MessageEditor):
+            row.view.start()
 
     def place_later(self) -> None:
         """Something in a row has another height now, for a reason of its own."""
@@ -331,7 +336,8 @@ class ChatView(QScrollArea):
         self._is_placing = False
         if self._sticks and self.to_end_button.hasFocus():
             self.setFocus(Qt.FocusReason.OtherFocusReason)  # or it would go anywhere
-        self.to_end_button.setVisible(not self._sticks and bar.value() < bar.maximum())
+        is_below = self.rows.bottom > bar.value() + self.viewport().height()
+        self.to_end_button.setVisible(is_below and not self._sticks)
 
     def _fit_page(self) -> None:
         port = self.viewport().size()

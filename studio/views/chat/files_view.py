@@ -39,6 +39,7 @@ class FilesView(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setLayoutDirection(Qt.LayoutDirection.LayoutDirectionAuto)  # a name has its own
         colors, font = self._theme.colors, self._theme.font(self._theme.small_px)
         painter.setFont(font)
         metrics, scale = QFontMetrics(font), self.devicePixelRatioF()

@@ -75,6 +75,7 @@ class FootView(QWidget):
         self.message = message
         self.buttons: dict[MessageAction, ActionButton] = {}
         self._is_reply = message.role is Role.ASSISTANT
+        self._has_words = False
         self._is_revealed = False
         self._actions = frozenset({MessageAction.COPY})
         self._version = (1, 1)
@@ -121,6 +122,7 @@ class FootView(QWidget):
             return
         words = describe_state(self.message)
         text = "" if self.message.status.is_alive else words.text  # the strip has the words
+        self._has_words = bool(text) or words.mark is not Mark.NONE
         self._mark.show_state(words)
         self._state.setContentsMargins(0 if words.mark is Mark.NONE else 4, 0, 0, 0)
         if self._state.text() != text:
@@ -224,7 +226,7 @@ class FootView(QWidget):
         self._buttons.setAlignment(leading if is_two else trailing)
 
     def _takes_two_lines(self, width: int) -> bool:
-        return self._is_reply and width < _NARROW_PX
+        return self._has_words and width < _NARROW_PX
 
     def on_key(self, button: ActionButton, event: QKeyEvent) -> bool:
         """Arrow keys move among the buttons, and to other messages; whether the key was one of these."""

@@ -48,6 +48,7 @@ class MessageEditor(QFrame):
         hint = ElidedLabel(self)
         hint.set_text(kept if is_prompt else tr("The old version is kept"))
         hint.setObjectName("secondary")
+        hint.setContentsMargins(round(self._text.document().documentMargin()), 0, 0, 0)
         self._send = QPushButton(tr("Send") if is_prompt else tr("Save"), self)
         self._send.setObjectName("primarySmall")
         self._send.clicked.connect(self._on_send)

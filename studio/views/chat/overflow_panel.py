@@ -109,10 +109,13 @@ class OverflowPanel(QFrame):
 
     @staticmethod
     def _reason(plan: CutPlan | None, pool_tokens: int | None) -> str:
-        if plan is None and pool_tokens is not None:
-            return tr("The message alone is too long for that.")
-        if plan is None:
+        if plan is None and pool_tokens is None:
             return tr("The message alone is too long; shorten it.")
-        return tr(
-            "Messages that are left out stay in the chat; the model is not given them any more."
-        )
+        reason = tr("The message alone is too long for that.")
+        if plan is not None:
+            reason = tr(
+                "Messages that are left out stay in the chat; the model is not given them any more."
+            )
+        if pool_tokens is None:
+            return reason
+        return f"{reason} {tr('More room stays set for this model.')}"

@@ -1,4 +1,4 @@
-"""The prompt that waits for the end of the reply, or for a model: what it says, and ways to send it or have it back.
+"""The prompt that waits for the end of the reply, a model or room: what it says, and ways to send it or have it back.
 
 GUI thread; must not import services.
 """
@@ -9,6 +9,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QWidget
 
 from studio.models.chat import QueuedPrompt
+from studio.models.one_line import one_line
 from studio.views.elided_label import ElidedLabel
 from studio.views.words import tr
 
@@ -47,17 +48,19 @@ class QueuedBar(QFrame):
         if prompt is not None:
             is_too_long = prompt.is_too_long
             self._head.setText(_head_words(prompt, is_running=is_running))
-            self.now.setVisible(not prompt.waits_for_model)
+            self.now.setVisible(prompt.waits_for_store or not prompt.waits_for_model)
             send = tr("Send now") if is_running else tr("Send")
             self.now.setText(tr("What now…") if is_too_long else send)
             stops = is_running and not is_too_long
             self.now.setToolTip(tr("Stop the reply and send this") if stops else "")
             names = ", ".join(one.name for one in prompt.attachments)
-            self._text.set_text(" ".join(prompt.text.split()) or names)
+            self._text.set_text(one_line(prompt.text) or names)
 
 
 def _head_words(prompt: QueuedPrompt, *, is_running: bool) -> str:
     """Without a reply it waits for the user: that reply was stopped, or has failed, or ended with the program."""
+    if prompt.waits_for_store:
+        return tr("Will be sent when it can be saved")
     if prompt.waits_for_model:
         return tr("Will be sent when the model is there")
     if prompt.is_too_long:

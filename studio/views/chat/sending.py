@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QApplication
 
 from engine.api import EngineState
 from engine.errors import ModelUnavailable
 from studio.models.chat import ContextCut, Conversation
+from studio.models.errors import StudioError
 from studio.models.notices import Notice, NoticeLevel
 from studio.services.context_service import CutPlan
 from studio.services.reload_service import ReloadChoice, Target
@@ -36,7 +38,12 @@ class _TooLong:
 
 
 class Sending(QObject):
-    """One for each pane; `show_chat` tells it whose messages these are."""
+    """One for each pane; `show_chat` tells it whose messages these are.
+
+    `counted` carries the ContextUse of a message that is too long: what else shows one is to say the same.
+    """
+
+    counted = Signal(object)
 
     def __init__(self, context: Context, composer: Composer, pane: QObject) -> None:
         super().__init__(pane)
@@ -94,6 +101,8 @@ class Sending(QObject):
             return
         if not self._has_model() and self._models.is_coming and chat.queued is None:
             self._context.tasks.start(self._queue_for_model(chat, text))
+        elif self.may_ask() and chat.queued is not None and chat.queued.waits_for_store:
+            self._context.tasks.start(self._send_behind(chat, text))
         elif self.may_ask():
             self._context.tasks.start(self._send(chat, text))
 
@@ -107,6 +116,11 @@ class Sending(QObject):
             self._composer.clear()
         if self._has_model():
             await self._chats.drafts.send_waiting(chat)
+
+    async def _send_behind(self, chat: Conversation, text: str) -> None:
+        is_queued = await self._chats.drafts.send_behind(chat, text)
+        if is_queued and chat is self._chat and self._composer.text() == text:
+            self._composer.clear()
 
     async def _send(self, chat: Conversation, text: str, cut: ContextCut | None = None) -> None:
         """Send, and empty the field only once that has worked and if nobody typed on meanwhile."""
@@ -126,6 +140,7 @@ class Sending(QObject):
         larger = context.larger_pool(use.tokens)
         if chat is self._chat:
             self._too_long = _TooLong(chat, text, use.tokens, plan)
+            self.counted.emit(use)
             self.overflow.ask(
                 use,
                 plan,
@@ -159,8 +174,16 @@ class Sending(QObject):
             return
         target = Target(name=str(model.path), options=options)
         is_ready = await self._context.services.reloads.load(target, ReloadChoice.PARK)
+        if is_ready:
+            self._keep_pool(model.path, options.pool_tokens)
         if is_ready and asked.chat is self._chat and self._composer.text() == asked.text:
             await self._send(asked.chat, asked.text)
+
+    def _keep_pool(self, model: Path, pool_tokens: int) -> None:
+        try:
+            self._models.load_settings.keep_pool(model, pool_tokens)
+        except StudioError as error:
+            self._context.services.notices.report(error)
 
     def _cancel(self) -> None:
         self._close_overflow()

@@ -1,8 +1,8 @@
 """The slim strip above the composer: how the chat's reply stands, why it waits, and what can be done. GUI thread.
 
-Its one line keeps its place while there is nothing to say, so that nothing jumps when a reply begins or ends. The
-sentence with the reason is there only while the reply is outside the pool; its room stays until the reply ends, since
-replies that take turns come and go every few seconds. It only says what is wanted.
+Its one line keeps its place while there is nothing to say, so that nothing jumps when a reply begins or ends. Below is
+a sentence with the reason while the reply is outside the pool, and one about turns while it takes them: replies that do
+come and go every few seconds, and whoever aims at the button meets it. It only says what is wanted.
 """
 
 from __future__ import annotations
@@ -19,10 +19,15 @@ from engine.runs import Run
 from studio.models.chat import Message
 from studio.services.run_service import Steer
 from studio.views.labels import line
-from studio.views.run_sentences import Others, describe_strip, reason_sentence
+from studio.views.run_sentences import (
+    Others,
+    describe_strip,
+    reason_sentence,
+    turns_sentence,
+)
 from studio.views.state_mark import StateMark
 from studio.views.status_words import Mark, StatusWords, Tone
-from studio.views.steer_menu import SteerButton, first_words, is_outside
+from studio.views.steer_menu import SteerButton, first_words, may_go_first
 from studio.views.theme import Theme
 from studio.views.words import tr
 
@@ -79,18 +84,19 @@ class StatusStrip(QWidget):
         """No reply is alive."""
         self._show_words(_NOTHING, "")
         self._why.setMinimumHeight(0)
+        self._reason.setMinimumHeight(0)
         self._why.hide()
         self._show_hue(None)
-        self.first_button.hide()
         self.more_button.hide()
 
     def show_reply(self, reply: Message, run: Run | None, others: Others, now_s: float) -> None:
         """Say how a reply that is alive stands."""
         words = describe_strip(reply, run, now_s)
-        reason = reason_sentence(reply, run, others)
-        self._show_words(words, reason)
+        reason = reason_sentence(reply, run, others) or turns_sentence(run, others)
+        is_offered = bool(reason) and run is not None and may_go_first(run)
+        is_aimed_at = self.underMouse() and run is not None and self.first_button.isVisible()
+        self._show_words(words, reason, has_button=is_offered or is_aimed_at)
         self._show_hue(others.hue(run))
-        self.first_button.setVisible(bool(reason) and run is not None and is_outside(run))
         self.more_button.setVisible(run is not None)
         if run is not None:
             self.first_button.setText(first_words(run))
@@ -102,6 +108,7 @@ class StatusStrip(QWidget):
         if event.size().width() == event.oldSize().width():
             return
         self._why.setMinimumHeight(0)
+        self._reason.setMinimumHeight(0)
         way = QBoxLayout.Direction
         is_narrow = event.size().width() < _NARROW_PX
         self._below.setDirection(way.TopToBottom if is_narrow else way.LeftToRight)
@@ -123,21 +130,29 @@ class StatusStrip(QWidget):
             self._hue = hue
             self.update()
 
-    def _show_words(self, words: StatusWords, reason: str) -> None:
+    def _show_words(self, words: StatusWords, reason: str, *, has_button: bool = False) -> None:
         if words != self._words:
             self._words = words
             self._mark.show_state(words)
             self._text.setText(words.text)
             self._dress("waiting" if words.tone is Tone.WAITING else "secondary")
         if self._reason.text() != reason:
+            self._hold_button()
             self._reason.setText(reason)
-        if reason:
+        is_shown = bool(reason) or has_button  # without the words' room the button would move
+        if is_shown:
             self._why.show()
         else:
             self._why.setMinimumHeight(self._why.height() if self._why.isVisible() else 0)
-        if self._reason.isHidden() == bool(reason):
-            self._reason.setVisible(bool(reason))
+        if self._reason.isHidden() == is_shown:
+            self._reason.setVisible(is_shown)
             self.update()
+        self.first_button.setVisible(has_button)
+
+    def _hold_button(self) -> None:
+        """Another sentence may have fewer lines than this one: the button stays where it is."""
+        if self._reason.isVisible():
+            self._reason.setMinimumHeight(self._reason.height())
 
     def _dress(self, name: str) -> None:
         if self._text.objectName() != name:

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtWidgets import (
-    QDialog,
     QHBoxLayout,
     QPlainTextEdit,
     QPushButton,
@@ -20,6 +19,7 @@ from studio.services.compare_service import MAX_COLUMNS
 from studio.services.preset_service import PresetService
 from studio.views.compare.column_editor import ColumnEditor
 from studio.views.compare.share_words import share_words
+from studio.views.dialogs.dialog import Dialog
 from studio.views.labels import line
 from studio.views.paged_dialog import scrolled
 from studio.views.word_button import WordButton
@@ -36,7 +36,7 @@ _FRAME_PX = 60
 _FIRST_TEMPERATURES = (0.0, 0.8, 1.2, 0.4)
 
 
-class CompareDialog(QDialog):
+class CompareDialog(Dialog):
     """`wanted` carries the prompt and a tuple of ChatSettings, once; then the dialog closes."""
 
     wanted = Signal(str, object)

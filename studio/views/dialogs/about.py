@@ -7,9 +7,10 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QLibraryInfo, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from studio import __version__
+from studio.views.dialogs.dialog import Dialog
 from studio.views.icons import app_icon
 from studio.views.labels import line
 from studio.views.words import tr
@@ -18,7 +19,7 @@ _WIDTH_PX = 460
 _ICON_PX = 64
 
 
-class AboutDialog(QDialog):
+class AboutDialog(Dialog):
     """`create_bundle` is called for the log bundle. Deleted when it is closed."""
 
     def __init__(self, create_bundle: Callable[[], object], parent: QWidget) -> None:

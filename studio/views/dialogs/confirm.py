@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from PySide6.QtWidgets import QMessageBox, QWidget
+from PySide6.QtWidgets import QGridLayout, QMessageBox, QSpacerItem, QWidget
 
 from studio.views.words import tr
+
+_MARGINS = (24, 20, 24, 20)
+_LEAST_PX = 320
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,5 +33,18 @@ def confirm(question: Question, on_yes: Callable[[], None], parent: QWidget) -> 
     box.setEscapeButton(no)
     yes.clicked.connect(on_yes)
     box.finished.connect(box.deleteLater)
+    give_room(box)
     box.open()
     return box
+
+
+def give_room(box: QMessageBox) -> None:
+    """Words on the edge of the buttons, where Qt keeps a column for an icon that is not there; and lines of a length
+    that can be read, however short the title is."""
+    grid = box.layout()
+    assert isinstance(grid, QGridLayout)
+    if isinstance(gap := grid.itemAtPosition(0, 0), QSpacerItem):
+        gap.changeSize(0, 0)
+        grid.setHorizontalSpacing(0)
+    grid.setContentsMargins(*_MARGINS)
+    grid.addItem(QSpacerItem(_LEAST_PX, 0), grid.rowCount(), 1)

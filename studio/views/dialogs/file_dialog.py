@@ -14,11 +14,11 @@ from PySide6.QtCore import (
     QPersistentModelIndex,
     Qt,
 )
-from PySide6.QtWidgets import QFileDialog, QFileSystemModel, QWidget
+from PySide6.QtWidgets import QFileDialog, QFileSystemModel, QHeaderView, QTreeView, QWidget
 
-from studio.views.words import file_size, locale
+from studio.views.words import locale, size
 
-_SIZE, _CHANGED = 1, 3
+_NAME, _SIZE, _KIND, _CHANGED = 0, 1, 2, 3
 """Columns of the list."""
 
 
@@ -26,8 +26,20 @@ def file_dialog(parent: QWidget, title: str) -> QFileDialog:
     """One that is to be set up and opened; it is gone when it is closed."""
     dialog = QFileDialog(parent, title)
     dialog.setProxyModel(_Spoken(dialog))
+    if (details := dialog.findChild(QTreeView, "treeView")) is not None:  # Qt's own
+        _share_out(details)
     dialog.finished.connect(dialog.deleteLater)
     return dialog
+
+
+def _share_out(details: QTreeView) -> None:
+    """Sizes and dates have their room, names have the rest; names tell the kind of a file."""
+    header, mode = details.header(), QHeaderView.ResizeMode
+    details.setColumnHidden(_KIND, True)
+    for column in (_SIZE, _CHANGED):
+        header.setSectionResizeMode(column, mode.ResizeToContents)
+    header.setStretchLastSection(False)
+    header.setSectionResizeMode(_NAME, mode.Stretch)
 
 
 class _Spoken(QIdentityProxyModel):
@@ -43,7 +55,7 @@ class _Spoken(QIdentityProxyModel):
             return super().data(index, role)
         there = self.mapToSource(index)
         if index.column() == _SIZE and not files.isDir(there):
-            return file_size(files.size(there))
+            return size(files.size(there))
         if index.column() == _CHANGED:
             moment = files.lastModified(there)
             return locale().toString(moment, QLocale.FormatType.ShortFormat)

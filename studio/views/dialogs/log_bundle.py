@@ -8,7 +8,6 @@ from pathlib import Path
 from PySide6.QtCore import QSize, Signal
 from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import (
-    QDialog,
     QFileDialog,
     QHBoxLayout,
     QLabel,
@@ -20,14 +19,15 @@ from PySide6.QtWidgets import (
 )
 
 from studio.services.support_service import BundleFile
+from studio.views.dialogs.dialog import Dialog
 from studio.views.dialogs.file_dialog import file_dialog
 from studio.views.window_size import fit_to_screen
-from studio.views.words import file_size, tr
+from studio.views.words import size, tr
 
 _MOST_SHOWN_CHARS = 500_000
 
 
-class LogBundleDialog(QDialog):
+class LogBundleDialog(Dialog):
     """`save_wanted` carries the path of the zip file."""
 
     save_wanted = Signal(object)
@@ -50,7 +50,7 @@ class LogBundleDialog(QDialog):
         self.names.setAccessibleName(tr("Files in the bundle"))
         self.names.setFixedWidth(max(220, 13 * self.fontMetrics().height()))
         for file in files:
-            self.names.addItem(f"{file.name}   {file_size(len(file.text.encode()))}")
+            self.names.addItem(f"{file.name}   {size(len(file.text.encode()))}")
         self.text = QPlainTextEdit(self)
         self.text.setObjectName("detail")
         self.text.setReadOnly(True)

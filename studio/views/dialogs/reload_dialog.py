@@ -11,6 +11,7 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from studio.services.reload_service import Affected, ReloadChoice, ReloadService, Target
+from studio.views.dialogs.dialog import Dialog
 from studio.views.labels import line
 from studio.views.words import plural, shortened, tr
 
@@ -19,7 +20,7 @@ _NAME_CHARS = 60
 _WIDTH_PX = 460
 
 
-class ReloadDialog(QDialog):
+class ReloadDialog(Dialog):
     """`chosen` carries a ReloadChoice. Closing it gives up a wait."""
 
     chosen = Signal(object)

@@ -26,7 +26,7 @@ from studio.views.dialogs.file_dialog import file_dialog
 from studio.views.flow_layout import FlowLayout
 from studio.views.labels import line
 from studio.views.models.load_dialog import LoadDialog
-from studio.views.models.model_row import FoundRow, ModelRow, RowActions
+from studio.views.models.model_row import FoundRow, ModelRow, RowActions, Shown
 from studio.views.paged_dialog import page_column, scrolled
 from studio.views.words import size, tr
 
@@ -75,6 +75,7 @@ class LibraryPage(QWidget):
         self._disconnects = (
             self._models.library_changed.connect(self.refresh),
             self._models.changed.connect(self.refresh),
+            self._models.fetch_changed.connect(self.refresh),
         )
         self.refresh()
 
@@ -95,23 +96,32 @@ class LibraryPage(QWidget):
 
     def refresh(self) -> None:
         """Show the library as the service knows it; rows of models that stay keep their widgets."""
-        entries = {entry.name: entry for entry in self._models.entries}
+        entries = {entry.name: entry for entry in self._entries()}
         for name in [name for name in self.rows if name not in entries]:
             self.rows.pop(name).deleteLater()
         for place, entry in enumerate(entries.values()):
-            row = self.rows.get(entry.name)
+            row, shown = self.rows.get(entry.name), self._shown(entry)
             if row is None:
-                row = self.rows[entry.name] = ModelRow(entry, self._row_actions(), self)
+                row = self.rows[entry.name] = ModelRow(shown, self._row_actions(), self)
             if self._list.indexOf(row) != place:
                 self._list.insertWidget(place, row)
-            row.show_model(
-                entry, self._models.facts.get(entry.path), is_loaded=self._is_loaded(entry)
-            )
+            row.show_model(shown)
         self._empty.setText(
             tr("There is no model yet. Add a file that you have, or get one under “Get models”.")
         )
         self._empty.setVisible(not entries)
         self._show_found()
+
+    def _shown(self, entry: ModelEntry) -> Shown:
+        models, is_fetched = self._models, entry.source is ModelSource.FETCHED
+        offers = (each.name for each in models.catalog if each.file_name == entry.path.name)
+        return Shown(
+            entry=entry,
+            facts=models.facts.get(entry.path),
+            is_loaded=self._is_loaded(entry),
+            offer=next(offers, "") if is_fetched else "",
+            is_coming=models.fetching is not None,
+        )
 
     def _show_found(self) -> None:
         models = self._models
@@ -155,6 +165,8 @@ class LibraryPage(QWidget):
             rename=self._rename,
             locate=self._locate,
             remove=self._remove,
+            add=self._add,
+            get=actions.get,
         )
 
     def open_load_settings(self, name: str) -> LoadDialog | None:
@@ -171,15 +183,15 @@ class LibraryPage(QWidget):
                 dialog.show_setting(key)
                 dialog.activateWindow()
                 return
-        of_library = (entry for entry in self._models.entries if entry.path == model.path)
-        elsewhere = ModelEntry(
+        known = (entry for entry in self._entries() if entry.path == model.path)
+        newly = ModelEntry(  # loaded since the library was looked at
             name=str(model.path),
             path=model.path,
             size_bytes=model.size_bytes,
             sha256=None,
-            source=ModelSource.LINKED,
+            source=ModelSource.OUTSIDE,
         )
-        self._open_load_settings(next(of_library, elsewhere)).show_setting(key)
+        self._open_load_settings(next(known, newly)).show_setting(key)
 
     def _open_load_settings(self, entry: ModelEntry) -> LoadDialog:
         dialog = LoadDialog(self._context, entry, self)
@@ -198,18 +210,26 @@ class LibraryPage(QWidget):
         dialog.open()
 
     def _locate(self, name: str) -> None:
-        dialog = file_dialog(self, tr("Where is {model} now?").format(model=name))
+        if (entry := self._entry(name)) is None:
+            return
+        dialog = file_dialog(self, tr("Where is {model} now?").format(model=entry.title))
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.fileSelected.connect(
-            lambda path: self._context.tasks.start(self._models.relocate(name, Path(path)))
-        )
+        is_outside = entry.source is ModelSource.OUTSIDE
+        follow = self._add if is_outside else lambda path: self._relocate(name, path)
+        dialog.fileSelected.connect(follow)
         dialog.open()
+
+    def _relocate(self, name: str, path: str) -> None:
+        self._context.tasks.start(self._models.relocate(name, Path(path)))
+
+    def _add(self, path: str) -> None:
+        self._context.tasks.start(self._models.add(Path(path)))
 
     def _remove(self, name: str) -> None:
         entry = self._entry(name)
         if entry is None:
             return
-        if entry.source is not ModelSource.FETCHED:
+        if entry.source is not ModelSource.FETCHED or entry.is_missing:
             self._context.tasks.start(self._models.remove(name))
             return
         question = Question(
@@ -229,7 +249,11 @@ class LibraryPage(QWidget):
         self._context.tasks.start(self._models.look_around())
 
     def _entry(self, name: str) -> ModelEntry | None:
-        return next((entry for entry in self._models.entries if entry.name == name), None)
+        return next((entry for entry in self._entries() if entry.name == name), None)
+
+    def _entries(self) -> tuple[ModelEntry, ...]:
+        """The library, and what is in use beside it."""
+        return (*self._models.entries, *self._models.outside)
 
     def _is_loaded(self, entry: ModelEntry) -> bool:
         model = self._models.model

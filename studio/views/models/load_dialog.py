@@ -11,7 +11,6 @@ from typing import TypeVar
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import (
-    QDialog,
     QGridLayout,
     QHBoxLayout,
     QLabel,
@@ -29,9 +28,10 @@ from studio.models.model_fit import Verdict, plan_fit
 from studio.models.model_library import ModelEntry
 from studio.services.machine import look_at_machine
 from studio.views.context import Context
+from studio.views.dialogs.dialog import Dialog
 from studio.views.error_words import error_sentence
 from studio.views.inputs import QuietList, QuietNumber
-from studio.views.labels import line
+from studio.views.labels import hairline, line
 from studio.views.models.model_words import (
     fit_words,
     park_words,
@@ -51,13 +51,13 @@ _MOST_TOKENS = (1 << 31) - 1
 _Kind = TypeVar("_Kind", bound=Enum)
 
 
-class LoadDialog(QDialog):
+class LoadDialog(Dialog):
     """`choices` are what the fields say; `fields` are the fields by their names there."""
 
     def __init__(self, context: Context, entry: ModelEntry, parent: QWidget) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(tr("Load settings of {model}").format(model=entry.name))
+        self.setWindowTitle(tr("Load settings of {model}").format(model=entry.title))
         self._context = context
         self._entry = entry
         self._store = context.services.models.load_settings
@@ -184,11 +184,12 @@ class LoadDialog(QDialog):
         layout.setSpacing(0)
         self._area = scrolled(self.windowTitle(), page, self)
         layout.addWidget(self._area, 1)
+        layout.addWidget(hairline(self))
         layout.addLayout(foot)
 
     def _height_at(self, width: int) -> int:
         """With which nothing has to be scrolled."""
-        return self._column.totalHeightForWidth(width) + self._foot.sizeHint().height()
+        return self._column.totalHeightForWidth(width) + 1 + self._foot.sizeHint().height()
 
     def _fields(self) -> QGridLayout:
         grid = QGridLayout()
@@ -227,6 +228,8 @@ class LoadDialog(QDialog):
         label = QLabel(tr("Chats of"), self)
         label.setBuddy(self.chat_tokens)
         self.chat_tokens.setSuffix(" " + tr("tokens"))
+        self._capacity.setText("\n")  # room for two lines, so that nothing moves when there are
+        self._capacity.setMinimumHeight(self._capacity.sizeHint().height())
         row.addWidget(label)
         row.addWidget(self.chat_tokens)
         row.addWidget(self._capacity, 1)

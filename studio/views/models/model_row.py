@@ -28,17 +28,33 @@ class RowActions:
     rename: Callable[[str], None]
     locate: Callable[[str], None]
     remove: Callable[[str], None]
+    add: Callable[[str], None]
+    """Into the library."""
+    get: Callable[[str], None]
+    """Download it again; given the catalogue's name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """What is known of a model now."""
+
+    entry: ModelEntry
+    facts: ModelFacts | None
+    is_loaded: bool
+    offer: str = ""
+    """What the catalogue calls it, if it can be downloaded again."""
+    is_coming: bool = False
+    """A model of the catalogue is being fetched."""
 
 
 class ModelRow(QFrame):
     """`show_model` brings it up to date; the widgets stay, and with them the focus."""
 
-    def __init__(self, entry: ModelEntry, actions: RowActions, parent: QWidget) -> None:
+    def __init__(self, shown: Shown, actions: RowActions, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("card")
-        self._entry = entry
+        self._shown = shown
         self._actions = actions
-        self._is_loaded = False
         self._name = ElidedLabel(self)
         self._name.setObjectName("title")
         self._state = QLabel(self)
@@ -47,7 +63,7 @@ class ModelRow(QFrame):
         self._problem = line("", "failed", self)
         self._missing = line("", "waiting", self)
         self.main = QPushButton(self)
-        self.main.clicked.connect(self._on_main)
+        self.main.clicked.connect(lambda: self._main[1]())
         self.more = IconButton("more", tr("More"), self)
         self.more.clicked.connect(self.open_menu)
         self.menu = QMenu(self)
@@ -55,24 +71,26 @@ class ModelRow(QFrame):
 
     @property
     def name(self) -> str:
-        return self._entry.name
+        return self._shown.entry.name
 
-    def show_model(self, entry: ModelEntry, facts: ModelFacts | None, *, is_loaded: bool) -> None:
-        """What is known now."""
-        self._entry, self._is_loaded = entry, is_loaded
-        self._name.set_text(entry.name)
-        words = entry_words(entry, facts)
+    def show_model(self, shown: Shown) -> None:
+        """Bring it up to date."""
+        self._shown = shown
+        entry, facts, is_loaded = shown.entry, shown.facts, shown.is_loaded
+        self._name.set_text(entry.title)
+        words = entry_words(entry, facts, is_loaded=is_loaded)
         is_wrong = facts is not None and facts.info is None and not entry.is_missing
-        shown = self._missing if entry.is_missing else self._problem if is_wrong else self._facts
+        used = self._missing if entry.is_missing else self._problem if is_wrong else self._facts
         for label in (self._facts, self._missing, self._problem):
-            label.setText(words if label is shown else "")
-            label.setVisible(label is shown)
-        self._state.setText(tr("Missing") if entry.is_missing else tr("Loaded"))
+            label.setText(words if label is used else "")
+            label.setVisible(label is used)
+        self._state.setText(tr("Loaded") if is_loaded else tr("Missing"))
         self._state.setVisible(entry.is_missing or is_loaded)
-        text = self._main_words()
+        text, _ = self._main
         self.main.setText(text)
-        self.main.setAccessibleName(f"{text}: {entry.name}")
-        self.more.set_label(tr("More about {model}").format(model=entry.name))
+        self.main.setEnabled(not (entry.is_missing and shown.is_coming))
+        self.main.setAccessibleName(f"{text}: {entry.title}")
+        self.more.set_label(tr("More about {model}").format(model=entry.title))
         self.setToolTip(str(entry.path))
 
     def open_menu(self) -> None:
@@ -81,32 +99,37 @@ class ModelRow(QFrame):
         self.menu.popup(self.more.mapToGlobal(QPoint(0, self.more.height() + 2)))
 
     def fill_menu(self) -> None:
-        menu, entry, actions = self.menu, self._entry, self._actions
+        menu, entry, actions = self.menu, self._shown.entry, self._actions
         menu.clear()
         menu.addAction(tr("Load settings…"), lambda: actions.load_settings(entry.name)).setEnabled(
             not entry.is_missing
         )
         menu.addAction(tr("Show in its folder"), lambda: show_in_folder(entry.path))
-        menu.addAction(tr("Rename…"), lambda: actions.rename(entry.name))
-        if entry.source is ModelSource.LINKED:
+        is_own = entry.source is ModelSource.FETCHED
+        if entry.is_missing or entry.source is ModelSource.LINKED:
             menu.addAction(tr("It lies elsewhere now…"), lambda: actions.locate(entry.name))
+        if entry.source is ModelSource.OUTSIDE:
+            add = menu.addAction(tr("Add to the library"), lambda: actions.add(entry.name))
+            add.setEnabled(not entry.is_missing)
+            return
+        menu.addAction(tr("Rename…"), lambda: actions.rename(entry.name))
         menu.addSeparator()
-        words = tr("Delete…") if entry.source is ModelSource.FETCHED else tr("Take off the list")
+        words = tr("Delete…") if is_own and not entry.is_missing else tr("Take off the list")
         remove = menu.addAction(words, lambda: actions.remove(entry.name))
         remove.setEnabled(entry.source is not ModelSource.FOUND)
 
-    def _main_words(self) -> str:
-        if self._entry.is_missing:
-            return tr("Where is it?")
-        return tr("Unload") if self._is_loaded else tr("Load")
-
-    def _on_main(self) -> None:
-        if self._entry.is_missing:
-            self._actions.locate(self._entry.name)
-        elif self._is_loaded:
-            self._actions.unload()
-        else:
-            self._actions.load(self._entry.name)
+    @property
+    def _main(self) -> tuple[str, Callable[[], None]]:
+        """What the button says, and does."""
+        shown, actions = self._shown, self._actions
+        name = shown.entry.name
+        if shown.is_loaded:
+            return tr("Unload"), actions.unload
+        if shown.entry.is_missing and shown.offer:
+            return tr("Download again"), lambda: actions.get(shown.offer)
+        if shown.entry.is_missing:
+            return tr("Where is it?"), lambda: actions.locate(name)
+        return tr("Load"), lambda: actions.load(name)
 
     def _lay_out(self) -> None:
         heading = QHBoxLayout()

@@ -10,7 +10,7 @@ from studio.models.model_fit import Fit, Machine, Verdict, largest_model
 from studio.models.model_library import ModelEntry, ModelFacts
 from studio.views.error_words import as_sentence, detail_words, error_sentence
 from studio.views.monitor.history_words import capacity_words
-from studio.views.words import count, decimal, elapsed, file_size, memory, size, tokens, tr
+from studio.views.words import count, decimal, elapsed, memory, size, tokens, tr
 
 
 def facts_words(info: ModelInfo) -> str:
@@ -30,14 +30,19 @@ def facts_words(info: ModelInfo) -> str:
 
 
 def parameters_words(number: int) -> str:
-    """135 M, 7.6 B."""
+    """94,720, 135 M, 7.6 B."""
     if number >= 1_000_000_000:
         return tr("{figure} B").format(figure=decimal(number / 1e9, 1))
+    if number < 1_000_000:
+        return count(number)
     return tr("{figure} M").format(figure=count(round(number / 1e6)))
 
 
-def entry_words(entry: ModelEntry, facts: ModelFacts | None) -> str:
+def entry_words(entry: ModelEntry, facts: ModelFacts | None, *, is_loaded: bool) -> str:
     """The second line of a model's row."""
+    if entry.is_missing and is_loaded:
+        text = tr("Its file {path} is not there any more. It works on until it is unloaded.")
+        return text.format(path=entry.path)
     if entry.is_missing:
         return tr("It was at {path}, which is not there now.").format(path=entry.path)
     if facts is None:
@@ -133,8 +138,8 @@ def problem_words(facts: ModelFacts) -> str:
 
 def download_words(download: Download) -> str:
     """How far it is, or what is wrong."""
-    done, total = file_size(download.done_bytes), download.total_bytes
-    amount = tr("{done} of {total}").format(done=done, total=file_size(total)) if total else done
+    done, total = size(download.done_bytes), download.total_bytes
+    amount = tr("{done} of {total}").format(done=done, total=size(total)) if total else done
     match download.state:
         case DownloadState.QUEUED:
             return tr("Waiting for its turn")

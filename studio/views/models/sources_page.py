@@ -137,7 +137,7 @@ class _SuggestedSource(_Source):
     def refresh(self) -> None:
         super().refresh()
         models = self.context.services.models
-        here = {entry.path.name for entry in models.entries}
+        here = {entry.path.name for entry in models.entries if not entry.is_missing}
         for file_name, button in self.buttons.items():
             is_here = file_name in here
             button.setText(tr("In the library") if is_here else tr("Get"))

@@ -17,7 +17,7 @@ from studio.views.icon_button import IconButton
 from studio.views.run_sentences import Others, describe_run, is_held, reason_sentence
 from studio.views.state_mark import StateMark
 from studio.views.status_words import Mark, StatusWords, Tone, joined
-from studio.views.steer_menu import SteerButton, first_words, is_outside
+from studio.views.steer_menu import SteerButton, first_words, may_go_first
 from studio.views.theme import Theme
 from studio.views.words import tokens, tr
 
@@ -36,7 +36,7 @@ class RunRow(QFrame):
         self._id = request_id
         self._theme = theme
         self._hue = 0
-        self._title = ElidedLabel(self)
+        self._title = ElidedLabel(self, Qt.TextElideMode.ElideMiddle)  # names often begin alike
         self._title.setObjectName("title")
         self._mark = StateMark(theme, self)
         self._state = ElidedFigures(self)
@@ -71,7 +71,7 @@ class RunRow(QFrame):
         self._show_state(words, run)
         reason = reason_sentence(None, run, others)
         self._reason.set_text(reason)
-        self.first_button.setEnabled(is_outside(run))
+        self.first_button.setEnabled(may_go_first(run))
         can_park = others.can_park and run.state is not RunState.AWAITS_OWNER
         self.park_button.setEnabled(can_park and not is_held(run))
         self.pin_button.setEnabled(can_park)

@@ -16,7 +16,7 @@ from studio.views.elided_label import ElidedFigures, ElidedLabel
 from studio.views.key_hints import hint
 from studio.views.monitor.pool_bar import PoolBar
 from studio.views.monitor.segments import describe_pool, pool_segments, used_pages
-from studio.views.status_words import work_parts
+from studio.views.status_words import joined, work_parts
 from studio.views.theme import Theme
 from studio.views.words import count, memory, rate, tr
 
@@ -79,8 +79,14 @@ class StatusLine(QWidget):
         if (words := pool_words(snapshot.pool)) != self._pool.text():
             self._pool.setText(words)
         self._work.set_text(work_words(snapshot))
-        is_loading = self._context.services.models.state is EngineState.LOADING
-        self._model.set_text(tr("Loading a model") if is_loading else model_words(snapshot))
+        self._model.set_text(tr("Loading a model") if self._is_loading else model_words(snapshot))
+
+    @property
+    def _is_loading(self) -> bool:
+        """Also before the engine knows of it."""
+        models = self._context.services.models
+        is_expected = models.is_coming and models.fetching is None
+        return models.state is not EngineState.READY and is_expected
 
     def _draw(self) -> None:
         watch = self._context.watch
@@ -164,7 +170,8 @@ def model_words(snapshot: EngineSnapshot) -> str:
     match snapshot.state:
         case EngineState.READY if snapshot.model is not None:
             model = snapshot.model
-            return " · ".join(part for part in (model.name, model.quantization) if part)
+            is_named = model.quantization.casefold() in model.name.casefold()
+            return model.name if is_named else joined(model.name, model.quantization)
         case EngineState.LOADING:
             return tr("Loading a model")
         case EngineState.FAILED:

@@ -25,11 +25,11 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from studio.models.timeline import Lane, Span, Stretch
 from studio.views.speech import say
 from studio.views.theme import Theme
-from studio.views.words import elapsed, plural, shortened, tr
+from studio.views.words import elapsed, plural, shortened_inside, tr
 
 _LANE_PX = 18
 _AXIS_PX = 18
-_LABEL_PX = 104
+_LABEL_PX = 200
 _LABEL_SHARE = 0.4
 _GAP_PX = 8
 _BAR_PX = 10
@@ -101,14 +101,14 @@ class TimelineView(QWidget):
         """ "Children, parked for 14 s, 3 min ago: waited for Lisbon"."""
         now_s = self._picture.now_s
         words = tr("{name}: {state} for {time}").format(
-            name=shortened(lane.name, _SPOKEN_CHARS),
+            name=shortened_inside(lane.name, _SPOKEN_CHARS),
             state=_stretch_words(span),
             time=elapsed(span.seconds(now_s)),
         )
         if span.end_s is not None:
             words += ", " + tr("{time} ago").format(time=elapsed(now_s - span.end_s))
         if span.stretch.is_wait and span.others:
-            names = ", ".join(shortened(name, _SPOKEN_CHARS) for name in span.others)
+            names = ", ".join(shortened_inside(name, _SPOKEN_CHARS) for name in span.others)
             words += "\n" + tr("Waited for {names}").format(names=names)
         return words
 
@@ -154,6 +154,7 @@ class TimelineView(QWidget):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setFont(self._theme.font(self._theme.small_px))
+        painter.setLayoutDirection(Qt.LayoutDirection.LayoutDirectionAuto)  # a name has its own
         for row, lane in enumerate(self._picture.lanes):
             self._paint_name(painter, lane, row)
             for span, box in self._boxes(lane, row):

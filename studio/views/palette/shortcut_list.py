@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import (
-    QDialog,
     QGridLayout,
     QHBoxLayout,
     QLabel,
@@ -18,13 +17,15 @@ from PySide6.QtWidgets import (
 )
 
 from studio.views.actions import COMMANDS, Menu, plain
+from studio.views.dialogs.dialog import Dialog
 from studio.views.focus_ring import FocusRing
+from studio.views.labels import hairline
 from studio.views.shortcuts import Shortcuts, shown
 from studio.views.window_size import fit_to_screen
 from studio.views.words import tr
 
 
-class ShortcutList(QDialog):
+class ShortcutList(Dialog):
     """Made anew each time it is opened, so it shows what is so now."""
 
     change_wanted = Signal()
@@ -58,6 +59,7 @@ class ShortcutList(QDialog):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 8, 0, 16)
         layout.addWidget(area, 1)
+        layout.addWidget(hairline(self))
         layout.addLayout(self._make_foot())
 
     def _make_foot(self) -> QHBoxLayout:
@@ -76,9 +78,9 @@ class ShortcutList(QDialog):
 
     def _add_fixed(self) -> None:
         self._head(tr("In lists and fields"))
-        self._row(tr("Send the message"), shown(("Return",)))
-        self._row(tr("A new line in the message"), shown(("Shift+Return",)))
-        self._row(tr("Open the chat in the list"), shown(("Return",)))
+        self._row(tr("Send the message"), shown(("Enter",)))
+        self._row(tr("A new line in the message"), shown(("Shift+Enter",)))
+        self._row(tr("Open the chat in the list"), shown(("Enter",)))
         self._row(tr("Delete what is selected in the list"), shown(("Del",)))
         self._row(tr("Move the folder in the list"), shown(("Alt+Up", "Alt+Down")))
         self._row(tr("To the first message, to the end"), shown(("Home", "End")))

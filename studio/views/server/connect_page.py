@@ -80,7 +80,7 @@ class ConnectPage(QWidget):
             self.text.setPlainText(text)
             self.copy.setText(tr("Copy"))
         self._where.setText(tr(snippet.where))
-        hint = self._hint_words()
+        hint = self._hint_words(text)
         self._hint.setText(hint)
         self._hint.setVisible(bool(hint))
 
@@ -100,12 +100,13 @@ class ConnectPage(QWidget):
         model = self._models.model
         if self._models.state is EngineState.READY and model is not None:
             return model.name
-        return self._models.entries[0].name if self._models.entries else ""
+        there = (entry.name for entry in self._models.entries if not entry.is_missing)
+        return next(there, "")
 
-    def _hint_words(self) -> str:
+    def _hint_words(self, text: str) -> str:
         if self._server.address is None:
             return tr("The server is off: programs reach it once it is started.")
-        if self._key() == _your_key():
+        if _your_key() in text:
             return tr("Put your key where {place} stands; it cannot be shown again.").format(
                 place=_your_key()
             )

@@ -27,7 +27,7 @@ from studio.views.error_words import error_sentence
 from studio.views.inputs import QuietList, QuietNumber
 from studio.views.labels import line
 from studio.views.paged_dialog import card, page_column, scrolled
-from studio.views.words import tr
+from studio.views.words import percent, tr
 
 
 class KeysPage(QWidget):
@@ -65,7 +65,9 @@ class KeysPage(QWidget):
         column.addStretch(1)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(scrolled(tr("Keys"), inner, self))
+        self._area = scrolled(tr("Keys"), inner, self)
+        self._area.verticalScrollBar().rangeChanged.connect(self._bring_secret)
+        layout.addWidget(self._area)
         self._rows: list[QFrame] = []
         self._disconnect = self._store.changed.connect(self.refresh)
         self.refresh()
@@ -118,7 +120,13 @@ class KeysPage(QWidget):
             return
         self.form.clear()
         self.secret.show_secret(key.name, secret)
+        self._bring_secret()
         self.created.emit(secret)
+
+    def _bring_secret(self) -> None:
+        """Into sight, also when the page has grown by it."""
+        if self.secret.is_only_here:
+            self._area.ensureWidgetVisible(self.secret, 0, 12)
 
     def _row(self, key: ServerKey) -> QFrame:
         frame, column = card(self)
@@ -158,7 +166,7 @@ class _KeyForm(QFrame):
         self.share = QuietNumber(self)
         self.share.setRange(1, 100)
         self.share.setValue(100)
-        self.share.setSuffix(" %")
+        self.share.setSuffix(tr("{figure}%").format(figure=""))
         self.most = QuietNumber(self)
         self.most.setRange(0, MOST_REQUESTS)
         self.most.setSpecialValueText(tr("no limit"))
@@ -247,10 +255,9 @@ class _SecretCard(QFrame):
         )
         self.name, self.is_only_here = name, True
         self.field.setText(secret)
-        self.field.setCursorPosition(0)
         self.show()
         self.field.setFocus()
-        self.field.selectAll()
+        self.field.setSelection(len(secret), -len(secret))  # its beginning is what is seen
 
     def forget(self) -> None:
         self.name, self.is_only_here = "", False
@@ -277,7 +284,7 @@ def key_words(key: ServerKey) -> str:
     """What a key may do, and how its owner knows it."""
     parts = [lane_words(key.lane)]
     if key.share_percent < 100:
-        parts.append(tr("up to {share} % of the pool").format(share=key.share_percent))
+        parts.append(tr("up to {share} of the pool").format(share=percent(key.share_percent / 100)))
     if key.max_requests:
         parts.append(tr("up to {number} requests at once").format(number=key.max_requests))
     parts.append(tr("ends in {hint}").format(hint=key.hint))

@@ -7,16 +7,17 @@ from collections.abc import Callable
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QMessageBox, QPushButton, QVBoxLayout, QWidget
 
-from studio.models.errors import PortTaken, SettingError
+from studio.models.errors import PortTaken
 from studio.models.server_settings import is_loopback_host
 from studio.models.setting_field import SettingField
 from studio.models.settings import all_settings
 from studio.services.server_service import ServerState
 from studio.views.context import Context
-from studio.views.dialogs.confirm import Question, confirm
+from studio.views.dialogs.confirm import Question, confirm, give_room
 from studio.views.error_words import error_sentence
 from studio.views.labels import line
 from studio.views.paged_dialog import page_column, scrolled
+from studio.views.settings.restore_button import RestoreButton
 from studio.views.settings.setting_row import SettingRow
 from studio.views.words import plural, tr
 
@@ -52,7 +53,8 @@ class ServerPage(QWidget):
             if declared.group == _GROUP and not declared.info.is_hidden:
                 self.rows[declared.key] = row = SettingRow(declared, self._settings, inner)
                 column.addWidget(row)
-        self.defaults = _button(tr("Restore the defaults of this page"), self._restore, inner)
+        self.defaults = RestoreButton(self._settings, context.services.notices, inner)
+        self.defaults.show_keys(tuple(self.rows))
         column.addWidget(self.defaults, 0, Qt.AlignmentFlag.AlignLeft)
         column.addStretch(1)
         layout = QVBoxLayout(self)
@@ -78,11 +80,13 @@ class ServerPage(QWidget):
             head.addWidget(button)
         problem = QHBoxLayout()
         problem.setSpacing(8)
-        problem.addWidget(self._problem, 1)
+        told = QVBoxLayout()
+        told.addWidget(self._problem)
+        told.addWidget(self._reach)
+        problem.addLayout(told, 1)
         problem.addWidget(self.way_on)
         column.addLayout(head)
         column.addLayout(problem)
-        column.addWidget(self._reach)
         column.addSpacing(4)
 
     def close_page(self) -> None:
@@ -107,25 +111,20 @@ class ServerPage(QWidget):
         )
         self.switch.setVisible(state is not ServerState.FINISHING)
         self.now.setVisible(state is ServerState.FINISHING)
-        self.restart.setVisible(self._server.needs_restart and state is ServerState.ON)
+        may_restart = self._server.needs_restart and not self._lacks_key()  # or it would only end
+        self.restart.setVisible(may_restart and state is ServerState.ON)
         self._show_problem()
         self._show_reach()
 
     def _on_settings(self) -> None:
         for row in self.rows.values():
             row.refresh()
+        self.defaults.refresh()
         self.refresh()
 
     def _on_tick(self) -> None:
         if self._server.state is ServerState.FINISHING:  # one more of them may have ended
             self._state.setText(self._state_words())
-
-    def _restore(self) -> None:
-        try:
-            for key in self.rows:
-                self._settings.reset(key)
-        except SettingError as error:
-            self._context.services.notices.report(error)
 
     def _state_words(self) -> str:
         server = self._server
@@ -147,7 +146,7 @@ class ServerPage(QWidget):
         text = error_sentence(problem) if problem is not None and is_told else ""
         self._problem.setText(text)
         self._problem.setVisible(bool(text))
-        words = self._way_on_words() if text else ""
+        words = self._way_on_words() if text or self._lacks_key() else ""
         self.way_on.setText(words)
         self.way_on.setVisible(bool(words))
 
@@ -176,10 +175,11 @@ class ServerPage(QWidget):
         host = self._settings.settings.server.host
         text = ""
         if self._lacks_key():
-            text = tr(
+            words = tr(
                 "{host} can be reached by other computers, so programs need a key. Make one first; without it the "
                 "server does not start."
-            ).format(host=host)
+            )
+            text = "" if self._problem.text() else words.format(host=host)  # once is enough
         elif not is_loopback_host(host):
             text = tr("Other computers in your network can reach it, with a key.")
         self._reach.setText(text)
@@ -230,6 +230,7 @@ class ServerPage(QWidget):
         finish.clicked.connect(lambda: tasks.start(self._server.finish()))
         now.clicked.connect(lambda: tasks.start(self._server.stop()))
         box.finished.connect(box.deleteLater)
+        give_room(box)
         box.open()
         return box
 

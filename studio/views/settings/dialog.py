@@ -13,7 +13,6 @@ from typing import Protocol
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import (
-    QDialog,
     QHBoxLayout,
     QLabel,
     QListWidget,
@@ -24,12 +23,14 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from studio.models.errors import SettingError
 from studio.models.load_choices import SETTING_OF
 from studio.models.settings import Settings, all_settings
 from studio.services.notice_service import NoticeService
 from studio.services.settings_service import SettingsService
+from studio.views.dialogs.dialog import Dialog
+from studio.views.labels import hairline
 from studio.views.settings.capacity_note import CapacityNote
+from studio.views.settings.restore_button import RestoreButton
 from studio.views.settings.setting_row import SettingRow
 from studio.views.window_size import fit_to_screen
 from studio.views.words import tr
@@ -63,14 +64,11 @@ _USUAL_EM_PX = 17
 class OwnContent(Protocol):
     """What stands on a page that is not built from settings alone; it is a widget."""
 
-    has_defaults: bool
-    """Whether there is anything to set back."""
+    keys: tuple[str, ...]
+    """Of the settings on it."""
 
     def refresh(self) -> None:
         """Show what is so now; a setting has changed."""
-
-    def restore_defaults(self) -> None:
-        """Set back what is on the page. Raises SettingError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +79,7 @@ class OwnPage:
     make: Callable[[QWidget], OwnContent]
 
 
-class SettingsDialog(QDialog):
+class SettingsDialog(Dialog):
     """Stays open beside the window; closing it deletes it."""
 
     def __init__(
@@ -93,8 +91,12 @@ class SettingsDialog(QDialog):
         own_pages: Sequence[OwnPage] = (),
         footer: Callable[[QWidget], QWidget] | None = None,
         note: Callable[[str, QWidget], QWidget] | None = None,
+        shortage: Callable[[], str] = lambda: "",
     ) -> None:
-        """`note` makes what is said under a setting that a model may have of its own, from the setting's key."""
+        """`note` makes what is said under a setting that a model may have of its own, from the setting's key.
+
+        `shortage`: see CapacityNote.
+        """
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("Settings"))
@@ -103,6 +105,7 @@ class SettingsDialog(QDialog):
         self._settings = settings
         self._notices = notices
         self._note = note
+        self._shortage = shortage
         self.rows: dict[str, SettingRow] = {}
         self.pages = QListWidget(self)
         self.pages.setObjectName("settingsPages")
@@ -126,22 +129,25 @@ class SettingsDialog(QDialog):
         self.finished.connect(lambda _result: self._disconnect())
 
     def _lay_out(self, footer: QWidget | None) -> None:
-        self._restore_button = restore = QPushButton(tr("Restore the defaults of this page"), self)
-        restore.setAutoDefault(False)
-        restore.clicked.connect(self._restore)
+        self.restore = RestoreButton(self._settings, self._notices, self)
         close = QPushButton(tr("Close"), self)
         close.setAutoDefault(False)
         close.clicked.connect(self.close)
         foot = QHBoxLayout()
         foot.setContentsMargins(_INDENT_PX, 0, 0, 0)
-        foot.addWidget(restore)
+        foot.addWidget(self.restore)
         foot.addStretch(1)
         foot.addWidget(close)
         right = QVBoxLayout()
         right.setContentsMargins(0, 0, 16, 16)
+        right.setSpacing(0)
         right.addWidget(self._stack, 1)
+        right.addLayout(edge := QHBoxLayout())
+        edge.setContentsMargins(_INDENT_PX, 0, 0, 0)
+        edge.addWidget(hairline(self))
         if footer is not None:
             right.addWidget(footer)
+        right.addSpacing(12)
         right.addLayout(foot)
         self._column = layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -169,7 +175,9 @@ class SettingsDialog(QDialog):
                     if self._note is not None and declared.key in SETTING_OF.values():
                         row.add_note(self._note(declared.key, row))
                     if declared.key == "engine.ctx_size":
-                        self._capacity = CapacityNote(self._settings.settings, row)
+                        self._capacity = CapacityNote(
+                            self._settings.settings, row, shortage=self._shortage
+                        )
                         row.add_note(self._capacity)
         column.addStretch(1)
         return self._make_area(page.title, inner)
@@ -213,21 +221,13 @@ class SettingsDialog(QDialog):
         row.editor.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _on_page(self, row: int) -> None:
-        own = self._own.get(row)
-        self._restore_button.setVisible(own is None or own.has_defaults)
+        self.restore.show_keys(self._keys_on(row))
 
-    def _restore(self) -> None:
-        own = self._own.get(self.pages.currentRow())
-        try:
-            if own is not None:
-                own.restore_defaults()
-                return
-            groups = {group for group, _ in PAGES[self.pages.currentRow()].groups}
-            for key, row in self.rows.items():
-                if row.declared.group in groups:
-                    self._settings.reset(key)
-        except SettingError as error:
-            self._notices.report(error)
+    def _keys_on(self, page: int) -> tuple[str, ...]:
+        if own := self._own.get(page):
+            return own.keys
+        groups = {group for group, _ in PAGES[page].groups}
+        return tuple(key for key, row in self.rows.items() if row.declared.group in groups)
 
     def _on_changed(self, settings: Settings) -> None:
         for row in self.rows.values():
@@ -235,3 +235,4 @@ class SettingsDialog(QDialog):
         self._capacity.show_settings(settings)
         for content in self._own.values():
             content.refresh()
+        self.restore.refresh()

@@ -29,7 +29,7 @@ class Elsewhere:
 class LeadPage(QWidget):
     """Nothing is set here."""
 
-    has_defaults = False
+    keys: tuple[str, ...] = ()
 
     def __init__(self, elsewhere: Elsewhere, parent: QWidget) -> None:
         super().__init__(parent)
@@ -44,6 +44,3 @@ class LeadPage(QWidget):
 
     def refresh(self) -> None:
         """Nothing on it changes."""
-
-    def restore_defaults(self) -> None:
-        """There is nothing to set back."""

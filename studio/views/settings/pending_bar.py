@@ -77,7 +77,7 @@ class PendingBars(QWidget):
     ) -> None:
         super().__init__(parent)
         reload = Pending(
-            text=tr("Once the model is loaded again, these will count: {names}"),
+            text=tr("Will count once the model is loaded again: {names}"),
             button=tr("Load the model again…"),
             keys=services.reloads.pending,
             name_of=lambda key: counting_name(services.models, key),
@@ -85,7 +85,7 @@ class PendingBars(QWidget):
             do=reload_flow.load_again,
         )
         restart = Pending(
-            text=tr("Once Layby has started again, these will count: {names}"),
+            text=tr("Will count once Layby has started again: {names}"),
             button=tr("Restart Layby"),
             keys=services.restarts.pending,
             name_of=lambda key: tr(setting_field(key).info.title),

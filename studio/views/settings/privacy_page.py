@@ -10,13 +10,13 @@ from shiboken6 import isValid
 from studio.services.support_service import Stored, StoredKind, SupportService
 from studio.views.elided_label import ElidedLabel
 from studio.views.tasks import Tasks
-from studio.views.words import file_size, tr
+from studio.views.words import size, tr
 
 
 class PrivacyPage(QWidget):
     """Nothing on it is a setting: there is nothing to switch off."""
 
-    has_defaults = False
+    keys: tuple[str, ...] = ()
     bundle_wanted = Signal()
     delete_wanted = Signal()
 
@@ -62,9 +62,6 @@ class PrivacyPage(QWidget):
         """Measure again."""
         self._tasks.start(self._measure())
 
-    def restore_defaults(self) -> None:
-        """There are none."""
-
     async def _measure(self) -> None:
         stored = await self._support.stored()
         if not isValid(self):  # closed meanwhile
@@ -81,7 +78,7 @@ class PrivacyPage(QWidget):
         path = ElidedLabel(self, Qt.TextElideMode.ElideMiddle)
         path.setObjectName("body")
         path.set_text(str(one.path))
-        room = QLabel(file_size(one.size_bytes), self)
+        room = QLabel(size(one.size_bytes), self)
         room.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         opener = QPushButton(tr("Open"), self)
         opener.setObjectName("quiet")

@@ -27,7 +27,7 @@ _FIELD_PX = 190
 class ShortcutPage(QWidget):
     """Keys that somebody else has are not taken: the row says whose they are."""
 
-    has_defaults = True
+    keys: tuple[str, ...] = ("window.keys",)
 
     def __init__(self, shortcuts: Shortcuts, parent: QWidget) -> None:
         super().__init__(parent)
@@ -55,10 +55,6 @@ class ShortcutPage(QWidget):
         """Show the keys that hold now."""
         for row in self.rows.values():
             row.refresh()
-
-    def restore_defaults(self) -> None:
-        """Give every command its own keys again. Raises SettingError where the file cannot be written."""
-        self._shortcuts.reset_all()
 
 
 class ShortcutRow(QWidget):

@@ -5,7 +5,17 @@ GUI thread.
 
 from __future__ import annotations
 
-from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, QPoint, Qt, Signal
+from collections.abc import Sequence
+
+from PySide6.QtCore import (
+    QItemSelection,
+    QItemSelectionModel,
+    QModelIndex,
+    QPersistentModelIndex,
+    QPoint,
+    Qt,
+    Signal,
+)
 from PySide6.QtGui import (
     QContextMenuEvent,
     QDragLeaveEvent,
@@ -27,7 +37,7 @@ from studio.views.theme import Theme
 from studio.views.words import tr
 
 _Flag = QItemSelectionModel.SelectionFlag
-
+_Index = QModelIndex | QPersistentModelIndex
 
 _STEPS = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}
 _EDGE = 0.3
@@ -87,6 +97,12 @@ class ChatList(QListView):
         self._painter.num_selected = now
         if (before > 1) != (now > 1):
             self.viewport().update()
+
+    def dataChanged(
+        self, top_left: _Index, bottom_right: _Index, roles: Sequence[int] = ()
+    ) -> None:
+        """Draw these rows anew. QListView would ask every row of the list for its height, which none has changed."""
+        QAbstractItemView.dataChanged(self, top_left, bottom_right, list(roles))
 
     def selectAll(self) -> None:
         self._chat_model.reveal_all()

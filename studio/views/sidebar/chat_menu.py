@@ -18,7 +18,7 @@ from studio.models.folder import Folder
 from studio.services.run_service import Steer
 from studio.views.run_sentences import is_held
 from studio.views.sidebar.row_actions import RowActions
-from studio.views.steer_menu import PriorityMenu, first_words, is_outside
+from studio.views.steer_menu import PriorityMenu, first_words, may_go_first
 from studio.views.words import plural, tr
 
 
@@ -118,7 +118,7 @@ class ChatMenu(QMenu):
         def steer(what: Steer) -> Callable[[], None]:
             return lambda: self._do.steer(run, what)
 
-        if is_outside(run):
+        if may_go_first(run):
             self._add(first_words(run), steer(Steer.GO_FIRST))
         can_park = self._do.can_park()
         self._add(tr("Park now"), steer(Steer.PARK)).setEnabled(can_park and not is_held(run))

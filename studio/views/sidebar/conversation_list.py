@@ -59,9 +59,9 @@ class Sidebar(QWidget):
         self._nothing.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         self._nothing.setContentsMargins(16, 8, 16, 8)
         self._nothing.hide()
-        self._archive = WordButton("archive", "", self)
-        self._archive.setObjectName("archive")
-        self._archive.clicked.connect(self.toggle_archive)
+        self.foot = WordButton("archive", "", self)
+        self.foot.setObjectName("archive")
+        self.foot.clicked.connect(self.toggle_archive)
         self._connect(do)
         self._lay_out()
         self._refresh_archive()
@@ -168,7 +168,7 @@ class Sidebar(QWidget):
         layout.addLayout(head)
         layout.addWidget(self._nothing)
         layout.addWidget(self._list, 1)
-        layout.addWidget(self._archive)
+        layout.addWidget(self.foot)
 
     def _show_rows(self) -> None:
         """What the field or the archive asks for."""
@@ -193,10 +193,10 @@ class Sidebar(QWidget):
     def _refresh_archive(self) -> None:
         number = sum(1 for chat in self._chats.chats if chat.is_archived)
         number += len(self._chats.book.deleted)
-        self._archive.setVisible(self._shows_archive or number > 0)
+        self.foot.setVisible(self._shows_archive or number > 0)
         words = tr("Archive and deleted  {number}").format(number=count(number))
-        self._archive.setText(tr("Back to the chats") if self._shows_archive else words)
-        self._archive.set_icon_name("back" if self._shows_archive else "archive")
+        self.foot.setText(tr("Back to the chats") if self._shows_archive else words)
+        self.foot.set_icon_name("back" if self._shows_archive else "archive")
 
     def _enter_list(self) -> None:
         self._list.go_to(self._first_chat())

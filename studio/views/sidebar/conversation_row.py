@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from studio.views.elided_label import whole_parts
 from studio.views.icons import pixmap
 from studio.views.sidebar.chat_list_model import RowRole
 from studio.views.sidebar.list_rows import ChatRow, FolderRow, HeaderRow, Row
@@ -43,6 +44,11 @@ _ICON_PX = 14
 _GAP_PX = 6
 _CHEVRON_PX = 12
 _IS_FILLED = "isFilled"
+
+
+def words_room(row_px: int) -> int:
+    """How wide the words under a title may be in a row of no folder."""
+    return row_px - 2 * (_SIDE_PX + _INSET_PX) - MARK_PX - _GAP_PX
 
 
 class ConversationRow(QStyledItemDelegate):
@@ -75,6 +81,7 @@ class ConversationRow(QStyledItemDelegate):
         row: Row = index.data(RowRole.ROW)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setLayoutDirection(Qt.LayoutDirection.LayoutDirectionAuto)  # a name has its own
         card = option.rect.adjusted(_SIDE_PX, 1, -_SIDE_PX, -1)
         match row:
             case HeaderRow():
@@ -206,7 +213,7 @@ class ConversationRow(QStyledItemDelegate):
         painter.setFont(font)
         painter.setPen(tone_color(words.tone, self._theme.colors))
         width = room.right() - left + 1
-        text = metrics.elidedText(words.text, Qt.TextElideMode.ElideRight, width)
+        text = whole_parts(words.text, metrics, width)
         painter.drawText(QRect(left, room.top(), width, metrics.height()), 0, text)
 
     def _paint_tick(self, painter: QPainter, card: QRect) -> None:

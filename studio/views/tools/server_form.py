@@ -155,8 +155,11 @@ class ServerForm(QFrame):
         layout.addLayout(foot)
 
     def _label(self, text: str) -> QLabel:
+        """As high as a field of one line, so that it stands in the middle of one, and at the first line of another."""
         label = QLabel(text, self)
         label.setObjectName("secondary")
+        self.kind.ensurePolished()
+        label.setFixedHeight(self.kind.sizeHint().height())
         return label
 
 

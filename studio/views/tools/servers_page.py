@@ -32,7 +32,7 @@ from studio.views.words import tr
 class ServersPage(QWidget):
     """A change counts at once; a server that runs is stopped, and started anew when a chat uses it."""
 
-    has_defaults = False
+    keys: tuple[str, ...] = ()
 
     def __init__(self, context: Context, tools: ToolService, parent: QWidget) -> None:
         super().__init__(parent)
@@ -76,9 +76,6 @@ class ServersPage(QWidget):
         for server in self._tools.store.servers:
             self.rows[server.name] = row = ServerRow(server, self._context, self._tools, self)
             self._list.addWidget(row)
-
-    def restore_defaults(self) -> None:
-        """There are none."""
 
     def _on_status(self, name: str) -> None:
         if isValid(self) and name in self.rows:

@@ -12,7 +12,7 @@ from engine.api import KvType, LoadOptions
 from engine.formats.checkpoint import open_checkpoint
 from engine.runtime.model_runner import ModelRunner
 from fakes import native_rig
-from fakes.exact_ways import WHOLE, check_all_ways
+from fakes.exact_ways import SHORT, SLOW, WHOLE, Size, check_all_ways
 from fakes.tiny_files import write_tiny_folder, write_tiny_gguf
 from kernels.quant import BLOCK_FORMATS
 
@@ -90,9 +90,13 @@ def test_every_weight_format_is_exact_in_every_way_on_every_variant(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kv_type", [KvType.F16, KvType.Q8_0])
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize(
+    ("variant", "size"),
+    [("native", SHORT), ("torch", SLOW), pytest.param("torch", SHORT, marks=pytest.mark.full)],
+    ids=["native", "torch", "torch-token by token"],
+)
 def test_the_starter_model_is_exact_in_every_way(
-    variant: str, kv_type: KvType, starter_model: Path
+    variant: str, size: Size, kv_type: KvType, starter_model: Path
 ) -> None:
     options = replace(OPTIONS, cpu_variant=variant, kv_type=kv_type)
-    check_all_ways(_load(starter_model, options))
+    check_all_ways(_load(starter_model, options), size)

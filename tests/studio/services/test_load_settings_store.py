@@ -89,6 +89,16 @@ def test_a_value_out_of_bounds_is_refused_and_nothing_is_written(tmp_path: Path)
     assert not (tmp_path / "load.json").exists()
 
 
+def test_a_pool_that_a_model_was_given_is_kept_beside_its_other_choices(tmp_path: Path) -> None:
+    store = a_store(tmp_path)
+    store.change(MODEL, LoadChoices(parallel=2))
+    store.keep_pool(MODEL, 768)
+    assert a_store(tmp_path).choices(MODEL) == LoadChoices(parallel=2, pool_tokens=768)
+    fixed = a_store(tmp_path, {"LAYBY_CTX_SIZE": "512"})
+    fixed.keep_pool(MODEL, 4096)
+    assert fixed.choices(MODEL).pool_tokens == 768, "it would count at no load"
+
+
 def test_choices_move_with_their_model(tmp_path: Path) -> None:
     store = a_store(tmp_path)
     store.change(MODEL, ALL)

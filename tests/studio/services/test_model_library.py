@@ -123,8 +123,8 @@ def test_an_unknown_model_tells_the_names_there_are(library: ModelLibraryService
         library.resolve("")
 
 
-def test_a_model_not_fetched_yet_tells_how(library: ModelLibraryService) -> None:
-    with pytest.raises(ModelNotFound, match="smollm2-135m has not been fetched yet; fetch it"):
+def test_a_model_not_downloaded_yet_tells_how(library: ModelLibraryService) -> None:
+    with pytest.raises(ModelNotFound, match="smollm2-135m has not been downloaded yet; download"):
         library.resolve("smollm2-135m")
 
 
@@ -136,10 +136,81 @@ def test_a_link_whose_target_is_gone_is_listed_but_not_resolved(
     path.unlink()
     (entry,) = library.entries()
     assert (entry.name, entry.is_missing, entry.size_bytes) == ("v1.5", True, 0)
-    with pytest.raises(ModelNotFound, match="remove it from the library"):
+    with pytest.raises(ModelNotFound, match=rf"v1.5 is missing: {path}; put it back"):
         library.resolve("v1.5")
     library.remove("v1.5")
     assert library.entries() == ()
+
+
+def test_a_fetched_file_that_is_gone_is_listed_last_and_said_to_be_gone(
+    library: ModelLibraryService, tmp_path: Path
+) -> None:
+    entry = library.catalog[0]
+    path = a_model(library.folder / entry.file_name)
+    library.record_fetched(entry)
+    library.add(a_model(tmp_path / "linked.gguf"))
+    path.unlink()
+    assert names(library) == ["linked", entry.name]
+    gone = library.get(entry.name)
+    assert (gone.is_missing, gone.path, gone.source) == (True, path, ModelSource.FETCHED)
+    with pytest.raises(ModelNotFound, match=rf"{entry.name} is missing: {path}; put it back"):
+        library.resolve(entry.name)
+    a_model(path)
+    assert not library.get(entry.name).is_missing
+    path.unlink()
+    library.remove(entry.name)
+    assert names(library) == ["linked"]
+
+
+def test_a_fetched_model_that_was_renamed_can_be_fetched_again(
+    library: ModelLibraryService,
+) -> None:
+    entry = library.catalog[0]
+    path = a_model(library.folder / entry.file_name)
+    library.record_fetched(entry)
+    library.rename(entry.name, "mine")
+    path.unlink()
+    assert library.get("mine").is_missing
+    a_model(path)
+    assert (library.record_fetched(entry).name, names(library)) == ("mine", ["mine"])
+
+
+def test_of_a_fetched_split_model_that_is_gone_there_is_one_entry_and_none_once_removed(
+    library: ModelLibraryService,
+) -> None:
+    parts = [f"big-0000{number}-of-00003.gguf" for number in (1, 2, 3)]
+    for part in parts:
+        a_model(library.folder / part)
+    library.record_files(dict.fromkeys(parts, "ab"))
+    (library.folder / parts[0]).unlink()
+    (entry,) = library.entries()
+    assert (entry.name, entry.is_missing) == ("big", True)
+    library.remove("big")
+    assert library.entries() == ()
+    assert list(library.folder.glob("*.gguf")) == []
+
+
+def test_a_fetched_file_that_was_moved_away_is_followed_and_a_link_from_then_on(
+    library: ModelLibraryService, tmp_path: Path
+) -> None:
+    entry = library.catalog[0]
+    path = a_model(library.folder / entry.file_name)
+    library.record_fetched(entry)
+    moved = tmp_path / "moved.gguf"
+    path.rename(moved)
+    assert library.relocate(entry.name, moved).path == moved
+    assert [(one.name, one.source) for one in library.entries()] == [
+        (entry.name, ModelSource.LINKED)
+    ]
+    library.remove(entry.name)
+    assert moved.exists(), "it is no longer the library's own"
+
+
+def test_a_path_where_nothing_is_any_more_is_said_to_be_that(
+    library: ModelLibraryService, tmp_path: Path
+) -> None:
+    with pytest.raises(ModelNotFound, match=rf"there is no file {tmp_path / 'a.gguf'}"):
+        library.resolve(str(tmp_path / "a.gguf"))
 
 
 def test_what_the_engine_refuses_and_later_parts_are_not_added(

@@ -17,7 +17,7 @@ from engine.errors import CorruptModel, ModelUnavailable, NotEnoughMemory
 from fakes.chat_rig import until
 from fakes.fake_engine import TINY_MODEL, FakeEngine
 from studio.models.load_choices import LoadChoices
-from studio.models.model_library import ModelFacts
+from studio.models.model_library import ModelFacts, ModelSource
 from studio.paths import ModelCaches
 from studio.services.load_settings_store import LoadSettingsStore
 from studio.services.model_catalog import read_catalog
@@ -80,7 +80,6 @@ async def open_models(tmp_path: Path, *, pip: str = HANG) -> AsyncIterator[Model
         facts=ModelFactsReader(inspect, tmp_path / "facts.json"),
         caches=ModelCaches(lm_studio=(tmp_path / "lm-studio",)),
         notices=notices,
-        inspect=inspect,
     )
     try:
         yield ModelRig(engine, models, notices, settings, library)
@@ -111,7 +110,101 @@ def test_a_model_of_the_library_is_loaded_shown_and_remembered(
             assert await loading
             assert rig.models.state is EngineState.READY
             assert any(words.startswith("loaded Tiny in ") for words in caplog.messages)
-            assert rig.settings.settings.engine.model == "Tiny"
+            assert rig.settings.settings.engine.model == str(path), (
+                "the library knows it by its file"
+            )
+
+    asyncio.run(run())
+
+
+def test_a_linked_model_is_remembered_by_its_name_also_by_a_new_one(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with open_models(tmp_path) as rig:
+            path = tmp_path / "linked.gguf"
+            path.write_bytes(b"GGUF")
+            await rig.models.add(path)
+            loading = asyncio.create_task(rig.models.load("LINKED"))
+            await until(lambda: rig.engine.commands)
+            rig.say(EngineState.READY, inspect(path, "linked"))
+            assert await loading
+            assert rig.settings.settings.engine.model == "linked"
+            assert await rig.models.rename("linked", "mine")
+            assert rig.settings.settings.engine.model == "mine"
+
+    asyncio.run(run())
+
+
+def test_a_model_in_use_stays_known_without_its_file_or_the_library(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with open_models(tmp_path) as rig:
+            path = rig.model_file("Tiny")
+            loading = asyncio.create_task(rig.models.load("tiny"))
+            await until(lambda: rig.engine.commands)
+            rig.say(EngineState.READY, rig.info("Tiny"))
+            assert await loading
+            await rig.models.refresh()
+            assert rig.models.outside == ()
+            path.unlink()
+            await rig.models.refresh()
+            (entry,) = rig.models.outside
+            assert (entry.path, entry.is_missing, entry.source) == (path, True, ModelSource.OUTSIDE)
+            await rig.models.unload()
+            rig.say(EngineState.NO_MODEL)
+            await until(lambda: rig.models.state is EngineState.NO_MODEL)
+            await rig.models.refresh()
+            assert rig.models.outside == (entry,), "it was the last one"
+            assert not await rig.models.load(rig.settings.settings.engine.model)
+            (notice,) = rig.notices.notices.notices
+            assert f"there is no file {path}" in notice.detail
+
+    asyncio.run(run())
+
+
+def test_why_a_model_was_not_loaded_is_no_matter_once_one_is(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with open_models(tmp_path) as rig:
+            rig.model_file("one")
+            rig.model_file("corrupt")
+            assert not await rig.models.load("absent")
+            assert not await rig.models.load("corrupt")
+            rig.engine.emit(
+                ModelChanged(state=EngineState.FAILED, model=None, error=NotEnoughMemory("90 GiB"))
+            )
+            await until(lambda: len(rig.notice_codes) == 3)
+            rig.say(EngineState.LOADING, rig.info("one"))
+            rig.say(EngineState.READY, rig.info("one"))
+            await until(lambda: rig.models.state is EngineState.READY)
+            assert rig.notice_codes == []
+            assert await rig.models.add(rig.library.folder / "corrupt.gguf") is None
+            rig.say(EngineState.LOADING, rig.info("one"))
+            await until(lambda: rig.models.state is EngineState.LOADING)
+            rig.say(EngineState.READY, rig.info("one"))
+            await until(lambda: rig.models.state is EngineState.READY)
+            assert rig.notice_codes == ["model_corrupt"], "that was about no load"
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("wanted", ["one", "two"])
+def test_a_load_that_the_engine_refuses_leaves_the_model_that_is_there(
+    tmp_path: Path, wanted: str
+) -> None:
+    async def run() -> None:
+        async with open_models(tmp_path) as rig:
+            for name in ("one", "two"):
+                rig.model_file(name)
+            rig.say(EngineState.READY, rig.info("one"))
+            await until(lambda: rig.models.state is EngineState.READY)
+            loading = asyncio.create_task(rig.models.load(wanted))
+            await until(lambda: rig.engine.commands)
+            error = NotEnoughMemory("needs 90 GiB")
+            rig.engine.emit(
+                ModelChanged(state=EngineState.READY, model=rig.info("one"), error=error)
+            )
+            assert not await loading
+            assert rig.models.state is EngineState.READY
+            assert rig.models.model == rig.info("one")
+            assert rig.notice_codes == ["not_enough_memory"]
 
     asyncio.run(run())
 
@@ -344,5 +437,26 @@ def test_a_folder_of_models_is_added_whole(tmp_path: Path) -> None:
                 path.write_bytes(b"GGUF")
             assert await rig.models.add_folder(tmp_path / "mine") == 2
             assert [entry.name for entry in rig.models.entries] == ["a", "b"]
+            assert rig.notice_codes == []
+
+    asyncio.run(run())
+
+
+def test_of_a_folder_it_is_said_what_cannot_be_used_and_that_there_is_nothing(
+    tmp_path: Path,
+) -> None:
+    async def run() -> None:
+        async with open_models(tmp_path) as rig:
+            folder = tmp_path / "mine"
+            folder.mkdir()
+            assert await rig.models.add_folder(folder) == 0
+            (notice,) = rig.notices.notices.notices
+            assert notice.detail == f"there is no model in {folder}; choose another folder"
+            for name in ("corrupt-1.gguf", "sound.gguf", "corrupt-2.gguf", "corrupt-3.gguf"):
+                (folder / name).write_bytes(b"GGUF")
+            assert await rig.models.add_folder(folder) == 1
+            (notice, _) = rig.notices.notices.notices
+            assert "corrupt-1.gguf" in notice.detail
+            assert f"2 more in {folder} cannot be used either" in notice.detail
 
     asyncio.run(run())

@@ -61,6 +61,24 @@ def test_the_rate_counts_tokens_after_the_first_and_no_parked_time(message: Mess
     assert message.stats.parked_s == 50.0
 
 
+def test_the_present_speed_is_that_of_the_last_seconds(message: Message) -> None:
+    fold = ReplyFold(message, asked_s=100.0)
+    fold.apply(tokens("a", 1), 101.0)
+    fold.apply(tokens("b", 80), 102.0)
+    assert message.speed is None
+    fold.apply(tokens("c", 80), 103.0)
+    assert message.speed == 80.0
+    for now_s in (104.0, 105.0):  # slower since others came
+        fold.apply(tokens("d", 5), now_s)
+    assert message.speed == 5.0
+    fold.apply(parked(place=1), 105.0)
+    fold.apply(Restored(request_id=ID, parked_s=50.0, recomputed_tokens=0), 155.0)
+    fold.apply(tokens("e", 4), 156.0)
+    assert message.speed is None, "time outside the pool is no writing time"
+    fold.apply(tokens("f", 30), 159.0)
+    assert message.speed == 10.0
+
+
 def test_time_parked_before_the_first_token_is_no_part_of_the_writing(message: Message) -> None:
     fold = ReplyFold(message, asked_s=100.0)
     fold.apply(parked(place=3), 100.0)

@@ -20,6 +20,8 @@ async def fill(rig: ChatRig, *prompts: str) -> None:
     for prompt in prompts:
         chat, _, _ = await rig.ask(prompt)
         await until(lambda: chat.running_message is None)  # noqa: B023 - awaited here
+    unsaved = "SELECT count(*) FROM messages WHERE status != 'done'"
+    await until(lambda: rig.rows(unsaved) == [(0,)])
 
 
 async def found(rig: ChatRig, query: str) -> list[tuple[str, str]]:

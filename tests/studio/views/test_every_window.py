@@ -24,6 +24,8 @@ from fakes.scenes.talk import TITLES, talk
 from fakes.shots import shoot
 from studio.models.snippets import SNIPPETS
 from studio.models.window_settings import Language
+from studio.views.chat import formulas
+from studio.views.chat.typesetting import Typesetter
 from studio.views.dialogs.about import facts
 from studio.views.translation import Catalogue, read_catalogue
 
@@ -33,7 +35,7 @@ SMALL = QSize(624, 352)
 """What a screen of 1280 x 800 has for a dialog at 200 %."""
 MARK = "\u2060"
 """Has no width."""
-KEYS = r"\b(Ctrl|Shift|Alt|Return|Tab|Esc|Del)\b"
+KEYS = r"\b(Ctrl|Shift|Alt|Enter|Tab|Esc|Del)\b"
 """They are Qt's to translate."""
 NAMES = (
     *facts().splitlines(), *TITLES, *" ".join(ODD_TITLES).split(), *(snippet.program for snippet in SNIPPETS),
@@ -46,6 +48,26 @@ NAMES = (
 LONGEST_FIRST = sorted(map(re.escape, NAMES), key=len, reverse=True)
 DATA = re.compile("|".join((*LONGEST_FIRST, KEYS, r"/\S.*", r"https?:\S*")), re.IGNORECASE)
 """What stands on windows that is no sentence of ours."""
+
+
+class LentTypesetter:
+    """Typesets with another one's child, which lives on."""
+
+    def __init__(self, of: Typesetter) -> None:
+        self.typeset = of.typeset
+
+    def close(self) -> None:
+        """The formula that is being set is set to its end."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_typesetter() -> Iterator[None]:
+    """Every scene has the same formulas, and to start their typesetter takes longer than most scenes."""
+    shared = Typesetter()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(formulas, "Typesetter", lambda: LentTypesetter(shared))
+        yield
+    shared.close()
 
 
 @pytest.fixture
@@ -66,7 +88,7 @@ async def opened(folder: Path, scene: str) -> AsyncIterator[tuple[Stage, QWidget
         shown = await SCENES[scene](stage)
         shown.ensurePolished()
         if not shown.isVisible():  # a menu: nothing pops up in tests
-            shown.adjustSize()
+            shown.resize(shown.sizeHint())
         await stage.settle()
         yield stage, shown
         for widget in QApplication.topLevelWidgets():

@@ -17,28 +17,32 @@ from typing import Any
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtWidgets import QLabel, QPushButton
 
 from engine.api import EngineState, SamplingParams
 from fakes.at_once import NEVER_ENDS
 from fakes.chat_rig import read_rows, until
 from fakes.fake_window import Stage, open_stage
-from fakes.real_window import open_real, paths_below
+from fakes.real_window import RealWindow, open_real, paths_below
 from fakes.shots import head, shoot
 from fakes.tiny_files import write_tiny_gguf
 from fakes.window_process import window_of
 from studio.models.chat import MessageStatus
 from studio.models.chat_settings import ChatSettings
+from studio.views.actions import CommandId
 from studio.views.chat.foot_view import MessageAction
 from studio.views.main_window import MainWindow
+from studio.views.models.models_window import ModelsWindow
 from studio.views.words import tr
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
-DISK_FULL = "there is no room left for the chat history {0}; make room, Layby tries again by itself"
-LOCKED = (
-    "another program has locked the chat history {0}; close it there (a backup, a viewer of databases), Layby tries "
-    "again by itself"
+DISK_FULL = "there is no room left for the chat history {0}; make room"
+LOCKED = "another program has locked the chat history {0}; close it there (a backup, a viewer of databases)"
+MISSING = (
+    "the file of the model {0} is missing: {1}; put it back, say where it lies now, download it again, or choose "
+    "another model"
 )
+WORKS_ON = "Its file {path} is not there any more. It works on until it is unloaded."
 PROMPTS = ("Tell me a long story about a ship", "List fifty animals", "Describe the four seasons")
 SHORT = ChatSettings(
     sampling=SamplingParams(temperature=0.8, seed=3, logit_bias=NEVER_ENDS), max_tokens=60
@@ -200,37 +204,69 @@ def test_a_damaged_history_is_set_aside_and_the_window_says_where(
     play(story())
 
 
+async def bring_in(real: RealWindow, model: Path, *, is_fetched: bool) -> tuple[str, Path]:
+    """Link the model, or have it be what the library fetched; its name and where it lies."""
+    models = real.services.models
+    if is_fetched:
+        offer, folder = models.catalog[0], models._library.folder
+        os.renames(model, folder / offer.file_name)
+        models._library.record_fetched(offer)
+        await models.refresh()
+        return offer.name, folder / offer.file_name
+    entry = await models.add(model)
+    assert entry is not None
+    return entry.name, entry.path
+
+
+@pytest.mark.parametrize("is_fetched", [False, True], ids=["linked", "fetched"])
 def test_a_model_that_is_missing_at_the_start_is_told_with_a_way_on(
-    play: Play, tmp_path: Path, model: Path
+    play: Play, tmp_path: Path, model: Path, *, is_fetched: bool
 ) -> None:
-    home, away = tmp_path / "home", model.with_suffix(".away")
+    home, away = tmp_path / "home", tmp_path / "model.away"
+    place = model
 
     async def first_run() -> None:
+        nonlocal place
         async with open_real(home) as real:
-            entry = await real.services.models.add(model)
-            assert await real.services.models.load(entry.name)
+            name, place = await bring_in(real, model, is_fetched=is_fetched)
+            assert await real.services.models.load(name)
 
     async def story() -> None:
         async with open_real(home) as real:
             last = real.services.settings.settings.engine.model
             assert not await real.services.models.load(last)
-            assert str(model) in told(real.window)
+            assert str(place) in told(real.window)
+            assert head(MISSING) in told(real.window)
             assert tr("Open the models' page") in told(real.window)
             offers = [one.text() for one in real.pane.start_view.findChildren(QPushButton)]
             assert tr("Load {model}").format(model=last) not in offers
-            await real.shoot("model-missing")
+            await real.shoot(f"model-missing-{'fetched' if is_fetched else 'linked'}")
             real.type("kept")
             real.press_return()
             await until(lambda: tr("No model is ready") in told(real.window))
             assert real.pane.composer.text() == "kept"
-            os.rename(away, model)
+            os.rename(away, place)
             await real.services.models.refresh()
             assert await real.services.models.load(last)
-            assert tr("No model is ready") not in told(real.window)
+            assert told(real.window) == ""
 
     play(first_run())
-    model.rename(away)
+    place.rename(away)
     play(story())
+
+
+async def missing_row_of(real: RealWindow, model: Path, *, is_emptied: bool) -> None:
+    """In the models' window the loaded one is told to work on, with a way to end that."""
+    real.window.commands[CommandId.MODELS].trigger()
+    dialog = real.window.models_window.dialog
+    assert isinstance(dialog, ModelsWindow)
+    await until(lambda: list(dialog.library.rows) == [str(model)])
+    row = dialog.library.rows[str(model)]
+    assert row.main.text() == tr("Unload")
+    said = " ".join(one.text() for one in row.findChildren(QLabel) if not one.isHidden())
+    assert (tr(WORKS_ON).format(path=model) in said) is not is_emptied
+    shoot(dialog, f"models-{'emptied' if is_emptied else 'gone'}-while-loaded")
+    dialog.close()
 
 
 @pytest.mark.parametrize("is_emptied", [False, True], ids=["gone", "emptied"])
@@ -252,6 +288,7 @@ def test_a_model_whose_file_goes_while_it_is_loaded_writes_on_and_is_missed_at_t
             await until(lambda: not reply.status.is_alive)
             assert (reply.status, reply.text) == (MessageStatus.LENGTH, undisturbed.text)
             assert told(real.window) == ""
+            await missing_row_of(real, model, is_emptied=is_emptied)
             assert not await real.services.models.load(str(model))
             assert tr("This model cannot be used") in told(real.window)
             way_on = tr("Choose a model") if is_emptied else tr("Open the models' page")

@@ -26,13 +26,13 @@ from PySide6.QtWidgets import (
 )
 from shiboken6 import isValid
 
-from engine.api import KvType
+from engine.api import EngineState, KvType
 from fakes.fake_engine import TINY_MODEL
 from fakes.fake_window import ENTRY, Stage, open_stage, until
 from fakes.file_server import file_server
 from fakes.shots import shoot
 from studio.models.downloads import DownloadState, Offer
-from studio.models.errors import FetchUnavailable
+from studio.models.errors import FetchUnavailable, LibraryError, ServerStartError
 from studio.models.load_choices import LoadChoices
 from studio.models.model_library import Finder, FoundModel, ModelFacts, ModelSource
 from studio.services.hub_search import HubModel, HubSearch
@@ -102,6 +102,92 @@ def test_rows_say_facts_and_their_buttons_do_what_is_said(play: Play, tmp_path: 
     play(story())
 
 
+def test_the_loaded_model_has_its_row_also_without_its_file_or_the_library(
+    play: Play, tmp_path: Path
+) -> None:
+    outside = replace(
+        ENTRY, name=str(ENTRY.path), source=ModelSource.OUTSIDE, is_missing=True, size_bytes=0
+    )
+
+    async def story() -> None:
+        async with open_models(tmp_path) as (stage, window):
+            stage.models.entries, stage.models.outside = (), (outside,)
+            stage.models.library_changed.emit()
+            (row,) = window.library.rows.values()
+            said = words_of(window.library)
+            assert "no model yet" not in said
+            assert row.main.text() == tr("Unload")
+            text = tr("Its file {path} is not there any more. It works on until it is unloaded.")
+            assert text.format(path=ENTRY.path) in words_of(row)
+            assert tr("Loaded") in words_of(row)
+            row.main.click()
+            await until(lambda: ("unload", "") in stage.models.asked)
+            stage.models.say(EngineState.NO_MODEL)
+            assert row.main.text() == tr("Where is it?")
+            assert tr("Missing") in words_of(row)
+            stage.models.outside = (replace(outside, is_missing=False),)
+            stage.models.library_changed.emit()
+            row.main.click()
+            await until(lambda: ("load", str(ENTRY.path)) in stage.models.asked)
+            row.fill_menu()
+            add = next(one for one in row.menu.actions() if one.text() == tr("Add to the library"))
+            add.trigger()
+            await until(lambda: ("add", str(ENTRY.path)) in stage.models.asked)
+
+    play(story())
+
+
+def test_a_suggested_model_whose_file_is_gone_can_be_downloaded_again(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_models(tmp_path) as (stage, window):
+            offer = stage.models.catalog[0]
+            gone = replace(
+                OWN, name="mine", path=OWN.path.with_name(offer.file_name), is_missing=True
+            )
+            stage.models.entries = (gone,)
+            stage.models.library_changed.emit()
+            row = window.library.rows["mine"]
+            assert row.main.text() == tr("Download again")
+            button = window.sources.suggested.buttons[offer.file_name]
+            window.sources.refresh()
+            assert button.isEnabled(), "it is not in the library"
+            row.fill_menu()
+            texts = [one.text() for one in row.menu.actions()]
+            assert tr("Take off the list") in texts
+            assert tr("Delete…") not in texts
+            row.main.click()
+            await until(lambda: ("fetch", offer.name) in stage.models.asked)
+            stage.models.say_fetching(1)
+            assert not row.main.isEnabled()
+
+    play(story())
+
+
+def test_what_goes_wrong_is_said_in_the_window_in_which_it_was_asked_for(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_models(tmp_path) as (stage, window):
+            assert not window.notice_bar.isVisible()
+            stage.services.notices.report(LibraryError("another model is called 'a' already"))
+            assert window.notice_bar.isVisible()
+            assert "another model is called" in window.notice_bar.words
+            stage.services.notices.resolve(LibraryError.code)
+            stage.services.notices.report(ServerStartError("port 1"))
+            action = next(
+                one
+                for one in window.notice_bar.findChildren(QPushButton)
+                if one.text() == tr("Open the server's page")
+            )
+            action.click()
+            assert stage.window.server_window.dialog is not None
+            shoot(window, "models-notice")
+
+    play(story())
+
+
 def test_an_own_file_is_deleted_only_after_a_question_with_its_size(
     play: Play, tmp_path: Path
 ) -> None:
@@ -152,6 +238,8 @@ def test_load_settings_are_kept_for_their_model_and_tell_what_they_take(
             assert "4 chats of 2,000 tokens fit, a fifth would park." in words_of(dialog)
             dialog.parallel.setValue(2)
             assert "“Requests at once” is 2: a third would wait in line." in words_of(dialog)
+            await stage.settle()
+            assert dialog._area.verticalScrollBar().maximum() == 0, "longer words have their room"
             dialog.pool.setValue((1 << 31) - 1)
             assert "Does not fit" in words_of(dialog)
             dialog.pool.setValue(31)

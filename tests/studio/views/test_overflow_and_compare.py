@@ -81,7 +81,9 @@ def test_s11_what_never_fits_is_asked_about_and_harms_nobody(
             real.type("And then?")
             real.press_return()
             await until(panel.isVisible)
-            assert head("Leave out the oldest {number} messages ({tokens})") in words_of(real)
+            assert head("Leave out the oldest {number} messages and send {tokens}") in words_of(
+                real
+            )
             assert tr("Sum them up first") in words_of(real)
             assert head("Make room for {tokens} and load again") in words_of(real)
             await real.shoot("s11-choices")

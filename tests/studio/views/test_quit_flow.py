@@ -10,10 +10,13 @@ import pytest
 from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import QApplication, QMessageBox, QPushButton
 
+from engine.api import EngineState
 from engine.runs import RunState
+from fakes.fake_engine import TINY_MODEL
 from fakes.fake_window import Stage, open_stage, until
 from fakes.runs import make_run, make_wait
 from fakes.shots import shoot
+from studio.models.what_ran import WhatRan
 from studio.models.window_settings import Language
 from studio.views.actions import CommandId
 from studio.views.settings.pending_bar import PendingBars
@@ -41,9 +44,7 @@ async def two_running(stage: Stage) -> None:
 
 def close_by_hand(stage: Stage) -> None:
     """What the button of the window's frame does."""
-    event = QCloseEvent()
-    event.spontaneous = lambda: True  # type: ignore[method-assign]
-    stage.window.closeEvent(event)
+    QApplication.sendEvent(stage.window.windowHandle(), QCloseEvent())
 
 
 @pytest.mark.parametrize("way", ["command", "frame"])
@@ -55,7 +56,7 @@ def test_while_nobody_runs_quitting_asks_nothing(play: Play, tmp_path: Path, way
             else:
                 close_by_hand(stage)
             await stage.window.wait_closed()
-            assert not stage.services.restarts.is_wanted
+            assert stage.services.restarts.what_ran is None
 
     play(story())
 
@@ -69,15 +70,16 @@ def test_while_replies_run_quitting_asks_and_a_no_changes_nothing(
             await two_running(stage)
             flow = stage.window.quit_flow
 
-            def wish() -> QMessageBox:
+            async def wish() -> QMessageBox:
                 if way == "command":
                     stage.window.commands[CommandId.QUIT].trigger()
                 else:
                     close_by_hand(stage)
+                await until(lambda: flow.dialog is not None)
                 assert flow.dialog is not None
                 return flow.dialog
 
-            box = wish()
+            box = await wish()
             assert box.text() == tr("Quit while replies run?")
             for name in ("Children", "Lisbon (", f"{tr('API request')} 7"):
                 assert name in box.informativeText()
@@ -86,7 +88,7 @@ def test_while_replies_run_quitting_asks_and_a_no_changes_nothing(
             await until(lambda: flow.dialog is None)
             assert not is_closed(stage)
             assert stage.engine.aborted == []
-            button(wish(), tr("Quit")).click()
+            button(await wish(), tr("Quit")).click()
             await stage.window.wait_closed()
 
     play(story())
@@ -106,7 +108,24 @@ def test_a_change_of_language_offers_to_start_again_at_once(play: Play, tmp_path
             stage.services.settings.change("appearance.language", Language.ENGLISH)
             bars.restart.button.click()
             await stage.window.wait_closed()
-            assert stage.services.restarts.is_wanted
+            assert stage.services.restarts.what_ran is not None
+
+    play(story())
+
+
+def test_of_a_temporary_chat_that_writes_nothing_is_promised(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=()) as stage:
+            chat = await stage.chats.new_chat(is_temporary=True)
+            request_id = await stage.ask(chat, "Hello?")
+            stage.engine.start(request_id)
+            flow = stage.window.quit_flow
+            flow.quit()
+            assert flow.dialog is not None
+            told = flow.dialog.informativeText().split("\n\n")
+            assert told[1:] == [tr("1 temporary chat is not kept.")]
+            button(flow.dialog, tr("Quit")).click()
+            await stage.window.wait_closed()
 
     play(story())
 
@@ -122,13 +141,44 @@ def test_starting_again_asks_where_something_would_be_lost(play: Play, tmp_path:
             assert flow.dialog.informativeText() == tr("1 temporary chat is not kept.")
             button(flow.dialog, tr("Cancel")).click()
             await until(lambda: flow.dialog is None)
-            assert not restarts.is_wanted
+            assert restarts.what_ran is None
             await two_running(stage)
             flow.restart()
             assert tr("Restart Layby while replies run?") == flow.dialog.text()
             button(flow.dialog, tr("Restart")).click()
             await stage.window.wait_closed()
-            assert restarts.is_wanted
+            assert restarts.what_ran is not None
+
+    play(story())
+
+
+def test_quitting_asks_about_temporary_chats_and_promises_them_nothing(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            flow = stage.window.quit_flow
+            temporary = await stage.chats.new_chat(is_temporary=True)
+            request_id = await stage.ask(temporary, "Between us")
+            stage.engine.start(request_id)
+            stage.engine.publish(make_run(request_id))
+            flow.quit()
+            assert flow.dialog is not None
+            assert flow.dialog.text() == tr("Quit while replies run?")
+            names, gone = flow.dialog.informativeText().split("\n\n")
+            assert "Between us" in names
+            assert gone == tr("1 temporary chat is not kept.")
+            button(flow.dialog, tr("Cancel")).click()
+            await until(lambda: flow.dialog is None)
+            stage.engine.finish(request_id)
+            await until(lambda: temporary.running_message is None)
+            stage.engine.publish()
+            flow.quit()
+            assert flow.dialog is not None
+            assert flow.dialog.text() == tr("Quit Layby?")
+            assert flow.dialog.informativeText() == tr("1 temporary chat is not kept.")
+            button(flow.dialog, tr("Quit")).click()
+            await stage.window.wait_closed()
 
     play(story())
 
@@ -174,5 +224,39 @@ def test_a_window_with_a_question_open_ends_with_it(play: Play, tmp_path: Path) 
             stage.window.quit()
             await stage.window.wait_closed()
             await until(lambda: not isinstance(QApplication.activeModalWidget(), QMessageBox))
+
+    play(story())
+
+
+def test_what_runs_is_what_the_next_program_is_told(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A", "B")) as stage:
+            chat = stage.chats.chats[1]
+            await stage.server.start()
+            await stage.window.panes.split(chat)
+            stage.window.commands[CommandId.OWN_WINDOW].trigger()
+            await until(lambda: chat in stage.window.chat_commands.windows.windows)
+            stage.window.quit_flow.restart()
+            await stage.window.wait_closed()
+            assert stage.services.restarts.what_ran == WhatRan(
+                model=str(TINY_MODEL.path), has_server=True, chat_ids=(chat.chat_id,)
+            )
+
+    play(story())
+
+
+@pytest.mark.parametrize("is_resting", [False, True])
+def test_what_was_switched_off_stays_off_unless_it_only_rests(
+    play: Play, tmp_path: Path, *, is_resting: bool
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            stage.services.settings.change("engine.model", "tiny")
+            stage.services.settings.change("server.is_enabled", True)
+            stage.models.is_resting = is_resting
+            stage.models.say(EngineState.NO_MODEL)
+            stage.window.quit_flow.restart()
+            await stage.window.wait_closed()
+            assert stage.services.restarts.what_ran == WhatRan(model="tiny" if is_resting else "")
 
     play(story())

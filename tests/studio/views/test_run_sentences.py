@@ -17,6 +17,7 @@ from studio.views.run_sentences import (
     describe_run,
     describe_strip,
     reason_sentence,
+    turns_sentence,
 )
 from studio.views.status_words import Mark
 
@@ -66,6 +67,18 @@ def test_one_that_was_let_go_first_says_so_in_line_and_in_the_pool() -> None:
     assert describe_run(run).text == "Writing · let go first"
     words = "Writing · 42 tok/s · let go first"
     assert describe_strip(reply(MessageStatus.WRITING), run, now_s=0.0).text == words
+
+
+def test_one_that_takes_turns_says_what_letting_it_go_first_would_do() -> None:
+    others = Others(names={"c": "C", "d": "D"})
+    turns = make_run("c", num_parks=2)
+    assert "keeps its room for longer" in turns_sentence(turns, others)
+    called = replace(turns, is_called=True)
+    assert turns_sentence(called, others) == "It keeps its room for some seconds"
+    assert turns_sentence(turns, Others(names={"c": "C"})) == "", "it is alone"
+    assert turns_sentence(make_run("c"), others) == "", "it was never parked"
+    over = make_run("c", RunState.AWAITS_OWNER, num_parks=2)
+    assert turns_sentence(over, others) == turns_sentence(None, others) == ""
 
 
 def test_a_queued_chat_says_its_place_and_when_it_starts() -> None:
@@ -150,8 +163,8 @@ def test_nobody_is_furthest_along_who_holds_less_than_the_one_that_waits() -> No
     [
         ("Lisbon", "Lisbon"),
         ("Write a story.", "“Write a story.”"),
-        ("word " * 40, "“word word word word word word w…”"),
-        ("x" * 200, "x" * 31 + "…"),
+        ("Tell me a long story about a dragon", "“Tell me a long s…about a dragon”"),
+        ("x" * 200, "x" * 16 + "…" + "x" * 15),
     ],
 )
 def test_titles_in_sentences_are_short_and_set_apart(title: str, said: str) -> None:

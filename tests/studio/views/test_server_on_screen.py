@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QMessageBox, QPushButton, QWidget
+from PySide6.QtWidgets import QLabel, QMessageBox, QPushButton, QWidget
 
 from fakes.at_once import shut
 from fakes.chat_rig import until
@@ -71,6 +71,10 @@ async def let_others_in(real: RealWindow, window: ServerWindow) -> str:
     press(window.server, tr("Start"))
     await until(lambda: server.problem is not None and not window.server.way_on.isHidden())
     assert server.address is None
+    told = [one.text() for one in window.server.findChildren(QLabel) if one.isVisible()]
+    assert len([text for text in told if "0.0.0.0" in text]) == 1, (
+        "that a key is needed is said once"
+    )
     shoot(window, "s17-needs-a-key")
     window.server.way_on.click()
     assert window.pages.currentRow() == ServerPages.KEYS
@@ -78,6 +82,7 @@ async def let_others_in(real: RealWindow, window: ServerWindow) -> str:
     window.keys.created.connect(secrets.append)
     QTest.keyClicks(window.keys.form.name, "phone")
     press(window.keys.form, tr("Make a key"))
+    await until(lambda: any(row.isVisible() for row in window.keys._rows))
     shoot(window, "s17-key")
     window.show_page(ServerPages.SERVER)
     press(window.server, tr("Start"))

@@ -18,6 +18,7 @@ from studio.services.settings_service import SettingsService
 from studio.views.actions import COMMANDS, CommandId
 from studio.views.settings.shortcut_page import ShortcutPage, ShortcutRow
 from studio.views.shortcuts import Shortcuts, refusal
+from studio.views.words import tr
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
 
@@ -52,12 +53,13 @@ def test_changes_are_kept_in_the_settings_and_set_back(
 ) -> None:
     shortcuts.change(CommandId.NEW_CHAT, ("Ctrl+Alt+N",))
     shortcuts.change(CommandId.STOP, ())
-    again = Shortcuts(SettingsService(tmp_path / "settings.json", environment={}, flags={}))
+    settings = SettingsService(tmp_path / "settings.json", environment={}, flags={})
+    again = Shortcuts(settings)
     assert again.keys[CommandId.NEW_CHAT] == ("Ctrl+Alt+N",)
     assert again.keys[CommandId.STOP] == ()
     again.change(CommandId.NEW_CHAT, ("Ctrl+N", "Ctrl+Shift+O"))
     assert not again.is_changed(next(c for c in COMMANDS if c.id is CommandId.NEW_CHAT))
-    again.reset_all()
+    settings.reset("window.keys")
     assert again.keys[CommandId.STOP] == ("Esc",)
     assert "keys" not in (tmp_path / "settings.json").read_text()
 
@@ -130,9 +132,12 @@ def test_setting_back_does_not_take_keys_that_were_given_away(play: Play, tmp_pa
             press_in(page.rows[CommandId.SPLIT], "Ctrl+Shift+U")
             page.rows[CommandId.POOL].reset.click()
             assert "Split" in page.rows[CommandId.POOL].note.text()
-            button = stage.window.settings_window.dialog
-            assert button is not None
-            page.restore_defaults()
+            dialog = stage.window.settings_window.dialog
+            assert dialog is not None
+            dialog.restore.click()
+            box = dialog.restore.question
+            assert box is not None
+            next(one for one in box.buttons() if one.text() == tr("Restore")).click()
             assert page.rows[CommandId.POOL].field.keySequence() == QKeySequence("Ctrl+Shift+U")
 
     play(story())

@@ -8,6 +8,10 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
+from PySide6.QtCore import QAbstractEventDispatcher, QEventLoop
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QDialog
+from pytestqt.qtbot import QtBot
 
 from engine.errors import ModelNotFound
 from fakes.fake_window import until
@@ -64,3 +68,46 @@ def test_closing_cancels_what_still_runs(play: Play) -> None:
 
 async def fail(error: Exception) -> None:
     raise error
+
+
+def test_a_task_that_is_due_while_another_one_processes_events_would_never_be_woken(
+    play: Play, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Why no test and nothing in the window may do that: this is how a window hangs, idle, for good."""
+
+    async def story() -> None:
+        go_on, has_gone_on = asyncio.Event(), asyncio.Event()
+
+        async def wait() -> None:
+            await go_on.wait()
+            has_gone_on.set()
+
+        waiting = asyncio.tasks._PyTask(wait())  # type: ignore[attr-defined]  # can be rescued
+        await asyncio.sleep(0.01)
+        go_on.set()
+        dispatcher = QAbstractEventDispatcher.instance()
+        assert dispatcher is not None
+        while not caplog.records:
+            dispatcher.processEvents(QEventLoop.ProcessEventsFlag.AllEvents)
+        await asyncio.sleep(0.05)
+        assert not has_gone_on.is_set()
+        asyncio.get_running_loop().call_soon(waiting._Task__step)
+        await has_gone_on.wait()
+
+    play(story())
+    assert "Cannot enter into task" in caplog.text
+
+
+def test_tests_that_would_do_so_are_told(play: Play, qtbot: QtBot) -> None:
+    async def story() -> None:
+        for process in (
+            QApplication.processEvents,
+            QEventLoop().exec,
+            QDialog().exec,
+            lambda: QTest.qWait(1),
+            lambda: qtbot.wait(1),
+        ):
+            with pytest.raises(AssertionError, match="await instead"):
+                process()
+
+    play(story())

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QPalette
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QDialogButtonBox, QLabel, QWidget
 
 from studio.models.settings import Theme as ThemeChoice
 from studio.views.chat.highlighter import CodeColor
@@ -149,6 +149,16 @@ def test_code_is_readable_in_every_colour(choice: ThemeChoice) -> None:
     assert set(colors) == {color.value for color in CodeColor}
     for name, color in colors.items():
         assert contrast(color, ground) >= 4.5, name
+
+
+def test_a_questions_words_and_buttons_stand_on_one_edge(page: QWidget) -> None:
+    box = confirm(Question(text="Delete?", detail="Why not. " * 9, do="Delete"), lambda: None, page)
+    labels = [one for one in box.findChildren(QLabel) if one.isVisible()]
+    edges = {one.mapTo(box, one.rect().topLeft()).x() for one in labels}
+    buttons = box.findChild(QDialogButtonBox)
+    assert edges == {buttons.x()}
+    assert all(one.width() >= 300 for one in labels), "lines that can be read"
+    box.reject()
 
 
 def test_another_theme_leaves_the_keyboard_where_it_is(

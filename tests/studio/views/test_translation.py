@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import string
 from collections import Counter
 from collections.abc import Iterator
@@ -14,12 +15,13 @@ from PySide6.QtWidgets import QApplication
 from engine.errors import CorruptModel, ModelNotFound, UnsupportedModel
 from engine.runs import ParkCause, ParkReason, WaitKind, WaitReason
 from fakes.sentences import all_sentences, missing, passed_on, unread
-from studio.models.errors import ExchangeError, StoreError
+from studio.models.errors import ExchangeError, StoreError, ToolServerError
 from studio.models.model_library import ModelFacts
 from studio.models.run_words import expected_wait_words, reason_words
 from studio.models.window_settings import Language
+from studio.services.tools.link_faults import link_fault, no_answer, told
 from studio.views import words
-from studio.views.error_words import error_sentence, error_words
+from studio.views.error_words import detail_words, error_sentence, error_words
 from studio.views.models.model_words import problem_words
 from studio.views.translation import Catalogue, locale_of, read_catalogue, spoken_language
 
@@ -67,19 +69,31 @@ def test_a_damaged_file_is_told_in_german(german: Catalogue) -> None:
         "a.json ist beschädigt oder keine JSON-Datei (sieh in Zeile 39, Zeichen 14 nach)"
     )
     told = "/x/a.json cannot be written: the disk is full; choose another place"
-    assert "das Laufwerk ist voll" in error_words(ExchangeError(told))
+    assert "die Platte ist voll" in error_words(ExchangeError(told))
 
 
-@pytest.mark.parametrize("source", sorted(GERMAN), ids=lambda text: text[:40])
-def test_a_translation_has_the_same_places_and_the_same_ends(source: str) -> None:
-    target = GERMAN[source]
-    assert target.strip()
+def is_alike(source: str, target: str) -> bool:
+    """Whether a translation has the same places for figures and names, and the same ends."""
     one_figure = {"1 token", "1 page", "1 other request"}
-    assert places(target) == places(source) or source in one_figure
-    for end in ("…", "\n", ":"):
-        assert target.endswith(end) == source.endswith(end)
-    if source != "P&revious chat":
-        assert ("&" in target) == ("&" in source)
+    ends = ("…", "\n", ":")
+    return (
+        bool(target.strip())
+        and (places(target) == places(source) or source in one_figure)
+        and [target.endswith(end) for end in ends] == [source.endswith(end) for end in ends]
+        and (("&" in target) == ("&" in source) or source == "P&revious chat")
+    )
+
+
+def test_a_translation_has_the_same_places_and_the_same_ends() -> None:
+    assert {source: said for source, said in GERMAN.items() if not is_alike(source, said)} == {}
+
+
+@pytest.mark.parametrize(
+    "target", ["", " ", "{menge} Token", "{count} Token…", "{count} Token:", "&{count} Token"]
+)
+def test_one_that_is_not_alike_is_seen(target: str) -> None:
+    assert is_alike("{count} tokens", "{count} Token")
+    assert not is_alike("{count} tokens", target)
 
 
 def test_figures_and_plurals_in_german(german: Catalogue) -> None:
@@ -116,6 +130,15 @@ def test_braces_in_what_is_taken_over_do_no_harm(german: Catalogue) -> None:
     assert said == "der Chatverlauf /tmp/{0}{x} ist geschlossen; starte Layby neu"
 
 
+def test_a_name_that_is_taken_over_has_the_quotation_marks_of_the_language(
+    german: Catalogue,
+) -> None:
+    said = german.find("the name '' is not allowed; take 1 to 64 characters on one line")
+    assert said == "der Name „“ ist nicht erlaubt; nimm 1 bis 64 Zeichen in einer Zeile"
+    said = german.find("seed is 'x', allowed is one of 'a', 'b'")
+    assert said == "seed ist „x“, erlaubt ist eins von 'a', 'b'", "a list is no name"
+
+
 def test_many_different_sentences_are_not_all_remembered(german: Catalogue) -> None:
     for number in range(2000):
         assert german.find(f"no such sentence {number}") is None
@@ -150,6 +173,18 @@ def test_no_error_of_the_engine_is_told_in_english_in_another_language(german: C
     assert error_words(unknown) == "/data/history.sqlite", "what is no sentence stays"
 
 
+def test_what_is_wrong_with_a_server_of_tools_is_said_in_the_windows_language(
+    german: Catalogue,
+) -> None:
+    missing = link_fault(FileNotFoundError(errno.ENOENT, "No such file or directory", "npx"))
+    words = "das Programm „npx“ wurde nicht gefunden; prüfe seinen Befehl und Ordner"
+    assert error_words(ToolServerError(told("home", missing, ""))) == f"home: {words}"
+    assert error_words(ToolServerError(told("home", no_answer(30.0), "a: b"))) == (
+        "home: keine Antwort in 30 s; es meldete: a: b"
+    )
+    assert error_words(StoreError("home: whatever")) == "home: whatever", "what nobody knows stays"
+
+
 def test_where_nothing_is_wrong_nothing_is_said_in_any_language(german: Catalogue) -> None:
     assert problem_words(ModelFacts(info=None, problem="")) == ""
     assert problem_words(ModelFacts(info=None, problem="tensor count is 0")) != ""
@@ -158,3 +193,8 @@ def test_where_nothing_is_wrong_nothing_is_said_in_any_language(german: Catalogu
 def test_an_error_is_told_as_it_is_in_english(qapp: QApplication) -> None:
     text = "model.gguf: tensor blk.0 is in another file too; download it again"
     assert error_words(CorruptModel(text)) == text
+
+
+def test_each_line_of_particulars_is_translated(german: Catalogue) -> None:
+    assert detail_words("a.txt is empty\nb.txt is empty", "") == "a.txt ist leer\nb.txt ist leer"
+    assert german.find("2 files were not attached") == "2 Dateien wurden nicht angehängt"

@@ -80,6 +80,10 @@ def test_it_covers_nothing_beside_the_side_bar(play: Play, tmp_path: Path) -> No
             sidebar, label = window.findChild(Sidebar), bar.findChild(QLabel)
             assert bar.geometry().right() <= sidebar.mapTo(window, sidebar.rect().topRight()).x()
             assert label.height() >= label.heightForWidth(label.width())
+            await until(lambda: not sidebar.foot.isHidden())
+            await stage.settle()
+            top = sidebar.foot.mapTo(window, QPoint()).y()
+            assert bar.geometry().bottom() < top, "the way to what was deleted"
 
     play(story())
 

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QPlainTextEdit,
 
 from engine.api import Chat
 from fakes.fake_window import Stage, open_stage, until
+from fakes.shots import lay_out
 from studio.models.attachment import Attachment, AttachmentKind
 from studio.views.actions import CommandId
 from studio.views.chat.attachment_bar import AttachmentBar, cost_words
@@ -158,7 +159,7 @@ def test_many_long_names_wrap_and_do_not_widen_the_window(play: Play, tmp_path: 
                 for number in range(20)
             )
             bar.show_files(files, 1)
-            await stage.settle()
+            lay_out()
             assert stage.window.minimumSizeHint().width() <= max(least, 900)
             assert bar.height() > 3 * bar.findChild(QLabel).height()
             assert "20 files · 24,000 tokens · reading 1 file…" in shown(bar)

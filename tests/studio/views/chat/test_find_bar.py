@@ -50,6 +50,16 @@ def bar(chat: Conversation, view: ChatView, kit: Kit, page: QWidget) -> FindBar:
     return made
 
 
+def test_where_all_is_seen_there_is_no_way_to_the_end(
+    chat: Conversation, view: ChatView, bar: FindBar
+) -> None:
+    del chat.messages[1:]
+    view.sync()
+    look_for(bar, "message 0")
+    assert view.verticalScrollBar().maximum() == 0
+    assert view.to_end_button.isHidden()
+
+
 def look_for(bar: FindBar, words: str) -> None:
     bar.field.setText(words)
     bar.search()

@@ -14,6 +14,7 @@ from engine.api import EngineSnapshot, EngineState, LoadOptions, ModelChanged
 from fakes.fake_engine import TINY_MODEL, FakeEngine
 from fakes.fake_tools import NOTES, WEATHER
 from fakes.fake_window import Stage, open_stage, until
+from studio.models.load_choices import LoadChoices
 from studio.models.tool_use import ChatTools
 from studio.views.actions import CommandId
 from studio.views.chat.chat_pane import ChatPane
@@ -138,11 +139,36 @@ def test_the_limit_is_raised_by_loading_again_and_the_message_is_sent_then(
             await until(panel.isVisible)
             assert not panel.leave_out.isVisible()
             assert panel.raise_limit.text() == "Make room for 768 tokens and load again"
+            assert "More room stays set for this model." in panel._why.text()
+            kept = stage.models.load_settings.choices
+            stage.models.load_settings.change(TINY_MODEL.path, LoadChoices(parallel=2))
             stage.engine._snapshot = small_pool(768)  # as it is when that was done
             panel.raise_limit.click()
             await until(lambda: len(stage.engine.requests) == 1)
             assert ("carry on", str(TINY_MODEL.path)) in stage.models.asked
             assert pane.composer.text() == ""
+            assert kept(TINY_MODEL.path) == LoadChoices(pool_tokens=768, parallel=2)
+
+    play(story())
+
+
+def test_a_limit_that_cannot_be_raised_is_not_kept(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            pane, has_failed = stage.window.panes.active, asyncio.Event()
+
+            async def load(*_args: object, **_options: object) -> bool:
+                has_failed.set()
+                return False
+
+            stage.models.load = load  # type: ignore[method-assign]
+            stage.engine._snapshot = small_pool(512)
+            type_and_send(pane, "x " * 600)
+            await until(pane.sending.overflow.isVisible)
+            pane.sending.overflow.raise_limit.click()
+            await has_failed.wait()
+            await until(lambda: stage.window.context.tasks.num_running == 0)
+            assert stage.models.load_settings.choices(TINY_MODEL.path).is_empty
 
     play(story())
 

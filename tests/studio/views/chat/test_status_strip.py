@@ -7,12 +7,15 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
+import pytest
+from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QLabel
 
 from engine.runs import ParkNow, ParkUsage, Pin, ResumeNext, RunState, WaitKind
 from fakes.fake_window import Stage, open_stage, until
 from fakes.runs import make_run, make_wait
+from fakes.shots import shoot
 from studio.models.chat import MessageStatus
 from studio.views.actions import CommandId
 from studio.views.chat.status_strip import StatusStrip
@@ -110,6 +113,74 @@ def test_nothing_moves_when_a_reply_comes_back_from_a_park(play: Play, tmp_path:
             assert strip.sizeHint().height() == tall
             stage.engine.finish(parked)
             await until(lambda: strip.height() < tall)
+
+    play(story())
+
+
+def place_of(strip: StatusStrip) -> QRect:
+    button = strip.first_button
+    assert button.isVisible()
+    return QRect(button.mapTo(strip.window(), QPoint()), button.size())
+
+
+@pytest.mark.parametrize("is_narrow", [False, True])
+def test_while_chats_take_turns_the_button_stays_and_a_click_counts_whenever_it_comes(
+    play: Play, tmp_path: Path, *, is_narrow: bool
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("Lisbon", "Children")) as stage:
+            lisbon, parked = await two_chats(stage)
+            if is_narrow:
+                await stage.window.panes.split(stage.chats.chats[1])
+            strip = stage.window.panes.panes[0].strip
+            wait = make_wait(place=2, pages_needed=36, holders=((lisbon, 1420), (parked, 10)))
+            out = make_run(parked, RunState.PARKED, wait=wait, num_parks=3)
+            back = make_run(parked, RunState.BEING_RESTORED, num_parks=3)
+            inside = make_run(parked, num_parks=3)
+            called = make_run(parked, num_parks=3, is_called=True)
+            other = make_run(lisbon, held_tokens=1420)
+            places = []
+            for run in (out, back, inside, out, inside, called, out):
+                stage.engine.publish(other, run, parks=PARKS)
+                await stage.settle()
+                places.append(place_of(strip))
+                strip.first_button.click()
+            assert len(set(map(QRect.getRect, places))) == 1
+            assert stage.engine.commands == [ResumeNext(request_id=parked)] * 7
+            stage.engine.publish(other, called, parks=PARKS)
+            stage.engine.restore(parked)
+            stage.engine.say(parked, " and on")
+            await until(lambda: stage.chats.chats[0].running_message.park is None)
+            await stage.settle()
+            assert "let go first" in said(strip)
+            assert "It keeps its room for some seconds" in said(strip)
+            shoot(stage.window, f"let-go-first-in-time-{is_narrow}")
+            stage.engine.publish(inside, parks=PARKS)
+            await stage.settle()
+            assert not strip.first_button.isVisible(), "there is nobody to take turns with"
+
+    play(story())
+
+
+def test_the_button_of_one_that_enters_stays_as_long_as_the_pointer_is_near(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            request_id = await stage.ask(stage.chats.chats[0], "Hello?")
+            strip = stage.window.panes.active.strip
+            queued = make_run(request_id, RunState.QUEUED, wait=make_wait())
+            stage.engine.publish(queued, parks=PARKS)
+            await stage.settle()
+            place = place_of(strip)
+            strip.setAttribute(Qt.WidgetAttribute.WA_UnderMouse)
+            stage.engine.start(request_id)
+            stage.engine.publish(make_run(request_id), parks=PARKS)
+            await stage.settle()
+            assert place_of(strip) == place
+            strip.setAttribute(Qt.WidgetAttribute.WA_UnderMouse, False)
+            await stage.settle()
+            assert not strip.first_button.isVisible()
 
     play(story())
 

@@ -51,4 +51,9 @@ def test_sizes_dates_and_words_are_in_the_programs_language(
         one.text() for one in (*dialog.findChildren(QLabel), *dialog.findChildren(QPushButton))
     }
     assert {"&Suchen in:", "Abbrechen"} <= words
+    header = view.header()
+    widths = [header.sectionSize(column) for column in (0, 1, 2, 3)]
+    assert sum(widths) <= view.viewport().width(), "nothing is beyond the edge"
+    for column in (1, 3):
+        assert widths[column] >= max(view.sizeHintForColumn(column), header.sectionSizeHint(column))
     dialog.close()

@@ -51,6 +51,8 @@ def test_the_model_in_words() -> None:
         state: model_words(EngineSnapshot(state=state, model=TINY_MODEL)) for state in EngineState
     }
     assert states[EngineState.READY] == "tiny · F32"
+    named = EngineSnapshot(state=EngineState.READY, model=replace(TINY_MODEL, name="tiny.f32"))
+    assert model_words(named) == "tiny.f32", "nothing is said twice"
     assert len(set(states.values())) == len(EngineState)
 
 

@@ -100,9 +100,10 @@ def test_a_call_is_asked_about_with_the_keyboard_and_its_result_is_folded(
             assert chat_row(stage, chat).mark is Mark.HAND
             assert chat_row(stage, chat).text == waits
             call = tr("Call of a tool: {tool}, {state}")
-            assert [view.accessibleName() for view in views(stage)] == [
+            names = [
                 call.format(tool=f"{tool} · home", state=waits) for tool in ("weather", "notes")
             ]
+            await until(lambda: [view.accessibleName() for view in views(stage)] == names)
             await picture(stage, "tools-asked")
             assert not card.isAncestorOf(QApplication.focusWidget() or stage.window)
             stage.window.commands[CommandId.ANSWER_TOOL].trigger()
