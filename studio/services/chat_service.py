@@ -71,7 +71,7 @@ class ChatService:
         tools: ChatTooling | None = None,
     ) -> None:
         """`tools`: the servers whose tools chats may use, and the settings of that; None: no chat has any."""
-        self.book = book = ChatBook()
+        self.book = book = ChatBook(clock)
         self.chat_added = book.chat_added
         self.chat_removed = book.chat_removed
         self.chat_changed = book.chat_changed
@@ -123,7 +123,8 @@ class ChatService:
         except StoreError as error:  # what is there can be read all the same
             self._saver.owe(self._store, self._end_alive, error)
         every = await self._store.load_chats()
-        self.book.chats = [chat for chat in every if chat.deleted_s is None]
+        alive = (chat for chat in every if chat.deleted_s is None)
+        self.book.chats = sorted(alive, key=self.book.used_s, reverse=True)
         deleted = [chat for chat in every if chat.deleted_s is not None]
         self.book.deleted = sorted(deleted, key=lambda chat: chat.deleted_s or 0.0, reverse=True)
         await self.folders.load()

@@ -43,8 +43,11 @@ CHAT_COLUMNS = (
     "chat_id, title, created_s, updated_s, system_prompt, sampling, max_tokens, draft, has_unread, stop, preset_id, "
     "folder_id, is_pinned, is_archived, deleted_s, leaf_id, queued, queued_for_model, tools"
 )
-LAST_STATUS = "(SELECT status FROM messages WHERE message_id = leaf_id) AS last_status"
-"""The status of the last message of the version that is shown, NULL if there is none."""
+LAST_END = (
+    "(SELECT status FROM messages WHERE message_id = leaf_id), "
+    "(SELECT note FROM messages WHERE message_id = leaf_id)"
+)
+"""Status and note of the last message of the version that is shown, NULL if there is none."""
 MESSAGE_COLUMNS = (
     "message_id, chat_id, role, text, created_s, status, note, stats, calls, parent_id"
 )
@@ -108,9 +111,10 @@ def chat_row(chat: Conversation) -> Row:
 
 
 def chat_from_row(row: tuple[Any, ...]) -> Conversation:
-    """The chat of CHAT_COLUMNS and LAST_STATUS; its messages and attachments are not loaded."""
-    cells = dict(zip((*CHAT_COLUMNS.split(", "), "last_status"), row, strict=True))
-    status = cells["last_status"]
+    """The chat of CHAT_COLUMNS and LAST_END; its messages and attachments are not loaded."""
+    *row_cells, last_status, last_note = row
+    cells = dict(zip(CHAT_COLUMNS.split(", "), row_cells, strict=True))
+    status, note = _settled(last_status, last_note) if last_status is not None else (None, "")
     return Conversation(
         chat_id=cells["chat_id"],
         title=_name(cells["title"]),
@@ -127,14 +131,16 @@ def chat_from_row(row: tuple[Any, ...]) -> Conversation:
         leaf_id=cells["leaf_id"],
         tools=tools_from_json(cells["tools"], f"chat {cells['chat_id']}"),
         has_unread=bool(cells["has_unread"]),
-        stored_status=_settled(MessageStatus(status)) if status is not None else None,
+        stored_status=status,
+        stored_note=note,
     )
 
 
-def _settled(status: MessageStatus) -> MessageStatus:
+def _settled(stored: str, note: str) -> tuple[MessageStatus, str]:
     """How a reply stands that a program left in the history: none is read while it is being written."""
+    status = MessageStatus(stored)
     is_cut = status.is_alive and status is not MessageStatus.TOOLS
-    return MessageStatus.INTERRUPTED if is_cut else status
+    return (MessageStatus.INTERRUPTED, "") if is_cut else (status, note)
 
 
 def _queued(text: str | None, *, waits_for_model: bool) -> QueuedPrompt | None:
@@ -162,13 +168,14 @@ def message_row(message: Message) -> Row:
 def message_from_row(row: tuple[Any, ...]) -> Message:
     """The message of a row, without its attachments."""
     message_id, chat_id, role, text, created_s, status, note, stats, calls, parent_id = row
+    settled, note = _settled(status, note)
     message = Message(
         message_id=message_id,
         chat_id=chat_id,
         role=Role(role),
         text=text,
         created_s=created_s,
-        status=_settled(MessageStatus(status)),
+        status=settled,
         note=note,
         stats=_stats(stats, message_id),
         parent_id=parent_id,

@@ -188,7 +188,8 @@ class ModelLibraryService:
     def record_fetched(self, entry: CatalogEntry) -> ModelEntry:
         """Remember that the library itself fetched this file, so that it may delete it."""
         self.record_files({entry.file_name: entry.sha256})
-        return self.get(entry.name)
+        path = self.folder / entry.file_name
+        return next(one for one in self.entries() if one.path == path)  # it may be called otherwise
 
     def record_files(self, hashes: Mapping[str, str | None]) -> None:
         """Remember that the library itself brought these files, and the SHA-256 each was promised to have."""

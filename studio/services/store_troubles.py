@@ -18,7 +18,7 @@ TRIES_AGAIN = "{0}; Layby tries again by itself"
 
 
 class StoreTroubles:
-    """Shared by all that try again by themselves what the history did not take."""
+    """Shared by all whose writing the history did not take."""
 
     def __init__(self, notices: NoticeService) -> None:
         self._notices = notices
@@ -30,6 +30,11 @@ class StoreTroubles:
         self._open[whose] = error.code
         _log.info("%s: %s", error.code, error)
         self._notices.show(notice_while_trying(error))
+
+    def refuse(self, whose: Hashable, error: StoreError) -> None:
+        """Show the error; whoever wanted it stored has to want it again."""
+        self._open[whose] = error.code
+        self._notices.report(error)
 
     def is_told(self, whose: Hashable) -> bool:
         """Whether it has a trouble that was told."""

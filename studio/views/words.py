@@ -145,10 +145,10 @@ def size(num_bytes: int) -> str:
 
 
 def when(moment_s: float, now_s: float) -> str:
-    """The time for today, "Yesterday", a date before that. Both arguments are Unix times."""
+    """The time for today, "Yesterday", a date before that, or after. Both arguments are Unix times."""
     moment, now = datetime.fromtimestamp(moment_s), datetime.fromtimestamp(now_s)
     days = (now.date() - moment.date()).days
-    if days <= 0:
+    if -1 <= days <= 0:  # tomorrow: of another zone
         return locale().toString(QTime(moment.hour, moment.minute), QLocale.FormatType.ShortFormat)
     if days == 1:
         return tr("Yesterday")

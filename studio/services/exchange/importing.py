@@ -145,7 +145,8 @@ def _show(found: ReadChat) -> None:
     tree = MessageTree(found.messages)
     leaf = tree.get(found.leaf_id) or tree.newest_end(None)
     if leaf is not None:
-        found.chat.leaf_id, found.chat.stored_status = leaf.message_id, leaf.status
+        found.chat.leaf_id = leaf.message_id
+        found.chat.stored_status, found.chat.stored_note = leaf.status, leaf.note
 
 
 def _is_among(found: ReadChat, others: Iterable[ReadChat]) -> bool:

@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from engine.api import FinishReason, PromptProgress, Request
-from engine.errors import ContextLengthExceeded, ModelUnavailable
+from engine.errors import ContextLengthExceeded, DeviceFailure, ModelUnavailable
 from engine.runs import ParkCause
 from fakes.chat_rig import open_chats, read_rows, until
 from fakes.fake_engine import FakeEngine
 from studio.models.chat import NEW_CHAT_TITLE, MessageStatus
+from studio.views.status_words import describe_chat
 
 
 @pytest.fixture
@@ -325,5 +326,45 @@ def test_names_that_would_turn_the_line_around_are_told_straight(path: Path) -> 
             database.execute("UPDATE chats SET title = 'old \u202eone'")
         async with open_chats(path) as rig:
             assert [one.title for one in rig.chats.chats] == ["old one"]
+
+    asyncio.run(run())
+
+
+def test_a_chat_of_a_time_to_come_is_the_last_until_it_is_used(path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(path) as rig:
+            wrong, _, _ = await rig.ask("when the clock was wrong")
+            right, _, _ = await rig.ask("when it was right")
+            wrong.updated_s += 1e9
+            rig.chats.set_draft(wrong, "x")
+        async with open_chats(path) as rig:
+            right, wrong = rig.chats.chats
+            assert wrong.title == "when the clock was wrong"
+            await rig.chats.shelf.delete([wrong, right])
+            await rig.chats.shelf.restore([wrong, right])
+            assert rig.chats.chats == [right, wrong]
+            assert await rig.chats.send(wrong, "now")
+            assert rig.chats.chats == [wrong, right]
+        async with open_chats(path) as rig:
+            assert [one.title for one in rig.chats.chats] == [wrong.title, right.title]
+
+    asyncio.run(run())
+
+
+def test_why_a_reply_ended_is_told_by_the_list_after_a_restart_too(path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(path) as rig:
+            chat, reply, request_id = await rig.ask("first")
+            rig.engine.start(request_id)
+            rig.engine.fail(request_id, DeviceFailure("the device is gone"))
+            await until(lambda: not reply.status.is_alive)
+            before = describe_chat(chat, 0.0)
+            assert "the device is gone" in before.text
+        async with open_chats(path) as rig:
+            (chat,) = rig.chats.chats
+            assert not chat.is_loaded
+            assert describe_chat(chat, 0.0) == before
+            await rig.chats.open_chat(chat.chat_id)
+            assert describe_chat(chat, 0.0) == before
 
     asyncio.run(run())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,12 @@ def test_a_full_disk_refuses_the_prompt_and_keeps_the_composers_text(path: Path)
             assert rig.notice_codes == ["store_full"]
             assert (chat.messages, chat.title, rig.engine.requests) == ([], NEW_CHAT_TITLE, {})
             assert limit is not None
+            await rig.store.file.do(
+                lambda database: database.execute("PRAGMA max_page_count = 100000").fetchone()
+            )
+            assert rig.notice_codes == ["store_full"], "nobody has tried again"
+            assert await rig.chats.send(chat, "x" * 100_000)
+            assert rig.notice_codes == []
 
     asyncio.run(run())
 
@@ -193,3 +201,32 @@ def test_a_slot_that_raises_ends_its_own_reply_only(
 
     asyncio.run(run())
     assert "a view's mistake" in caplog.text
+
+
+def test_a_history_that_is_locked_at_the_start_can_be_read_and_is_tidied_up_later(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    impatient = partial(sqlite3.connect, timeout=0.0)
+
+    async def run() -> None:
+        async with open_chats(path) as rig:
+            _, reply, request_id = await rig.ask("Where is the key?")
+            rig.engine.start(request_id)
+            rig.engine.say(request_id, "Under the m")
+            await until(lambda: reply.text)
+        with closing(impatient(path, isolation_level=None)) as other:
+            other.execute("UPDATE messages SET status = 'writing' WHERE role = 'assistant'")
+            other.execute("BEGIN IMMEDIATE")
+            monkeypatch.setattr("studio.services.history_schema.sqlite3.connect", impatient)
+            async with open_chats(path) as rig:
+                (chat,) = rig.chats.chats
+                await rig.chats.open_chat(chat.chat_id)
+                assert chat.messages[-1].status is MessageStatus.INTERRUPTED
+                (notice,) = rig.notices.notices.notices
+                assert "another program has locked" in notice.detail
+                assert notice.detail.endswith("; Layby tries again by itself")
+                other.execute("ROLLBACK")
+                await until(lambda: rig.notice_codes == [])
+                assert rig.rows("SELECT status FROM messages")[-1] == ("interrupted",)
+
+    asyncio.run(run())

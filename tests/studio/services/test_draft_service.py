@@ -207,14 +207,23 @@ def test_sending_a_queued_prompt_now_stops_no_reply_for_one_that_does_not_fit(pa
     asyncio.run(run())
 
 
-def test_that_there_is_a_draft_is_told_but_not_each_letter_of_it(path: Path) -> None:
+def test_the_beginning_of_a_draft_is_told_but_not_each_letter_of_a_long_one(path: Path) -> None:
     async def run() -> None:
         async with open_chats(path) as rig:
             chat = await rig.chats.new_chat()
             told: list[str] = []
             rig.chats.chat_changed.connect(lambda changed: told.append(changed.draft))
-            for text in ("", " ", "D", "De", "Dear", ""):
+            for text in (
+                "",
+                " ",
+                "D",
+                " De",
+                "De\n",
+                "De ar" + " x" * 100,
+                "De ar" + " x" * 200,
+                "",
+            ):
                 rig.chats.set_draft(chat, text)
-            assert told == ["D", ""]
+            assert [text[:5] for text in told] == ["D", " De", "De ar", ""]
 
     asyncio.run(run())

@@ -325,9 +325,10 @@ def test_the_list_of_chats_tells_how_each_last_message_stands(path: Path) -> Non
             ):
                 chat = a_chat(updated_s=float(number))
                 chat.chat_id = await store.add_chat(chat)
-                await store.add_messages(
-                    chat, [a_message(chat.chat_id, "x", status) for status in statuses]
-                )
+                messages = [a_message(chat.chat_id, "x", status) for status in statuses]
+                for message in messages:
+                    message.note = f"why {message.status.value}"
+                await store.add_messages(chat, messages)
         async with opened(path) as store:
             chats = await store.load_chats()
             assert [chat.last_status for chat in chats] == [
@@ -335,7 +336,9 @@ def test_the_list_of_chats_tells_how_each_last_message_stands(path: Path) -> Non
                 MessageStatus.FAILED,
                 None,
             ]
-            chats[0].is_loaded = True
-            assert chats[0].last_status is None  # what is loaded counts
+            assert [chat.last_note for chat in chats] == ["", "why failed", ""]
+            for chat in chats:
+                chat.is_loaded = True  # what is loaded counts
+                assert (chat.last_status, chat.last_note) == (None, "")
 
     asyncio.run(run())

@@ -230,3 +230,40 @@ def test_files_that_cannot_be_stored_leave_queue_and_draft_as_they_were(path: Pa
             assert [one.name for one in chat.draft_attachments] == ["note.txt"]
 
     asyncio.run(run())
+
+
+def test_what_a_waiting_prompt_must_fit_behind_is_read_first(path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(path) as rig:
+            chat, _, request_id = await rig.ask("word " * 1000)
+            rig.engine.start(request_id)
+            rig.engine.say(request_id, "text " * 300)
+            rig.engine.finish(request_id)
+            await until(lambda: chat.running_message is None)
+            assert await rig.chats.drafts.queue_for_model(chat, "more " * 900)
+        async with open_chats(path, FakeEngine(auto=False, ready=False)) as rig:
+            (chat,) = rig.chats.chats
+            say_ready(rig)
+            await until(lambda: chat.queued is not None and chat.queued.is_too_long)
+            assert not rig.engine.requests
+
+    asyncio.run(run())
+
+
+def test_a_prompt_that_could_not_be_stored_waits_for_the_model_again_where_that_goes(
+    path: Path,
+) -> None:
+    async def run() -> None:
+        async with open_chats(path, FakeEngine(auto=False, ready=False)) as rig:
+            chat = await a_prompt_that_waits_for_a_model(rig)
+            async with rig.read_only():
+                say_ready(rig)
+                await until(lambda: waits_for_store(chat))
+                rig.engine.emit(ModelChanged(state=EngineState.LOADING, model=TINY_MODEL))
+                await until(lambda: not waits_for_store(chat))
+            await until(lambda: not rig.chats._saver._owed)
+            assert not rig.engine.requests
+            say_ready(rig)
+            await until(lambda: rig.engine.requests)
+
+    asyncio.run(run())

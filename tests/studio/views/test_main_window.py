@@ -387,6 +387,7 @@ def test_a_model_that_is_expected_is_said_to_be_loading_before_it_is(
                 assert tr("Loading a model") in words
                 assert not [one for one in start.findChildren(QPushButton) if one.isVisible()]
                 assert tr("Loading a model") in selector.accessibleName()
+                assert stage.window._status._model.text() == tr("Loading a model")
             await stage.settle()
             assert tr("Choose a model") in selector.accessibleName()
             assert [one for one in start.findChildren(QPushButton) if one.isVisible()]

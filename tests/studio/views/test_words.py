@@ -78,9 +78,10 @@ def test_times_become_coarser_with_distance() -> None:
         datetime(2026, 11, 28, 23, 59),
         datetime(2026, 3, 1),
         datetime(2025, 12, 31),
+        datetime(5138, 11, 16, 9, 46),
     ]
     said = [words.when(moment.timestamp(), now.timestamp()) for moment in moments]
-    assert said == ["09:05", "Yesterday", "1 Mar", "2025-12-31"]
+    assert said == ["09:05", "Yesterday", "1 Mar", "2025-12-31", "5138-11-16"]
 
 
 @pytest.mark.parametrize(

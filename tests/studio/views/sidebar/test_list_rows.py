@@ -82,8 +82,21 @@ def test_days_are_those_of_the_calendar_here() -> None:
         (datetime(2026, 11, 23, 23, 0), Section.MONTH),
         (datetime(2026, 11, 1, 0, 0), Section.MONTH),
         (datetime(2026, 10, 31, 23, 0), Section.EARLIER),
+        (datetime(2026, 12, 2, 0, 0), Section.EARLIER),
+        (datetime(5138, 11, 16), Section.EARLIER),
     ):
         assert section(moment.timestamp()) is expected, moment
+
+
+def test_no_heading_stands_twice_whatever_clocks_have_said() -> None:
+    now_s, day_s = NOW.timestamp(), 24 * 3600.0
+    ages = (0, 9, 1, -1000, 0, 40, -1)
+    chats = [chat(f"{age} days", updated_s=now_s - age * day_s) for age in ages]
+    rows = shown(rows_of(chats, {}, (), now_s=now_s))
+    assert rows == [
+        *("# Today", "0 days", "# Last 30 days", "9 days", "1 days"),
+        *("# Earlier", "-1000 days", "0 days", "40 days", "-1 days"),
+    ]
 
 
 @dataclass(frozen=True)
