@@ -61,6 +61,7 @@ from studio.services.run_service import RunService
 from studio.services.server_service import ServerService, StartableServer
 from studio.services.settings_service import SettingSource, SettingsService
 from studio.services.support_service import SupportService
+from studio.services.tools.own_programs import end_left_behind
 from studio.services.tools.tool_service import ToolService
 from studio.views.ports import WindowServices
 
@@ -282,6 +283,7 @@ async def open_services(
     parking = ParkService(client, settings, notices)
     comebacks = ComebackService(client, chats, notices)
     server = _server(engine, settings, parts, keys, notices=notices)
+    tidying = asyncio.create_task(asyncio.to_thread(end_left_behind))
     try:
         await chats.start()
         await models.scan()
@@ -307,6 +309,7 @@ async def open_services(
         await server.stop()
         await comebacks.close()
         await chats.close()
+        await tidying
         await models.close()
         parking.close()
         client.close()

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from engine.api import ModelInfo
-from fakes.chat_rig import until
 from fakes.fake_engine import TINY_MODEL
 from fakes.file_server import FileServer
+from fakes.patience import bounded, until
 from studio.models.downloads import Download, DownloadState, Offer
 from studio.services.download_service import DownloadService
 from studio.services.model_library_service import ModelLibraryService
@@ -24,6 +24,8 @@ ROOMY = 1 << 50
 
 @dataclass(slots=True)
 class Rig:
+    """The service, its library and what both tell."""
+
     downloads: DownloadService
     library: ModelLibraryService
     arrived: list[str]
@@ -42,6 +44,7 @@ class Rig:
 
 
 def inspect(path: Path, name: str) -> ModelInfo:
+    """Takes any file for a model."""
     return replace(TINY_MODEL, path=path, name=name)
 
 
@@ -67,4 +70,5 @@ def offer(server: FileServer, *names: str, promised: bool = True) -> Offer:
 
 
 def play(work: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(work)
+    """On a loop of its own."""
+    asyncio.run(bounded(work))

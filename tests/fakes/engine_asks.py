@@ -19,6 +19,7 @@ GREEDY = SamplingParams(temperature=0.0)
 
 
 def load(engine: Engine, path: Path, **options: int) -> None:
+    """Load it and wait until it is ready."""
     ear = Ear(engine)
     engine.control(LoadModel(path=path, name="tiny", options=LoadOptions(**options)))
     ear.wait_ready()
@@ -26,6 +27,7 @@ def load(engine: Engine, path: Path, **options: int) -> None:
 
 
 def ask(request_id: str, text: str = "the quick brown fox", **fields: object) -> Request:
+    """A short greedy one, unless told otherwise."""
     fields = {
         "sampling": GREEDY,
         "max_tokens": 12,
@@ -37,6 +39,7 @@ def ask(request_id: str, text: str = "the quick brown fox", **fields: object) ->
 
 
 def assert_pool_is_empty(engine: Engine) -> None:
+    """Nobody holds a page, and nobody is alive."""
     snapshot = engine.snapshot()
     assert snapshot.pool.free_pages + snapshot.pool.reusable_pages == snapshot.pool.total_pages
     assert (snapshot.waiting, snapshot.running, snapshot.parked) == (0, 0, 0)

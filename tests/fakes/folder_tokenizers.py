@@ -17,6 +17,7 @@ ORDINARY = ["<think>", "[tool]"]
 
 
 def finish(library: tokenizers.Tokenizer) -> tokenizers.Tokenizer:
+    """With control tokens, and some that are not special."""
     library.add_special_tokens(
         [tokenizers.AddedToken(c, normalized=False, special=True) for c in CONTROLS]
     )

@@ -39,11 +39,13 @@ def lark(source: str) -> Grammar:
 
 
 def asked(request_id: str, grammar: Grammar, **fields: object) -> Request:
+    """A request for a reply that the grammar allows, with room for it to end by itself."""
     fields = {"max_tokens": 200, "ignore_eos": False, "grammar": grammar, **fields}
     return ask(request_id, **fields)
 
 
 def finished(ear: Ear, request_id: str) -> Finished:
+    """Its end, which must not be a failure."""
     end = ear.wait_end(request_id)
     assert isinstance(end, Finished), end
     return end

@@ -16,7 +16,7 @@ from studio.models.one_line import one_line
         ("bell\x07 and \x1b[31mred\x00", "bell and [31mred"),
         ("\ufeffname\u200b", "name"),
         ("\u200b \u202e", ""),
-        ("\u05e9\u05dc\u05d5\u05dd \u200f\u05e2", "\u05e9\u05dc\u05d5\u05dd \u200f\u05e2"),
+        ("שלום \u200fעולם", "שלום \u200fעולם"),  # noqa: RUF001 - Hebrew
         ("👩\u200d💻 नमस्\u200dते", "👩\u200d💻 नमस्\u200dते"),
     ],
 )

@@ -40,7 +40,7 @@ KEYS = r"\b(Ctrl|Shift|Alt|Enter|Tab|Esc|Del)\b"
 NAMES = (
     *facts().splitlines(), *TITLES, *" ".join(ODD_TITLES).split(), *(snippet.program for snippet in SNIPPETS),
     "Layby", "SmolLM2 135M Instruct, Q4_1", "Ollama", "tiny", "F32", "own", "gone", "broken", "llama3-8b", "model",
-    "org/Model", "tensor count is 0", "home-server is not there", "home-server", "home", "phone", "editor", "py",
+    "org/Model", "tensor count is 0", "home-server", "home", "phone", "editor", "py",
     "notes.txt", "trip.py", "A report with a rather long name of last summer.md", "uvx mcp-server-time",
     "KEY=value", "Authorization: Bearer", '{"mcpServers": {"files": {"command": "npx", "args"',
 )  # fmt: skip

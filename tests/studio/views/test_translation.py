@@ -133,8 +133,8 @@ def test_braces_in_what_is_taken_over_do_no_harm(german: Catalogue) -> None:
 def test_a_name_that_is_taken_over_has_the_quotation_marks_of_the_language(
     german: Catalogue,
 ) -> None:
-    said = german.find("the name '' is not allowed; take 1 to 64 characters on one line")
-    assert said == "der Name „“ ist nicht erlaubt; nimm 1 bis 64 Zeichen in einer Zeile"
+    said = german.find("the name ' a' is not allowed; take 1 to 64 characters on one line")
+    assert said == "der Name „ a“ ist nicht erlaubt; nimm 1 bis 64 Zeichen in einer Zeile"
     said = german.find("seed is 'x', allowed is one of 'a', 'b'")
     assert said == "seed ist „x“, erlaubt ist eins von 'a', 'b'", "a list is no name"
 
