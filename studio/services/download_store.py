@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from studio.models.downloads import Download, DownloadState, FileProgress, Offer, RemoteFile
+from studio.models.errors import FetchError
 from studio.services.safe_file import set_aside, write_atomically
 from studio.services.transfer import Place
 
@@ -26,12 +27,13 @@ class DownloadStore:
     """One folder for each download, named by its id."""
 
     def __init__(self, models_folder: Path) -> None:
+        self._home = models_folder
         self._folder = models_folder / ".downloads"
 
     def place(self, download: Download, index: int) -> Place:
         """Where a file's bytes are collected."""
         folder = self._folder / download.download_id
-        return Place(folder / f"{index}.part")
+        return Place(folder / f"{index}.part", self._home)
 
     def save(self, download: Download) -> None:
         """Write the note. Raises OSError."""
@@ -41,6 +43,8 @@ class DownloadStore:
             "files": [asdict(progress) for progress in download.files],
             "state": download.state.value,
         }
+        if (error := download.error) is not None:
+            record["error"] = {"code": error.code, "text": str(error)}
         write_atomically(folder / _NOTE, json.dumps(record, indent=2).encode())
 
     def forget(self, download: Download) -> None:
@@ -91,4 +95,13 @@ def _download_of(download_id: str, record: dict[str, Any]) -> Download:
         offer=Offer(**{**offer, "files": files}),
         state=state if state in _KEPT - {DownloadState.QUEUED} else DownloadState.PAUSED,
         files=progress,
+        error=_error_of(record.get("error")) if state is DownloadState.FAILED else None,
     )
+
+
+def _error_of(record: object) -> FetchError | None:
+    """The error of a note, by its code; None where another version has written it in another way."""
+    if not isinstance(record, dict) or not isinstance(text := record.get("text"), str):
+        return None
+    kinds = {kind.code: kind for kind in FetchError.__subclasses__()}
+    return kinds.get(str(record.get("code")), FetchError)(text)
