@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QPushButton, QWidget
 
 from studio.models.notices import Notice, NoticeAction, NoticeLevel
 from studio.services.notice_service import NoticeService
-from studio.views.error_words import detail_words
+from studio.views.error_words import detail_words, with_stop
 from studio.views.icon_button import IconButton
 from studio.views.icons import pixmap
 from studio.views.notices.notice_text import NoticeText
@@ -139,8 +139,8 @@ def notice_words(notice: Notice) -> str:
     """All that is said, as one sentence."""
     text = tr(notice.text).rstrip(".")
     if detail := detail_words(notice.detail, notice.code):  # may begin with the name of a file
-        text = f"{text}: {detail.rstrip('.')}"
-    return f"{text}."
+        text = f"{text}: {detail}"
+    return with_stop(text)
 
 
 def action_words(action: NoticeAction) -> str:
