@@ -91,6 +91,7 @@ class ChatWindowCommands:
         window.notice_bar.action_wanted.connect(home.do_notice)
         window.inspector.close_wanted.connect(self._toggle_inspector)
         window.inspector.tool_servers_wanted.connect(lambda: home.open_tool_servers())
+        window.pane.sending.tools_wanted.connect(self._choose_tools)
         services = context.services
         self._disconnects = (
             services.chats.chat_changed.connect(lambda _chat: self.update()),
@@ -177,6 +178,11 @@ class ChatWindowCommands:
         inspector.setVisible(inspector.isHidden())
         target = self._pane.composer if inspector.isHidden() else inspector.preset_bar.button
         target.setFocus()
+        self.update()
+
+    def _choose_tools(self) -> None:
+        self._window.inspector.show()
+        self._window.inspector.show_tools()
         self.update()
 
     def _compare(self) -> None:

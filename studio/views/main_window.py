@@ -253,6 +253,7 @@ class MainWindow(QMainWindow):
         self.chat_commands.inspector.tool_servers_wanted.connect(self.app.open_tool_servers)
         self.notice_bar.action_wanted.connect(self._do_notice_action)
         self.panes.changed.connect(self._update_commands)
+        self.panes.tools_wanted.connect(self._choose_tools)
         self.panes.changed.connect(self._pool_place.choose)
         self.pool_panel.chosen.connect(self._show_chat_of)
         self.pool_panel.figures.size_wanted.connect(
@@ -362,6 +363,10 @@ class MainWindow(QMainWindow):
 
     def _toggle_inspector(self) -> None:
         self.chat_commands.toggle_inspector()
+        self._update_commands()
+
+    def _choose_tools(self) -> None:
+        self.chat_commands.choose_tools()
         self._update_commands()
 
     def _on_chat_removed(self, chat: Conversation) -> None:

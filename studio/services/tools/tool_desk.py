@@ -95,6 +95,13 @@ class ToolDesk:
         """What its next reply would be offered, as far as its servers have been heard of; nothing is started."""
         return tuple(map(_engine_tool, offered(self.service.known_tools(chat.tools.servers))))
 
+    async def hear_of_tools(self, chat: Conversation) -> None:
+        """Start those of its servers that were not asked for yet, and return when each has said what it offers.
+
+        One that does not start is told of when a reply has to do without it.
+        """
+        await self.service.hear_of(chat.tools.servers)
+
     # --- calls
 
     async def settle(self, chat: Conversation, reply: Message) -> None:
