@@ -190,8 +190,12 @@ class ToolService:
                 task = asyncio.get_running_loop().create_task(self._stop(name))
                 self._stopping.add(task)
                 task.add_done_callback(self._stopping.discard)
-        for name in [one for one in self._status if self.store.find(one) is None]:
-            del self._status[name]
+        for name, status in tuple(self._status.items()):
+            declared = self.store.find(name)
+            if status.state is LinkState.FAILED and (declared is None or not declared.is_on):
+                self._tell(name, _OFF)
+            if declared is None:
+                del self._status[name]
 
     def _tell(self, name: str, status: LinkStatus) -> None:
         self._status[name] = status

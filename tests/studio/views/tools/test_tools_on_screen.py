@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QAction
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QCheckBox, QMessageBox, QWidget
 
@@ -33,6 +34,7 @@ from studio.views.words import count, tr
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
 
+_TEXT_OF_KEY = "&Answer the question about a tool"
 ROOMY = QSize(1280, 800)
 LISBON = '{"city": "Lisbon", "days": 3, "units": ["°C", "mm"]}'
 
@@ -134,6 +136,72 @@ def test_a_call_is_asked_about_with_the_keyboard_and_its_result_is_folded(
             stage.engine.finish(request_id)
             await until(lambda: chat.running_message is None)
             await picture(stage, "tools-done")
+
+    play(story())
+
+
+async def ask_in(stage: Stage, chat: Conversation) -> None:
+    stage.chats.set_tools(chat, ChatTools(servers=("home",)))
+    request_id = await stage.ask(chat, "Do I need an umbrella?")
+    stage.engine.start(request_id)
+    stage.engine.call(request_id, "weather", LISBON, call_id="c0", index=0)
+    stage.engine.finish(request_id, FinishReason.TOOL_CALLS)
+    await until(lambda: chat.is_asking)
+
+
+def test_the_key_leads_from_each_chat_that_asks_to_the_next(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A", "B", "C", "D")) as stage:
+            answer, panes = stage.window.commands[CommandId.ANSWER_TOOL], stage.window.panes
+            asking = [chat for chat in stage.chats.chats if chat.title in "ABD"]
+            other = next(chat for chat in stage.chats.chats if chat.title == "C")
+            await panes.show_chat(other)
+            assert not answer.isEnabled()
+            for chat in asking:
+                await ask_in(stage, chat)
+            await until(answer.isEnabled)
+            assert panes.active.chat is other
+
+            met = []
+            for _ in range(4):
+                answer.trigger()
+                await until(lambda: panes.active.approval.has_keyboard)
+                await until(lambda: not met or panes.active.chat is not met[-1])
+                await until(lambda: QApplication.focusWidget() is panes.active.approval.once)
+                met.append(panes.active.chat)
+            assert set(met[:3]) == set(asking)
+            assert met[3] is met[0]
+
+            panes.active.composer.setFocus()
+            answer.trigger()
+            assert panes.active.chat is met[3], "the chat in view asks first"
+            assert panes.active.approval.has_keyboard
+
+    play(story())
+
+
+def test_from_a_window_of_its_own_the_key_leads_to_its_question_and_then_on(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A", "B")) as stage:
+            first, second = stage.chats.chats
+            stage.window.chat_commands.windows.open(first)
+            window = stage.window.chat_commands.windows.windows[first]
+            await until(lambda: window.pane.chat is first)
+            await ask_in(stage, second)
+            await ask_in(stage, first)
+            window.activateWindow()
+            await until(window.isActiveWindow)
+            answer = next(
+                one for one in window.findChildren(QAction) if one.text() == tr(_TEXT_OF_KEY)
+            )
+            await until(answer.isEnabled)
+            answer.trigger()
+            await until(lambda: window.pane.approval.has_keyboard)
+            answer.trigger()
+            await until(lambda: stage.window.panes.active.approval.has_keyboard)
+            assert stage.window.panes.active.chat is second
 
     play(story())
 
