@@ -128,8 +128,9 @@ class ChatNavigation:
     async def _bring(self, chat: Conversation) -> ChatPane | None:
         """Show a chat where it is or in the active pane, its window in front; its pane, if it is there by then."""
         if not self.windows.bring_forward(chat):
-            self._panes.window().raise_()
-            self._panes.window().activateWindow()
+            if not (window := self._panes.window()).isActiveWindow():
+                window.raise_()
+                window.activateWindow()
             await self._panes.show_chat(chat)
         return self._pane_of(chat)
 

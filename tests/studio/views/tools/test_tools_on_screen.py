@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QCheckBox, QMessageBox, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QCheckBox, QMessageBox, QWidget
 
 from engine.api import Chat, FinishReason
 from engine.runs import RunState, WaitKind, WaitReason
@@ -180,6 +180,7 @@ def test_the_key_leads_from_each_chat_that_asks_to_the_next(play: Play, tmp_path
     play(story())
 
 
+@pytest.mark.qt_log_ignore(r"does not support raise\(\)", extend=True)
 def test_from_a_window_of_its_own_the_key_leads_to_its_question_and_then_on(
     play: Play, tmp_path: Path
 ) -> None:
@@ -327,6 +328,44 @@ def test_servers_are_declared_tested_switched_and_removed(play: Play, tmp_path: 
             box = stage.window.settings_window.dialog.findChild(QMessageBox)
             next(one for one in box.buttons() if one.text() == tr("Remove")).click()
             assert list(page.rows) == ["home"]
+
+    play(story())
+
+
+def test_what_a_test_has_found_stays_when_something_else_is_set(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("Umbrella",)) as stage:
+            page = opened_page(stage)
+            row = page.rows["home"]
+            row.test.click()
+            await until(row.test.isEnabled)
+            stage.services.settings.change("tools.grace_s", 7)
+            stage.tools.store.add((ToolServer(name="other", command="other", is_on=True),))
+            assert page.rows["home"] is row
+            assert tr("It works: {tools}").format(tools=tools_words(2)) in spoken(row)
+            assert list(page.rows) == ["home", "other"]
+
+    play(story())
+
+
+def test_the_keyboard_is_never_led_to_a_button_that_nobody_chose(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("Umbrella",)) as stage:
+            page = opened_page(stage)
+            stage.tools.store.add((ToolServer(name="other", command="other", is_on=True),))
+            page.rows["home"].test.setFocus()
+            await until(page.rows["home"].test.hasFocus)
+            QTest.keyClick(page.rows["home"].test, Qt.Key.Key_Space)
+            await until(page.rows["home"].test.isEnabled)
+            led_to = QApplication.focusWidget()
+            assert led_to is page.rows["home"].test or not isinstance(led_to, QAbstractButton)
+
+            page.rows["home"].switch.setFocus()
+            QTest.keyClick(page.rows["home"].switch, Qt.Key.Key_Space)
+            assert page.rows["home"].switch.hasFocus()
+            assert not page.rows["home"].switch.isChecked()
 
     play(story())
 
