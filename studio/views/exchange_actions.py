@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from engine.system_faults import system_fault
 from studio.models.chat import NEW_CHAT_TITLE, Conversation, MessageStatus
-from studio.models.errors import ExchangeError
+from studio.models.errors import ExchangeError, SettingError
 from studio.models.notices import Notice, NoticeAction, NoticeLevel
 from studio.services.chat_prompt import full_title
 from studio.services.exchange.importing import ImportReport, ImportRun
@@ -25,6 +25,7 @@ from studio.views.words import count, plural, tr
 
 _IMPORTED = "chats_imported"
 _EXPORTED = "chats_exported"
+_FOLDER = "window.export_folder"
 _STAY_MS = 10_000
 """So long it is said where a chat was exported to."""
 
@@ -93,7 +94,20 @@ class ExchangeActions(QObject):
             run.stop()
 
     async def export(self, chats: Sequence[Conversation], path: Path) -> None:
-        """Write chats in the form that the file's ending names. Raises ExchangeError, StoreError."""
+        """Write chats in the form that the file's ending names, and say so. Raises ExchangeError, StoreError."""
+        notices = self._context.services.notices
+        self._timer.stop()
+        words = tr("Writing {name}").format(name=path.name)
+        notices.show(Notice(code=_EXPORTED, level=NoticeLevel.INFO, text=words, is_progress=True))
+        try:
+            await self._write(chats, path)
+        except BaseException:
+            notices.resolve(_EXPORTED)
+            raise
+        self._say(_EXPORTED, tr("Exported to {path}").format(path=path))
+        self._timer.start()
+
+    async def _write(self, chats: Sequence[Conversation], path: Path) -> None:
         exchange = self._chats.exchange
         match path.suffix.lower():
             case ".json":
@@ -105,12 +119,11 @@ class ExchangeActions(QObject):
                 await asyncio.to_thread(_write_pdf, path, page, full_title(chats[0]), family)
             case _:
                 await exchange.export_markdown(chats, path, labels=_labels())
-        self._say(_EXPORTED, tr("Exported to {path}").format(path=path))
-        self._timer.start()
 
     def _start_export(self, chats: Sequence[Conversation], path: Path, chosen: str) -> None:
         if not path.suffix:
             path = path.with_suffix(_suffix_of(chosen))
+        self._remember(path.parent)
         self._context.tasks.start(self.export(chats, path))
 
     async def _import(self, path: Path) -> None:
@@ -155,9 +168,22 @@ class ExchangeActions(QObject):
     def _dialog(self, title: str, mode: QFileDialog.AcceptMode) -> QFileDialog:
         dialog = file_dialog(self._window, title)
         dialog.setAcceptMode(mode)
-        documents = QStandardPaths.StandardLocation.DocumentsLocation
-        dialog.setDirectory(QStandardPaths.writableLocation(documents))
+        dialog.setDirectory(str(self._folder()))
         return dialog
+
+    def _folder(self) -> Path:
+        """Where the last export went, if that is still there, or the user's documents."""
+        last = self._context.services.settings.settings.window.export_folder
+        if last and Path(last).is_dir():
+            return Path(last)
+        documents = QStandardPaths.StandardLocation.DocumentsLocation
+        return Path(QStandardPaths.writableLocation(documents))
+
+    def _remember(self, folder: Path) -> None:
+        try:
+            self._context.services.settings.change(_FOLDER, str(folder))
+        except SettingError as error:
+            self._context.services.notices.report(error)
 
     def _stop_saying(self) -> None:
         self._timer.stop()

@@ -226,7 +226,7 @@ def test_a_room_that_is_lent_out_is_said_with_the_hand(play: Play, tmp_path: Pat
             assert chat.request_id is not None
             stage.engine.publish(make_run(chat.request_id, RunState.AWAITS_OWNER, wait=wait))
             pane = stage.window.panes.active
-            words = " · ".join((tr("Waiting for your answer"), tr("its room is lent out")))
+            words = " · ".join((tr("Asks you"), tr("room lent")))
             await until(lambda: chat_row(stage, chat).text == words)
             await until(lambda: words in spoken(pane.strip))
             stage.window.resize(window_size())
@@ -383,7 +383,9 @@ def test_what_is_wrong_in_the_form_is_said_there(play: Play, tmp_path: Path) -> 
             assert "quotation mark" in spoken(form)
             form.command.setText("x")
             form.env.setPlainText("KEY")
-            form.add.click()
+            form.env.setFocus()
+            await until(form.env.hasFocus)
+            QTest.keyClick(form.env, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
             assert "The line 'KEY' has no '='" in spoken(form)
             form.kind.setCurrentIndex(2)
             form.json.setPlainText("{")
