@@ -23,6 +23,11 @@ TEST_HOME = ROOT / ".cache" / "home"
 STARTER_MODEL = "smollm2-135m"
 NODE_PACKAGES = ROOT / ".cache" / "node"
 NODE_CLIENT = "openai@6"
+ALL_TESTS = [
+    *("-n", "auto", "--dist", "loadgroup", "--max-worker-restart", "0"),
+    *("-o", "faulthandler_timeout=600", "-o", "faulthandler_exit_on_timeout=true"),
+]
+"""On all cores. pytest-timeout's alarm is heard only where Python code runs, which an idle loop of Qt does not."""
 
 
 def set_up() -> None:
@@ -70,7 +75,7 @@ def test(arguments: list[str]) -> None:
     environment.setdefault("QT_QPA_PLATFORM", "offscreen")
     call(["-m", "studio", "models", "get", STARTER_MODEL], environment)
     take_node_client()
-    call(["-m", "pytest", *(arguments or ["-n", "auto", "--dist", "loadgroup"])], environment)
+    call(["-m", "pytest", *(arguments or ALL_TESTS)], environment)
 
 
 def take_node_client() -> None:

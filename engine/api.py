@@ -285,7 +285,11 @@ class Failed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelChanged:
-    """The engine's model or its state changed. `progress` is 0 to 1 while LOADING; `error` is set when FAILED."""
+    """The engine's model or its state changed. `progress` is 0 to 1 while LOADING.
+
+    `error` is set when FAILED; and when READY where a load was refused and the model that was there stays, with all
+    who use it.
+    """
 
     state: EngineState
     model: ModelInfo | None

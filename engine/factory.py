@@ -1,11 +1,12 @@
-"""Where an engine is made. Imported by the composition root only; torch is loaded with a model that needs it."""
+"""Where an engine is made. Imported by the composition root only; what is large is loaded when it is asked for, torch
+with a model that needs it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from engine.api import EnginePort, ModelInfo
-from engine.formats.checkpoint import inspect_model as _inspect_model
+from engine.late_engine import LateEngine
 
 
 def create_engine() -> EnginePort:
@@ -15,6 +16,13 @@ def create_engine() -> EnginePort:
     return Engine()
 
 
+def create_late_engine() -> LateEngine:
+    """The same for somebody who has to be quick first: it starts when it is told to."""
+    return LateEngine(create_engine)
+
+
 def inspect_model(path: Path, name: str) -> ModelInfo:
     """Facts about a model's files, without loading weights or torch. Raises ModelError."""
-    return _inspect_model(path, name)
+    from engine.formats import checkpoint
+
+    return checkpoint.inspect_model(path, name)

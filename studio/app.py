@@ -7,7 +7,6 @@ opposite one.
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import signal
 import sys
@@ -25,15 +24,16 @@ from engine.api import (
     ModelInfo,
 )
 from engine.client import EngineClient
-from engine.factory import create_engine, inspect_model
+from engine.factory import create_engine, create_late_engine, inspect_model
+from studio.bring_back import bring_back, usual_start
 from studio.crash_watch import CrashWatch
 from studio.model_news import ModelNews
 from studio.models.errand import Errand
-from studio.models.errors import StoreBusy, StoreError
+from studio.models.errors import StoreError
 from studio.models.request_log import RequestLog
 from studio.models.what_ran import WhatRan
 from studio.paths import Paths, find_model_caches
-from studio.server.thread import ServerParts, ServerThread
+from studio.server.parts import ServerParts
 from studio.services.chat_service import ChatService, ChatTooling
 from studio.services.comeback_service import ComebackService
 from studio.services.download_service import DownloadService
@@ -52,16 +52,16 @@ from studio.services.notice_service import (
     CRASHED_NOTICE,
     UNEXPECTED_NOTICE,
     NoticeService,
-    notice_for,
 )
 from studio.services.park_history import ParkHistory
 from studio.services.park_service import ParkService
 from studio.services.reload_service import ReloadService
 from studio.services.restart_service import RestartService
 from studio.services.run_service import RunService
-from studio.services.server_service import ServerService
+from studio.services.server_service import ServerService, StartableServer
 from studio.services.settings_service import SettingSource, SettingsService
 from studio.services.support_service import SupportService
+from studio.services.tools.own_programs import end_left_behind
 from studio.services.tools.tool_service import ToolService
 from studio.views.ports import WindowServices
 
@@ -70,8 +70,8 @@ _log = logging.getLogger(__name__)
 _DESKTOP_NAME = "layby"
 _TOKENS_REST_S = 0.03
 """Between two wake-ups of the window for new text: it is drawn no more often."""
-_PATIENCE_S = 2.0
-"""How long a second start waits for a first one that has only just begun."""
+_LONGEST_UNSEEN_S = 1.0
+"""How long the engine's making waits for the window to be drawn."""
 
 
 def run_server(settings: SettingsService, paths: Paths) -> int:
@@ -80,6 +80,8 @@ def run_server(settings: SettingsService, paths: Paths) -> int:
     Listens first (so that a taken port is known at once, and /health answers while the model loads), then loads the
     model, then says where it listens. Raises EngineError or ServerStartError when it cannot serve.
     """
+    from studio.server.thread import ServerThread
+
     _warn_of_park_folder(settings)
     library = _library(paths)
     path = library.resolve(settings.settings.engine.model)
@@ -164,12 +166,14 @@ def run_window(
     """`layby`: the window, until it is closed; or the window that is open already, brought to the front.
 
     `what_ran` before is brought back. Returns what runs at the end if the user wants the program to start again. Raises
-    StoreError, after saying so in a window, when the chats cannot be opened: StoreBusy in a second Layby.
+    StoreError, after saying so in a window, when the chats cannot be opened: StoreBusy where another Layby has them
+    that does not answer.
     """
     import qasync
     from PySide6.QtWidgets import QApplication
 
-    from studio.views.dialogs.refusal import show_refusal
+    from studio.starting import turn_after
+    from studio.views.first_start import Turn
     from studio.views.single_instance import address_for, hand_over
     from studio.views.translation import speak
 
@@ -181,38 +185,43 @@ def run_window(
     errand = errand or Errand()
     if hand_over(address_for(paths.data), errand):
         return None
-    try:
-        # Not qasync.run: on Python 3.11 it would make every other thread's loop a Qt loop too.
-        with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(application)) as runner:
-            return runner.run(_window_until_closed(settings, paths, errand, what_ran))
-    except StoreError as error:
-        is_starting = isinstance(error, StoreBusy)  # the first may not listen yet
-        if is_starting and hand_over(address_for(paths.data), errand, patience_s=_PATIENCE_S):
+    while True:
+        try:
+            # Not qasync.run: on Python 3.11 it would make every other thread's loop a Qt loop too.
+            with asyncio.Runner(loop_factory=lambda: qasync.QEventLoop(application)) as runner:
+                return runner.run(_window_until_closed(settings, paths, errand, what_ran))
+        except StoreError as error:
+            turn = turn_after(error, paths, errand, settings.settings.appearance)
+            if turn is Turn.GIVEN_UP:
+                raise
+        if turn is Turn.HANDED_OVER:
             return None
-        show_refusal(notice_for(error))
-        raise
 
 
 async def _window_until_closed(
     settings: SettingsService, paths: Paths, errand: Errand, what_ran: WhatRan | None
 ) -> WhatRan | None:
     """What runs at its end if it is to start again."""
+    from studio.views.first_paint import FirstPaint
     from studio.views.main_window import MainWindow
     from studio.views.single_instance import InstanceServer, address_for
 
-    async with open_services(settings, paths) as services:
+    engine = create_late_engine()
+    async with open_services(settings, paths, engine=engine) as services:
         watch = _watch_for_crashes(paths, services.notices)
+        wanted, is_seen = what_ran or usual_start(settings.settings), asyncio.Event()
+        coming = asyncio.create_task(bring_back(services, engine, wanted, is_seen))
+        await asyncio.sleep(0)  # from now on the model is expected
         window = MainWindow(services)
         _on_signals(window.quit)
+        painted = FirstPaint(window)
         window.show()
         window.memory.recall()
-        gc.collect()
-        gc.freeze()  # what is there now stays: a collection need not walk it while somebody scrolls
         others = InstanceServer(address_for(paths.data), window.app.receive, window)
         window.app.receive(errand)
-        wanted = what_ran or _usual(settings)
         window.chat_commands.open_windows(wanted.chat_ids)
-        coming = asyncio.create_task(_bring_back(services, wanted))
+        await painted.wait(_LONGEST_UNSEEN_S)
+        is_seen.set()
         if wanted.has_server:
             await services.server.start()
         await window.wait_closed()
@@ -240,19 +249,6 @@ def _watch_for_crashes(paths: Paths, notices: NoticeService) -> CrashWatch:
     if watch.last_run_crashed:
         notices.show(CRASHED_NOTICE)
     return watch
-
-
-def _usual(settings: SettingsService) -> WhatRan:
-    """What a start brings that has no other one to go on from."""
-    has_server = settings.settings.server.is_enabled
-    return WhatRan(model=settings.settings.engine.model, has_server=has_server)
-
-
-async def _bring_back(services: WindowServices, wanted: WhatRan) -> None:
-    for download_id in wanted.download_ids:
-        await services.downloads.go_on(download_id)
-    if wanted.model:
-        await services.models.load(wanted.model)
 
 
 def _support(
@@ -287,9 +283,10 @@ async def open_services(
     parking = ParkService(client, settings, notices)
     comebacks = ComebackService(client, chats, notices)
     server = _server(engine, settings, parts, keys, notices=notices)
+    tidying = asyncio.create_task(asyncio.to_thread(end_left_behind))
     try:
         await chats.start()
-        await models.refresh()
+        await models.scan()
         await downloads.restore()
         yield WindowServices(
             chats=chats,
@@ -312,6 +309,7 @@ async def open_services(
         await server.stop()
         await comebacks.close()
         await chats.close()
+        await tidying
         await models.close()
         parking.close()
         client.close()
@@ -359,7 +357,10 @@ def _server(
     *,
     notices: NoticeService,
 ) -> ServerService:
-    def make() -> ServerThread:
+    def make() -> StartableServer:
+        # Here and not above: to read the web framework takes as long as to build the window.
+        from studio.server.thread import ServerThread
+
         return ServerThread(engine, settings.settings.server.server_settings(), parts=parts)
 
     for problem in (settings.problem, keys.problem):

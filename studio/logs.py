@@ -17,11 +17,23 @@ _FILE_BYTES = 2_000_000
 _FILES_KEPT = 3
 
 
+class _CalmFile(logging.handlers.RotatingFileHandler):
+    """On a full disk lines are lost; that is said once, and not with a trace for each of them."""
+
+    _is_told = False
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        del record
+        if not self._is_told:
+            self._is_told = True
+            sys.stderr.write(f"layby: {self.baseFilename} cannot be written: {sys.exc_info()[1]}\n")
+
+
 def log_to_file(path: Path, level: LogLevel) -> None:
     """Send all log records to `path`, rotated at 2 MB; to standard error if that fails."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handler: logging.Handler = logging.handlers.RotatingFileHandler(
+        handler = _CalmFile(
             path, maxBytes=_FILE_BYTES, backupCount=_FILES_KEPT, encoding="utf-8", delay=False
         )
     except OSError as error:

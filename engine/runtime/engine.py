@@ -55,6 +55,7 @@ from engine.runtime.loading import (
     aborted_before_start,
     check_still_wanted,
     load_model,
+    refusal_of,
 )
 from engine.runtime.messages import (
     Abort,
@@ -301,6 +302,9 @@ class Engine(TokenCounter):
     # The model.
 
     def _load(self, command: LoadModel) -> list[EngineEvent]:
+        model = self._model
+        if model is not None and (refused := refusal_of(command, model)) is not None:
+            return [ModelChanged(state=self._state, model=model.info, error=refused)]
         events: list[EngineEvent] = []
         if command.carries_on:
             events = self._carrier.take(self._model, self._live.values(), self._clock())

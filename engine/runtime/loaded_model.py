@@ -131,6 +131,19 @@ class LoadedModel:
                 model.disk_trouble = error
         return model
 
+    def check_successor(self, command: LoadModel) -> None:
+        """Raise what loading that in this one's place would, as far as it can be known before this one goes.
+
+        Errors as `load`. Nothing that would still fit is refused: all that this one was given counts as free.
+        """
+        make_knobs(command.options)
+        inspect_model(command.path, command.name)
+        checkpoint = open_checkpoint(command.path)
+        try:
+            ModelRunner.check(checkpoint, command.options, self.runner.held_bytes)
+        finally:
+            checkpoint.close()
+
     def first_news(self) -> list[EngineEvent]:
         """It is ready, and what does not work."""
         ready = ModelChanged(state=EngineState.READY, model=self.info, progress=1.0)

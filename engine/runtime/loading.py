@@ -42,6 +42,17 @@ def load_model(
         return ModelError(f"{command.path}: {type(error).__name__}: {error}")
 
 
+def refusal_of(command: LoadModel, loaded: LoadedModel) -> EngineError | None:
+    """Why a load is not even begun: the model that is there would go, and the other not come."""
+    try:
+        loaded.check_successor(command)
+    except EngineError as error:
+        return error
+    except Exception as error:  # noqa: BLE001 - as above
+        return ModelError(f"{command.path}: {type(error).__name__}: {error}")
+    return None
+
+
 def check_still_wanted(pending: Iterable[Message]) -> None:
     """Raises LoadCancelled if a message that waits would end the load; one for an idle engine waits for its end."""
     for one in pending:

@@ -83,6 +83,8 @@ class ModelRunner:
         """What computes: torch and its device, or an instruction set of the native kernels."""
         self.mover = compute.mover
         """Copies pages where the pool is host memory."""
+        self.held_bytes = 0
+        """Memory of its device that weights and pool were given; less of it may have been touched."""
         self._compute: Compute | None = compute
         self._arena: Arena | None = arena
 
@@ -98,13 +100,7 @@ class ModelRunner:
         Raises UnsupportedModel, CorruptModel, NotEnoughMemory, InvalidRequest (a device that is not there) and what
         `on_progress` raises.
         """
-        device = choose_device(options.device)
-        architecture = find_architecture(checkpoint.architecture)
-        spec = parse_spec(checkpoint)
-        program = architecture.record(spec)
-        sources = map_weights(program, architecture, spec, checkpoint)
-        model = RecordedModel(spec, program, sources, checkpoint)
-        backend = choose_backend(model, options, device)
+        backend, spec = _prepare(checkpoint, options)
         plan = plan_memory(spec, options, backend)
         most_rows = max(options.batch_tokens, options.parallel)
         limits = Limits(
@@ -115,13 +111,24 @@ class ModelRunner:
         try:
             num_pages = max(plan.num_pages, plan.park.arena_pages)
             arena = _make_arena(num_pages, backend)
-            return cls(spec, plan, arena, backend.compile(arena.pages, limits, on_progress))
+            runner = cls(spec, plan, arena, backend.compile(arena.pages, limits, on_progress))
         except (MemoryError, OSError, RuntimeError) as error:
             if not _is_out_of_memory(error):
                 raise
             raise NotEnoughMemory(
                 f"memory ran out while the model was loaded ({error}); close other programs or take a smaller model"
             ) from error
+        runner.held_bytes = backend.weight_bytes + num_pages * backend.page_bytes
+        return runner
+
+    @staticmethod
+    def check(checkpoint: Checkpoint, options: LoadOptions, freed_bytes: int) -> None:
+        """Raise what `load` would, as far as that is known without reading weights or making the pool.
+
+        `freed_bytes` of the device's memory will be free besides what is.
+        """
+        backend, spec = _prepare(checkpoint, options)
+        plan_memory(spec, options, backend, freed_bytes)
 
     def execute(self, rows: Sequence[StepRow], wishes: Sequence[Wish] = ()) -> np.ndarray:
         """Compute one step; keys and values of its tokens are in the pool afterwards.
@@ -222,10 +229,26 @@ def choose_backend(model: RecordedModel, options: LoadOptions, device: Device) -
     return TorchBackend(model, options.kv_type, device, threads)
 
 
-def plan_memory(spec: ModelSpec, options: LoadOptions, backend: Backend) -> PoolPlan:
-    """What becomes of the memory that is free. Raises NotEnoughMemory when weights or pool do not fit."""
+def _prepare(checkpoint: Checkpoint, options: LoadOptions) -> tuple[Backend, ModelSpec]:
+    """What will compute the model. Reads no weights."""
+    device = choose_device(options.device)
+    architecture = find_architecture(checkpoint.architecture)
+    spec = parse_spec(checkpoint)
+    program = architecture.record(spec)
+    sources = map_weights(program, architecture, spec, checkpoint)
+    model = RecordedModel(spec, program, sources, checkpoint)
+    return choose_backend(model, options, device), spec
+
+
+def plan_memory(
+    spec: ModelSpec, options: LoadOptions, backend: Backend, freed_bytes: int = 0
+) -> PoolPlan:
+    """What becomes of the memory that is free, and of `freed_bytes` of the device's that will be.
+
+    Raises NotEnoughMemory when weights or pool do not fit.
+    """
     device, page_bytes = backend.device, backend.page_bytes
-    free = free_bytes(device)
+    free = free_bytes(device) + freed_bytes
     reserve = _RESERVE_BYTES if device is Device.CPU else _DEVICE_RESERVE_BYTES
     needed = backend.weight_bytes + reserve
     if needed + page_bytes > free:

@@ -13,10 +13,12 @@ from engine.runs import ParkReason
 from studio.models.attachment import Attachment
 from studio.models.chat_settings import ChatSettings
 from studio.models.message_tree import MessageTree
+from studio.models.one_line import one_line
 from studio.models.tool_use import ChatTools, ToolUse, ToolUseState
 
 _SUMMARY = "summary-"
 _REPLY_ID = re.compile(r"chat-(-?\d{1,18})-(-?\d{1,18})(-\d{1,9})?", re.ASCII)
+_BEGINNING_CHARS = 80
 NEW_CHAT_TITLE = "New chat"
 """What a chat is called until its first prompt."""
 
@@ -208,11 +210,19 @@ class Conversation:
     """A reply ended while the chat was not on screen."""
     stored_status: MessageStatus | None = None
     """Of the last message as it was read with the list of chats; see `last_status`."""
+    stored_note: str = ""
+    """The same; see `last_note`."""
 
     @property
     def is_temporary(self) -> bool:
         """Whether nothing of it is ever stored."""
         return self.chat_id < 0
+
+    @property
+    def draft_beginning(self) -> str:
+        """What the draft begins with, on one line; of files alone, their names, once the chat is opened."""
+        names = ", ".join(one.name for one in self.draft_attachments)
+        return (one_line(self.draft[:_BEGINNING_CHARS]) or names)[:_BEGINNING_CHARS]
 
     def append(self, message: Message) -> None:
         """Add a new message to the end of those shown, whatever its `parent_id` was."""
@@ -252,6 +262,13 @@ class Conversation:
         if self.messages:
             return self.messages[-1].status
         return None if self.is_loaded else self.stored_status
+
+    @property
+    def last_note(self) -> str:
+        """The note of the last message, also before the chat is opened; empty if there is none."""
+        if self.messages:
+            return self.messages[-1].note
+        return "" if self.is_loaded else self.stored_note
 
     @property
     def request_id(self) -> str | None:

@@ -6,8 +6,9 @@ Plain values; any thread, no Qt.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from uuid import uuid4
 
 MOST_BYTES = 1 << 20
 """Of an errand on its way; what is longer is no errand."""
@@ -23,9 +24,13 @@ class Errand:
     files: tuple[Path, ...] = ()
     """Absolute paths: models, chats to import, or files to attach."""
 
+    errand_id: str = field(default_factory=lambda: uuid4().hex, compare=False)
+    """The same each time that it is handed over: who hears no answer in time tries again."""
+
     def to_bytes(self) -> bytes:
         """As one line."""
-        data = {"text": self.text, "files": [str(path) for path in self.files]}
+        files = [str(path) for path in self.files]
+        data = {"text": self.text, "files": files, "id": self.errand_id}
         return json.dumps(data).encode() + b"\n"
 
     @classmethod
@@ -33,12 +38,16 @@ class Errand:
         """The errand in a line; None if it is none."""
         try:
             data = json.loads(line)
-            text, files = data["text"], data["files"]
+            text, files, errand_id = data["text"], data["files"], data["id"]
         except (ValueError, KeyError, TypeError, RecursionError):
             return None
-        if not isinstance(text, str) or not isinstance(files, list):
+        if not isinstance(text, str) or not isinstance(errand_id, str):
             return None
-        if len(files) > _MOST_FILES or not all(isinstance(one, str) for one in files):
+        if not isinstance(files, list) or len(files) > _MOST_FILES:
+            return None
+        if not all(isinstance(one, str) for one in files):
             return None
         paths = tuple(Path(one) for one in files)
-        return cls(text=text, files=paths) if all(one.is_absolute() for one in paths) else None
+        if not all(one.is_absolute() for one in paths):
+            return None
+        return cls(text=text, files=paths, errand_id=errand_id)

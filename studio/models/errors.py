@@ -5,7 +5,8 @@ StudioError
 ├── StoreError              the chat history cannot be used
 │   ├── StoreBusy           another Layby has it open
 │   ├── StoreFull           the disk is full
-│   └── StoreBroken         the file was damaged; it has been set aside
+│   ├── StoreBroken         the file was damaged; it has been set aside
+│   └── StoreMoved          the file was gone from its place; it has been put back
 ├── ServerStartError        the local server cannot start as it is set
 │   └── PortTaken           another program listens at its port
 ├── ToolServerError         a server of tools cannot be declared, started or asked like that
@@ -58,6 +59,12 @@ class StoreBroken(StoreError):
     """The history file was damaged and has been set aside."""
 
     code = "store_broken"
+
+
+class StoreMoved(StoreError):
+    """The history file was moved, removed or replaced while it was open, and has been put back."""
+
+    code = "store_moved"
 
 
 class ServerStartError(StudioError):

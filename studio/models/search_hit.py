@@ -15,6 +15,17 @@ class Snippet:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FoundPlace:
+    """Where to go in a chat that was found, and what to mark there."""
+
+    message_id: int
+    query: str
+    """As it was typed."""
+    words: tuple[str, ...]
+    """As they stand in the message."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TextHit:
     """A message that has all the words."""
 

@@ -33,6 +33,8 @@ class ToolServer:
     """Off: nothing is started or spoken with, whatever chats ask for."""
 
     def __post_init__(self) -> None:
+        if not self.name.strip():
+            raise ToolServerError("a server of tools needs a name")
         if not _NAME.fullmatch(self.name) or self.name != self.name.strip():
             raise ToolServerError(
                 f"the name {self.name[:80]!r} is not allowed; take 1 to {MOST_NAME_CHARS} characters on one line"

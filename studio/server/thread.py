@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 import uvicorn
@@ -24,16 +24,14 @@ from engine.api import EnginePort
 from engine.client import EngineClient
 from engine.system_faults import system_fault
 from studio.models.errors import PortTaken, ServerStartError
-from studio.models.request_log import RequestLog
-from studio.models.server_keys import KeyRing, NoKeys
 from studio.models.server_settings import ServerSettings
 from studio.server.app import build_app
 from studio.server.connection import ConnectionLimits, GuardedConnection
 from studio.server.context import ServerContext
 from studio.server.live_requests import LiveRequests
+from studio.server.parts import ServerParts
 from studio.server.share_gate import ShareGate
 from studio.server.sse import StreamTimings
-from studio.services.model_demand import ModelDemand
 
 THREAD_NAME = "layby-server"
 GRACE_S = 2
@@ -44,16 +42,6 @@ _PORTS_TRIED = 50
 _LOOK_S = 0.2
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerParts:
-    """What the server shares with the rest of the program."""
-
-    keys: KeyRing = field(default_factory=NoKeys)
-    log: RequestLog = field(default_factory=RequestLog)
-    make_demand: Callable[[], ModelDemand] | None = None
-    """Called on the server's loop; None: only what is loaded is served."""
 
 
 class ServerThread:

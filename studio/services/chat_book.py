@@ -5,18 +5,24 @@ GUI thread, no Qt. Signals are emitted on the loop's thread, for every event; vi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from studio.models.chat import Conversation, Message
 from studio.models.signal import Signal
 from studio.models.undo import Undo
 
+_DAY_S = 24 * 3600.0
+"""So far ahead another zone, or a clock that was put right, may be."""
+_ALL_TIME_S = 1e12
+
 
 class ChatBook:
     """`chats` are all that are not deleted, archived ones too, the last used first."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
         self.is_closing = False
         self.chats: list[Conversation] = []
         self.deleted: list[Conversation] = []
@@ -46,12 +52,17 @@ class ChatBook:
         self.chats.insert(0, chat)
         self.chat_added.emit(chat)
 
+    def used_s(self, chat: Conversation) -> float:
+        """When a chat was last used, for the order. What is still to come says a clock that was wrong: long ago."""
+        is_to_come = chat.updated_s > self._clock() + _DAY_S
+        return chat.updated_s - _ALL_TIME_S if is_to_come else chat.updated_s
+
     def put_back(self, chats: Iterable[Conversation]) -> None:
         """Add chats where they were by the time of their last use."""
-        coming = sorted(chats, key=lambda chat: chat.updated_s)
+        coming = sorted(chats, key=self.used_s)
         told, merged = tuple(coming), []
         for chat in self.chats:
-            while coming and coming[-1].updated_s >= chat.updated_s:
+            while coming and self.used_s(coming[-1]) >= self.used_s(chat):
                 merged.append(coming.pop())
             merged.append(chat)
         self.chats[:] = (*merged, *reversed(coming))

@@ -28,6 +28,7 @@ from studio.models.chat import (
     Role,
     reply_request_id,
 )
+from studio.models.one_line import one_line
 from studio.models.thoughts import split_thoughts
 from studio.models.tool_use import ToolUse, ToolUseState
 
@@ -155,7 +156,7 @@ def content_of(message: Message) -> str:
 
 def wrapped(attachment: Attachment) -> str:
     """A file's text between two lines that do not occur in it, so that it cannot pass for what the user says."""
-    name = " ".join(attachment.name.split())
+    name = one_line(attachment.name)
     longest = max((len(run) for run in re.findall(r"`{3,}", attachment.text)), default=2)
     fence = "`" * (longest + 1)
     return f"File “{name}”:\n\n{fence}\n{attachment.text.strip()}\n{fence}"
@@ -163,7 +164,7 @@ def wrapped(attachment: Attachment) -> str:
 
 def title_for(prompt: str, *, most_chars: int = _TITLE_CHARS) -> str:
     """The beginning of a prompt on one line: at most so many characters, cut between words where it can be."""
-    line = " ".join(prompt.split())
+    line = one_line(prompt)
     if not line:
         return NEW_CHAT_TITLE
     if len(line) <= most_chars:

@@ -47,6 +47,7 @@ class ChatRecords:
             ids = [next(self._temporary_ids) for _ in messages]
         else:
             ids = await self._store.add_messages(chat, messages)
+            self._saver.took()
         for message, message_id in zip(messages, ids, strict=True):
             message.message_id = message_id
 
@@ -139,6 +140,10 @@ class ChatRecords:
         """Write the chat and this message with the next tick, or now if the message has ended."""
         if not chat.is_temporary:
             self._saver.save_message(chat, message)
+
+    def refuse(self, error: StoreError) -> None:
+        """Show why messages were not stored, until others are."""
+        self._saver.refuse(error)
 
     def try_again(self, chat: Conversation, work: Work, error: StoreError) -> None:
         """Tell the error, and do what raised it again with each tick, until it answers True; one work for a chat."""

@@ -20,6 +20,8 @@ Work = Callable[[], Awaitable[bool]]
 SAVE_INTERVAL_S = 0.5
 """Half of the second that may be lost at most, so that the write itself has time as well."""
 
+_NEW_MESSAGES = "new messages"
+
 
 class ChatSaver:
     """`save_*` marks what has changed; the ticks write it."""
@@ -73,6 +75,14 @@ class ChatSaver:
         self._owed[key] = work
         self._tick()
 
+    def refuse(self, error: StoreError) -> None:
+        """Show why messages were not stored; the notice goes when others are (`took`)."""
+        self._troubles.refuse(_NEW_MESSAGES, error)
+
+    def took(self) -> None:
+        """New messages were stored."""
+        self._troubles.over(_NEW_MESSAGES)
+
     async def flush(self) -> None:
         """Write everything that is marked; a failure becomes one notice, withdrawn when writing works again."""
         chats, self._chats = self._chats, {}
@@ -81,10 +91,14 @@ class ChatSaver:
             return
         try:
             await self._store.save(list(chats.values()), list(messages.values()))
+        except (
+            asyncio.CancelledError
+        ):  # who asked for it does not wait; it is to be written all the same
+            self._mark_again(chats, messages)
+            self._tick()
+            raise
         except StoreError as error:
-            self._chats = {**chats, **self._chats}
-            self._messages = {**messages, **self._messages}
-            self._drop_forgotten()
+            self._mark_again(chats, messages)
             if not self._troubles.is_told(self):
                 self._troubles.tell(self, error)
             return
@@ -97,6 +111,11 @@ class ChatSaver:
         if self._ticking is not None:
             await self._ticking
         await self.flush()
+
+    def _mark_again(self, chats: dict[int, Conversation], messages: dict[int, Message]) -> None:
+        self._chats = {**chats, **self._chats}
+        self._messages = {**messages, **self._messages}
+        self._drop_forgotten()
 
     def _drop_forgotten(self) -> None:
         gone = self._forgotten

@@ -16,6 +16,7 @@ from engine.client import EngineClient
 from studio.models.chat import NEW_CHAT_TITLE, Conversation
 from studio.models.chat_settings import ChatSettings
 from studio.models.errors import StoreError
+from studio.models.one_line import one_line
 from studio.models.tool_settings import ToolSettings
 from studio.models.tool_use import ChatTools
 from studio.services.attachments.attachment_service import AttachmentService
@@ -70,7 +71,7 @@ class ChatService:
         tools: ChatTooling | None = None,
     ) -> None:
         """`tools`: the servers whose tools chats may use, and the settings of that; None: no chat has any."""
-        self.book = book = ChatBook()
+        self.book = book = ChatBook(clock)
         self.chat_added = book.chat_added
         self.chat_removed = book.chat_removed
         self.chat_changed = book.chat_changed
@@ -113,14 +114,15 @@ class ChatService:
 
         Raises StoreBusy if another Layby has it, StoreError if it cannot be read.
         """
-        self._store.file.damaged.connect(self._notices.report)
+        self._store.file.replaced.connect(self._notices.report)
         await self._store.open()
         try:
             await self._store.tidy_up()
         except StoreError as error:  # what is there can be read all the same
             self._saver.owe(self._store, self._end_alive, error)
         every = await self._store.load_chats()
-        self.book.chats = [chat for chat in every if chat.deleted_s is None]
+        alive = (chat for chat in every if chat.deleted_s is None)
+        self.book.chats = sorted(alive, key=self.book.used_s, reverse=True)
         deleted = [chat for chat in every if chat.deleted_s is not None]
         self.book.deleted = sorted(deleted, key=lambda chat: chat.deleted_s or 0.0, reverse=True)
         await self.folders.load()
@@ -181,7 +183,7 @@ class ChatService:
 
     async def rename(self, chat: Conversation, title: str) -> None:
         """Give a chat a title; a blank one is ignored."""
-        title = " ".join(title.split())
+        title = one_line(title)
         if title and title != chat.title:
             chat.title = title
             self._records.save_chat(chat)

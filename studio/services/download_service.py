@@ -14,15 +14,18 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engine.system_faults import system_fault
 from studio.models.downloads import Download, DownloadState, FileProgress, Offer
 from studio.models.errors import FetchError, LibraryError
 from studio.models.signal import Signal
-from studio.services.download_job import DownloadJob
 from studio.services.download_store import DownloadStore
 from studio.services.download_thread import DownloadThread
 from studio.services.model_library_service import ModelLibraryService
+
+if TYPE_CHECKING:
+    from studio.services.download_job import DownloadJob
 
 _log = logging.getLogger(__name__)
 
@@ -124,6 +127,8 @@ class DownloadService:
                 self._start(download)
 
     def _start(self, download: Download) -> None:
+        from studio.services.download_job import DownloadJob  # with httpx, see `download_thread`
+
         loop = asyncio.get_running_loop()
         job = DownloadJob(
             replace(download, state=DownloadState.RUNNING, error=None),

@@ -8,19 +8,42 @@ from __future__ import annotations
 import json
 import logging
 import shutil
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from studio.models.downloads import Download, DownloadState, FileProgress, Offer, RemoteFile
 from studio.models.errors import FetchError
 from studio.services.safe_file import set_aside, write_atomically
-from studio.services.transfer import Place
 
 _log = logging.getLogger(__name__)
 
 _NOTE = "download.json"
+_HEAD_BYTES = 256
 _KEPT = frozenset({DownloadState.QUEUED, DownloadState.PAUSED, DownloadState.FAILED})
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a file is collected, and the folder of the user's that it is meant for."""
+
+    part: Path
+    home: Path
+
+    def size(self) -> int:
+        """Bytes that are there."""
+        try:
+            return self.part.stat().st_size
+        except FileNotFoundError:
+            return 0
+
+    def head(self) -> bytes:
+        """The first bytes that are there."""
+        with self.part.open("rb") as file:
+            return file.read(_HEAD_BYTES)
+
+    def discard(self) -> None:
+        self.part.unlink(missing_ok=True)
 
 
 class DownloadStore:

@@ -1,22 +1,25 @@
 """The downloads' thread and its one HTTP client, so that no window and no stream ever waits for the network.
 
-`DownloadThread` is used from the GUI thread; only what is submitted runs on its loop. It starts with the first work.
+`DownloadThread` is used from the GUI thread; only what is submitted runs on its loop. It starts with the first work,
+and only then is httpx imported, which takes a tenth of the time until there is a window.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
-from typing import Any, TypeVar
-
-import httpx
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from studio.services.loop_thread import LoopThread
 
+if TYPE_CHECKING:
+    import httpx
+
 _T = TypeVar("_T")
 
-_TIMEOUT = httpx.Timeout(30.0, connect=15.0)
-_LIMITS = httpx.Limits(max_connections=8)
+_CONNECT_S = 15.0
+_ANSWER_S = 30.0
+_MOST_CONNECTIONS = 8
 
 
 class DownloadThread:
@@ -31,9 +34,7 @@ class DownloadThread:
 
         async def run() -> _T:
             if self._client is None:
-                self._client = httpx.AsyncClient(
-                    timeout=_TIMEOUT, limits=_LIMITS, follow_redirects=True
-                )
+                self._client = _make_client()
             return await make(self._client)
 
         return self._thread.submit(run())
@@ -46,3 +47,13 @@ class DownloadThread:
         if self._client is not None:
             await self._client.aclose()
             self._client = None
+
+
+def _make_client() -> httpx.AsyncClient:
+    import httpx
+
+    return httpx.AsyncClient(
+        timeout=httpx.Timeout(_ANSWER_S, connect=_CONNECT_S),
+        limits=httpx.Limits(max_connections=_MOST_CONNECTIONS),
+        follow_redirects=True,
+    )

@@ -50,9 +50,9 @@ class DraftService:
     def set_draft(self, chat: Conversation, text: str) -> None:
         """Keep unsent text; it is saved with the next tick."""
         if text != chat.draft and chat in self._book.chats:
-            was_empty, chat.draft = not chat.draft.strip(), text
+            beginning, chat.draft = chat.draft_beginning, text
             self._records.save_chat(chat)
-            if was_empty is bool(text.strip()):  # that there is one is told, not each letter of it
+            if beginning != chat.draft_beginning:  # this is told, not each letter of a long one
                 self._book.chat_changed.emit(chat)
 
     async def attach(self, chat: Conversation, attachment: Attachment) -> None:
@@ -170,11 +170,14 @@ class DraftService:
         self._book.chat_changed.emit(chat)
 
     async def _send_if_it_fits(self, chat: Conversation) -> bool:
-        return await self._fits(chat) and await self._send(chat)
+        return await self._send(chat, must_fit=True)
 
-    async def _send(self, chat: Conversation) -> bool:
+    async def _send(self, chat: Conversation, *, must_fit: bool = False) -> bool:
         """Send the queued prompt, now or as soon as it can be stored; False if it was not sent now."""
         try:
+            await self._records.load(chat)  # what it must fit behind
+            if must_fit and not await self._fits(chat):
+                return False
             return await self._turns.send_queued(chat)
         except StoreError as error:
             if chat.queued is not None:
@@ -186,7 +189,10 @@ class DraftService:
         """Whether nothing is to be sent here any more. Raises StoreError."""
         if chat.queued is None or not chat.queued.waits_for_store or chat not in self._book.chats:
             return True
-        if chat.running_message is not None:  # then it waits for the end of that
+        was_read = chat.is_loaded
+        await self._records.load(chat)
+        is_running = chat.running_message is not None  # then it waits for the end of that
+        if is_running or not (was_read or await self._fits(chat)):
             self._mark(chat, waits_for_store=False)
             return True
         return await self._turns.send_queued(chat)
@@ -215,10 +221,12 @@ class DraftService:
             self._start(self._send_if_it_fits(chat))
 
     def _on_model_changed(self, event: ModelChanged) -> None:
-        if event.state is EngineState.READY and not self._book.is_closing:
-            for chat in self._book.chats:
-                if chat.queued is not None and chat.queued.waits_for_model:
-                    self._start(self.send_waiting(chat))
+        waiting = [one for one in self._book.chats if one.queued and one.queued.waits_for_model]
+        for chat in waiting if not self._book.is_closing else ():
+            if event.state is EngineState.READY:
+                self._start(self.send_waiting(chat))
+            elif event.state is not EngineState.NO_MODEL:  # which one at rest is too
+                self._mark(chat, waits_for_store=False)
 
     def _start(self, work: Coroutine[Any, Any, bool]) -> None:
         task = asyncio.get_running_loop().create_task(work)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from studio.models.chat import Conversation
 from studio.models.folder import Folder, lies_within
+from studio.models.one_line import one_line
 from studio.models.signal import Signal
 from studio.models.undo import Undo, UndoKind
 from studio.services.chat_book import ChatBook
@@ -40,7 +41,7 @@ class FolderService:
         """Add a folder behind the others in `parent_id`; a parent that is gone is the top."""
         parent_id = parent_id if parent_id in self.folders else None
         place = max((one.place for one in self.inside(parent_id)), default=-1) + 1
-        folder = Folder(folder_id=0, name=_tidy(name) or name, parent_id=parent_id, place=place)
+        folder = Folder(folder_id=0, name=one_line(name) or name, parent_id=parent_id, place=place)
         folder.folder_id = await self._lists.add_folder(folder)
         self.folders[folder.folder_id] = folder
         self.changed.emit()
@@ -48,7 +49,7 @@ class FolderService:
 
     async def rename(self, folder: Folder, name: str) -> None:
         """Give a folder a name; a blank one is ignored."""
-        name = _tidy(name)
+        name = one_line(name)
         if name and name != folder.name:
             folder.name = name
             await self._save(folder)
@@ -131,7 +132,3 @@ class FolderService:
     def _cannot_lie_in(self, folder: Folder, parent_id: int) -> bool:
         is_lost = parent_id not in self.folders
         return is_lost or lies_within(self.folders, parent_id, folder.folder_id)
-
-
-def _tidy(name: str) -> str:
-    return " ".join(name.split())

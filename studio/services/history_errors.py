@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import sqlite3
 import tempfile
@@ -12,6 +13,8 @@ from pathlib import Path
 
 from engine.system_faults import system_fault
 from studio.models.errors import StoreError, StoreFull
+
+_log = logging.getLogger(__name__)
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
@@ -85,15 +88,20 @@ def _of_sqlite(path: Path, error: sqlite3.Error) -> StoreError:
             "Layby again"
         )
     if kind in _OF_THE_DISK:
-        return _of_the_disk(path)
+        return _of_the_disk(path, kind)
+    _log.info("%s: %s (%s)", path, error, _code(error))
     return StoreError(f"the chat history {path} cannot be used; the log has the particulars")
 
 
-def _of_the_disk(path: Path) -> StoreError:
+def _of_the_disk(path: Path, kind: int) -> StoreError:
     try:
         _try_to_write(path.parent)
     except OSError as cause:
         return _of_system(path, cause)
+    if kind == sqlite3.SQLITE_CANTOPEN:
+        return StoreError(
+            f"the chat history {path} cannot be opened; see whether its folder is there and may be read and written"
+        )
     return StoreError(
         f"the chat history {path} could not be read or written; see whether its disk is there and sound"
     )

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from engine.file_lock import FileLock
-from studio.models.errors import StoreBroken, StoreBusy, StoreError
+from studio.models.errors import StoreBusy, StoreError
 from studio.models.signal import Signal
 from studio.services.history_errors import as_store_errors
+from studio.services.history_place import FileId, file_id, put_back
 from studio.services.history_repair import DamageFound, check_integrity, is_damage, rebuild
 from studio.services.history_schema import open_database
 
@@ -31,12 +32,17 @@ class HistoryFile:
     """`do` hands work to the worker; what it returns has been committed, what raises StoreError has changed nothing."""
 
     def __init__(self, path: Path) -> None:
-        self.damaged: Signal[[StoreBroken]] = Signal()
-        """The file was found damaged, set aside, and replaced by what could be read of it."""
+        self.replaced: Signal[[StoreError]] = Signal()
+        """The file was found damaged, set aside, and replaced by what could be read of it; or it was gone from its
+        place, and has been put back."""
         self.path = path
-        self._lock = FileLock(path.with_name(path.name + ".lock"))
+        self._lock = _lock_of(path)
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="layby-history")
         self._connection: sqlite3.Connection | None = None
+        self._news: StoreError | None = None
+        """What `replaced` has still to tell."""
+        self._file_id: FileId | None = None
+        """Of what the connection is to."""
         self._check_ended = threading.Event()
         self._is_closed = False
 
@@ -45,7 +51,7 @@ class HistoryFile:
         await self._in_worker(self._take_lock)
 
     async def check(self) -> None:
-        """Let SQLite check the whole file; damage is repaired as far as possible and told by `damaged`."""
+        """Let SQLite check the whole file; damage is repaired as far as possible and told by `replaced`."""
         await self.do(self._check)
 
     def end_check(self) -> None:
@@ -64,10 +70,12 @@ class HistoryFile:
 
     async def do(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         """Let the worker do it, on a rebuilt file if the file turns out to be damaged. Raises StoreError."""
-        result, damage = await self._in_worker(lambda: self._attempt(work))
-        if damage is not None:
-            self.damaged.emit(damage)
-        return result
+        try:
+            return await self._in_worker(lambda: self._attempt(work))
+        finally:
+            news, self._news = self._news, None
+            if news is not None:
+                self.replaced.emit(news)
 
     def _in_worker(self, work: Callable[[], _T]) -> asyncio.Future[_T]:
         if self._is_closed:
@@ -76,19 +84,27 @@ class HistoryFile:
 
     # in the worker thread
 
-    def _attempt(self, work: Callable[[sqlite3.Connection], _T]) -> tuple[_T, StoreBroken | None]:
-        """Do the work, on a rebuilt file if the file turns out to be damaged."""
+    def _attempt(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
+        """Do the work, on a file put back if it has gone, on a rebuilt one if it turns out to be damaged."""
         with as_store_errors(self.path):
             try:
-                if self._connection is None:
-                    self._connection = open_database(self.path)
-                return work(self._connection), None
+                if self._connection is not None and file_id(self.path) != self._file_id:
+                    self._news = put_back(self.path, self._connection)
+                    self._connection = None
+                return work(self._opened())
             except (sqlite3.Error, DamageFound) as error:
                 if not is_damage(error):
                     raise
             damaged, self._connection = self._connection, None
-            self._connection, damage = rebuild(self.path, damaged)
-            return work(self._connection), damage
+            self._connection, self._news = rebuild(self.path, damaged)
+            self._file_id = file_id(self.path)
+            return work(self._connection)
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection = open_database(self.path)
+            self._file_id = file_id(self.path)
+        return self._connection
 
     def _check(self, database: sqlite3.Connection) -> None:
         database.set_progress_handler(self._check_ended.is_set, _STEPS_BETWEEN_LOOKS)
@@ -113,6 +129,21 @@ class HistoryFile:
                 self._connection.close()
                 self._connection = None
             self._lock.release()
+
+
+def is_free(path: Path) -> bool:
+    """Whether no process has the history at `path` open, or it cannot be told."""
+    lock = _lock_of(path)
+    try:
+        was_free = lock.acquire()
+    except OSError:
+        return True
+    lock.release()
+    return was_free
+
+
+def _lock_of(path: Path) -> FileLock:
+    return FileLock(path.with_name(path.name + ".lock"))
 
 
 def insert(database: sqlite3.Connection, statement: str, row: tuple[object, ...]) -> int:

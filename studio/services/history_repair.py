@@ -32,6 +32,10 @@ _TABLES = {
     "attachments": ATTACHMENT_COLUMNS,
 }
 """What is carried over, what others refer to first. Words for the search are indexed anew."""
+_LAST_KEY = 1 << 40
+"""Nobody has so many messages."""
+_MOST_FAILURES = 50_000
+"""Looks at damage before the rest is given up: a second or so. One damaged page is some hundred."""
 _RECOVERED_CHAT = (
     "INSERT OR IGNORE INTO chats (chat_id, title, created_s, updated_s, system_prompt, sampling, draft, has_unread) "
     "VALUES (?, 'Recovered chat', ?, ?, '', '{}', '', 0)"
@@ -64,7 +68,10 @@ def rebuild(
     `connection` is the open one, if the file could be opened and brought up to date; it is closed. Raises OSError,
     sqlite3.Error.
     """
-    tables = _read_tables(connection or sqlite3.connect(path, isolation_level=None))
+    connection = connection or sqlite3.connect(path, isolation_level=None)
+    connection.text_factory = lambda text: text.decode("utf-8", "replace")
+    totals = [_count(connection, table) for table in ("chats", "messages")]
+    tables = _read_tables(connection)
     aside = set_aside(path)
     for suffix in ("-wal", "-shm"):
         companion = path.with_name(path.name + suffix)
@@ -72,15 +79,29 @@ def rebuild(
             companion.rename(aside.with_name(aside.name + suffix))
     fresh = open_database(path)
     _insert(fresh, tables)
-    num_chats, num_messages = len(tables["chats"]), len(tables["messages"])
-    if not num_chats:
+    if not tables["chats"]:
         return fresh, StoreBroken(
             f"nothing in it could be read; the damaged file is kept as {aside}"
         )
-    return fresh, StoreBroken(
-        f"what could be read is here (chats: {num_chats:,}, messages: {num_messages:,}); the damaged file is kept as "
-        f"{aside}"
+    chats, messages = (
+        _share(len(tables[table]), total)
+        for table, total in zip(("chats", "messages"), totals, strict=True)
     )
+    return fresh, StoreBroken(
+        f"what could be read is here (chats: {chats}, messages: {messages}); the damaged file is kept as {aside}"
+    )
+
+
+def _count(connection: sqlite3.Connection, table: str) -> int:
+    """How many rows there were; 0 where that cannot be read. SQLite counts in the smallest index."""
+    with contextlib.suppress(sqlite3.Error):
+        (number,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
+        return int(number)
+    return 0
+
+
+def _share(number: int, total: int) -> str:
+    return f"{number:,}/{total:,}" if total >= number else f"{number:,}"
 
 
 def _read_tables(connection: sqlite3.Connection) -> dict[str, list[_Cells]]:
@@ -94,23 +115,38 @@ def _read_tables(connection: sqlite3.Connection) -> dict[str, list[_Cells]]:
             present = [name for _, name, *_ in info if name in known]
         tables[table] = []
         if known[0] in present:
-            query = f"SELECT {', '.join(present)} FROM {table} ORDER BY {known[0]}"
-            rows = _readable_rows(connection, query)
+            query = f"SELECT {', '.join(present)} FROM {table}"
+            rows = _readable_rows(connection, query, known[0])
             tables[table] = [dict(zip(present, row, strict=True)) for row in rows]
     with contextlib.suppress(sqlite3.Error):
         connection.close()
     return tables
 
 
-def _readable_rows(connection: sqlite3.Connection, query: str) -> list[tuple[Any, ...]]:
-    """The rows from both ends of a table up to the damage, each once (the first column is the key)."""
+def _readable_rows(connection: sqlite3.Connection, query: str, key: str) -> list[tuple[Any, ...]]:
+    """All rows that can be read, by the first column, which is the key of the table.
+
+    From both ends up to the damage; then the same with each half of what lies between, as long as it has two keys.
+    """
     rows: dict[object, tuple[Any, ...]] = {}
-    for direction in ("ASC", "DESC"):
-        with contextlib.suppress(sqlite3.Error):
-            for row in connection.execute(f"{query} {direction}"):
-                if direction == "DESC" and row[0] in rows:
-                    break
+    gaps, num_failures = [(1, _LAST_KEY)], 0
+    while gaps and num_failures < _MOST_FAILURES:
+        low, high = gaps.pop()
+        statement = f"{query} WHERE {key} BETWEEN ? AND ? ORDER BY {key}"
+        try:
+            for row in connection.execute(statement, (low, high)):
                 rows[row[0]] = row
+                low = row[0] + 1
+            continue
+        except sqlite3.Error:
+            num_failures += 1
+        with contextlib.suppress(sqlite3.Error):
+            for row in connection.execute(f"{statement} DESC", (low, high)):
+                rows[row[0]] = row
+                high = row[0] - 1
+        if low < high:
+            middle = (low + high) // 2
+            gaps += [(low, middle), (middle + 1, high)]
     return list(rows.values())
 
 

@@ -27,6 +27,7 @@ from studio.models.chat import (
 )
 from studio.models.chat_settings import ChatSettings, Preset
 from studio.models.folder import Folder
+from studio.models.one_line import one_line
 from studio.services.call_rows import (
     calls_as_json,
     calls_from_json,
@@ -42,8 +43,11 @@ CHAT_COLUMNS = (
     "chat_id, title, created_s, updated_s, system_prompt, sampling, max_tokens, draft, has_unread, stop, preset_id, "
     "folder_id, is_pinned, is_archived, deleted_s, leaf_id, queued, queued_for_model, tools"
 )
-LAST_STATUS = "(SELECT status FROM messages WHERE message_id = leaf_id) AS last_status"
-"""The status of the last message of the version that is shown, NULL if there is none."""
+LAST_END = (
+    "(SELECT status FROM messages WHERE message_id = leaf_id), "
+    "(SELECT note FROM messages WHERE message_id = leaf_id)"
+)
+"""Status and note of the last message of the version that is shown, NULL if there is none."""
 MESSAGE_COLUMNS = (
     "message_id, chat_id, role, text, created_s, status, note, stats, calls, parent_id"
 )
@@ -75,6 +79,11 @@ def valid_text(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
+def _name(text: str) -> str:
+    """A name as it is given today; older ones may hold what turns the line that they stand on."""
+    return text if text.isprintable() else one_line(text)
+
+
 def chat_row(chat: Conversation) -> Row:
     """The values of CHAT_COLUMNS."""
     settings = chat.settings
@@ -102,12 +111,13 @@ def chat_row(chat: Conversation) -> Row:
 
 
 def chat_from_row(row: tuple[Any, ...]) -> Conversation:
-    """The chat of CHAT_COLUMNS and LAST_STATUS; its messages and attachments are not loaded."""
-    cells = dict(zip((*CHAT_COLUMNS.split(", "), "last_status"), row, strict=True))
-    status = cells["last_status"]
+    """The chat of CHAT_COLUMNS and LAST_END; its messages and attachments are not loaded."""
+    *row_cells, last_status, last_note = row
+    cells = dict(zip(CHAT_COLUMNS.split(", "), row_cells, strict=True))
+    status, note = _settled(last_status, last_note) if last_status is not None else (None, "")
     return Conversation(
         chat_id=cells["chat_id"],
-        title=cells["title"],
+        title=_name(cells["title"]),
         created_s=cells["created_s"],
         updated_s=cells["updated_s"],
         settings=_settings(cells, f"chat {cells['chat_id']}"),
@@ -121,14 +131,16 @@ def chat_from_row(row: tuple[Any, ...]) -> Conversation:
         leaf_id=cells["leaf_id"],
         tools=tools_from_json(cells["tools"], f"chat {cells['chat_id']}"),
         has_unread=bool(cells["has_unread"]),
-        stored_status=_settled(MessageStatus(status)) if status is not None else None,
+        stored_status=status,
+        stored_note=note,
     )
 
 
-def _settled(status: MessageStatus) -> MessageStatus:
+def _settled(stored: str, note: str) -> tuple[MessageStatus, str]:
     """How a reply stands that a program left in the history: none is read while it is being written."""
+    status = MessageStatus(stored)
     is_cut = status.is_alive and status is not MessageStatus.TOOLS
-    return MessageStatus.INTERRUPTED if is_cut else status
+    return (MessageStatus.INTERRUPTED, "") if is_cut else (status, note)
 
 
 def _queued(text: str | None, *, waits_for_model: bool) -> QueuedPrompt | None:
@@ -156,13 +168,14 @@ def message_row(message: Message) -> Row:
 def message_from_row(row: tuple[Any, ...]) -> Message:
     """The message of a row, without its attachments."""
     message_id, chat_id, role, text, created_s, status, note, stats, calls, parent_id = row
+    settled, note = _settled(status, note)
     message = Message(
         message_id=message_id,
         chat_id=chat_id,
         role=Role(role),
         text=text,
         created_s=created_s,
-        status=_settled(MessageStatus(status)),
+        status=settled,
         note=note,
         stats=_stats(stats, message_id),
         parent_id=parent_id,
@@ -189,7 +202,7 @@ def attachment_from_row(row: tuple[Any, ...]) -> Attachment:
     """The attachment of ATTACHMENT_COLUMNS."""
     attachment_id, _chat_id, _message_id, _holder, name, kind, text, num_tokens, data, path = row
     return Attachment(
-        name=name,
+        name=_name(name),
         kind=AttachmentKind(kind),
         text=text,
         num_tokens=num_tokens,
@@ -209,7 +222,11 @@ def folder_from_row(row: tuple[Any, ...]) -> Folder:
     """The folder of a row."""
     folder_id, name, parent_id, place, is_open = row
     return Folder(
-        folder_id=folder_id, name=name, parent_id=parent_id, place=place, is_open=bool(is_open)
+        folder_id=folder_id,
+        name=_name(name),
+        parent_id=parent_id,
+        place=place,
+        is_open=bool(is_open),
     )
 
 
@@ -230,7 +247,7 @@ def preset_from_row(row: tuple[Any, ...]) -> Preset:
     """The preset of a row."""
     cells = dict(zip(PRESET_COLUMNS.split(", "), row, strict=True))
     settings = _settings(cells, f"preset {cells['name']!r}")
-    return Preset(preset_id=cells["preset_id"], name=cells["name"], settings=settings)
+    return Preset(preset_id=cells["preset_id"], name=_name(cells["name"]), settings=settings)
 
 
 def _settings(cells: Mapping[str, Any], whose: str) -> ChatSettings:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sqlite3
 
+from studio.models.one_line import one_line
 from studio.models.search_hit import Snippet, TextHit
 from studio.services.history_file import HistoryFile
 
@@ -86,7 +87,7 @@ def _hit(chat_id: int, message_id: int, marked: str) -> TextHit:
 
 def _unmarked(marked: str) -> Snippet:
     """The text on one line, and where the marks were."""
-    line = " ".join(marked.split())
+    line = one_line(marked)
     parts: list[str] = []
     marks: list[tuple[int, int]] = []
     length = 0

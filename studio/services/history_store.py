@@ -16,7 +16,7 @@ from studio.services.history_lists import HistoryLists
 from studio.services.history_rows import (
     ATTACHMENT_COLUMNS,
     CHAT_COLUMNS,
-    LAST_STATUS,
+    LAST_END,
     MESSAGE_COLUMNS,
     Holder,
     Row,
@@ -98,7 +98,7 @@ class HistoryStore:
     async def load_chats(self) -> list[Conversation]:
         """All chats, deleted ones too, without messages but with the status of the last; the last used first."""
         query = (
-            f"SELECT {CHAT_COLUMNS}, {LAST_STATUS} FROM chats ORDER BY updated_s DESC, chat_id DESC"
+            f"SELECT {CHAT_COLUMNS}, {LAST_END} FROM chats ORDER BY updated_s DESC, chat_id DESC"
         )
 
         def read(database: sqlite3.Connection) -> list[Conversation]:

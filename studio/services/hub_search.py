@@ -1,6 +1,6 @@
 """Looks for models on the Hugging Face Hub, and on an address: only when asked, and without any token.
 
-Blocking, in a worker thread. huggingface_hub takes half a second to import: that is done with the first search.
+Blocking, in a worker thread. huggingface_hub and httpx take half a second to import: done with the first search.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
-
-import httpx
 
 from studio.models.downloads import Offer, RemoteFile
 from studio.models.errors import FetchUnavailable, LibraryError
@@ -39,6 +37,7 @@ class HubSearch:
 
     def search(self, text: str) -> tuple[HubModel, ...]:
         """The most downloaded repositories with GGUF files that fit. Raises FetchUnavailable."""
+        from httpx import HTTPError
         from huggingface_hub import HfApi
         from huggingface_hub.errors import HfHubHTTPError
 
@@ -55,18 +54,19 @@ class HubSearch:
                 )
                 for model in found
             )
-        except (HfHubHTTPError, httpx.HTTPError, OSError, ValueError) as error:
+        except (HfHubHTTPError, HTTPError, OSError, ValueError) as error:
             raise FetchUnavailable(f"the hub did not answer: {network_fault(error)}") from error
 
     def offers(self, repository: str) -> tuple[Offer, ...]:
         """Every GGUF model of a repository, with sizes and checksums, the smallest first. Raises FetchUnavailable."""
+        from httpx import HTTPError
         from huggingface_hub import HfApi, hf_hub_url
         from huggingface_hub.errors import HfHubHTTPError
 
         api = HfApi(endpoint=self._endpoint, token=False)
         try:
             info = api.model_info(repository, files_metadata=True)
-        except (HfHubHTTPError, httpx.HTTPError, OSError, ValueError) as error:
+        except (HfHubHTTPError, HTTPError, OSError, ValueError) as error:
             raise FetchUnavailable(f"the hub did not answer: {network_fault(error)}") from error
         files = [
             RemoteFile(

@@ -16,6 +16,7 @@ from engine.errors import ModelNotFound
 from engine.system_faults import system_fault
 from studio.models.errors import LibraryError
 from studio.models.model_library import CatalogEntry, FileHash, ModelEntry, ModelSource
+from studio.models.one_line import one_line
 from studio.services.library_registry import LibraryRegistry, read_registry, write_registry
 from studio.services.model_files import (
     check_is_first_part,
@@ -141,7 +142,7 @@ class ModelLibraryService:
 
         Raises ModelNotFound for an unknown name, LibraryError for a new one that is empty, too long or taken.
         """
-        entry, new_name = self.get(name), " ".join(new_name.split())
+        entry, new_name = self.get(name), one_line(new_name)
         if not 1 <= len(new_name) <= MOST_NAME_CHARS:
             raise LibraryError(
                 f"the name has {len(new_name)} characters; give 1 to {MOST_NAME_CHARS}"
@@ -187,7 +188,8 @@ class ModelLibraryService:
     def record_fetched(self, entry: CatalogEntry) -> ModelEntry:
         """Remember that the library itself fetched this file, so that it may delete it."""
         self.record_files({entry.file_name: entry.sha256})
-        return self.get(entry.name)
+        path = self.folder / entry.file_name
+        return next(one for one in self.entries() if one.path == path)  # it may be called otherwise
 
     def record_files(self, hashes: Mapping[str, str | None]) -> None:
         """Remember that the library itself brought these files, and the SHA-256 each was promised to have."""

@@ -19,7 +19,7 @@ from typing import TypeVar
 
 from engine.api import EngineState, LoadModel, LoadOptions, ModelChanged, ModelInfo, UnloadModel
 from engine.client import EngineClient
-from engine.errors import EngineError, ModelUnavailable
+from engine.errors import EngineError, ModelError, ModelUnavailable
 from engine.system_faults import system_fault
 from studio.models.engine_state import FetchProgress, ModelStatus
 from studio.models.errors import FetchError, LibraryError, StudioError
@@ -88,7 +88,7 @@ class ModelService:
         self.fetching: FetchProgress | None = None
         """Set while a model is being fetched."""
         self.changed: Signal[[]] = Signal()
-        """`status` changed."""
+        """`status` or `is_coming` changed."""
         self.library_changed: Signal[[]] = Signal()
         """`entries`, `outside`, `found` or `facts` changed."""
         self.fetch_changed: Signal[[]] = Signal()
@@ -139,10 +139,12 @@ class ModelService:
     def expecting(self) -> Iterator[None]:
         """Within it a model is on its way, also between its fetch and its load."""
         self._num_expected += 1
+        self.changed.emit()
         try:
             yield
         finally:
             self._num_expected -= 1
+            self.changed.emit()
 
     @property
     def catalog(self) -> tuple[CatalogEntry, ...]:
@@ -150,7 +152,12 @@ class ModelService:
         return self._library.catalog
 
     async def refresh(self) -> None:
-        """Scan the library again."""
+        """Scan the library again, and read what is new in it."""
+        await self.scan()
+        await self._read_facts()
+
+    async def scan(self) -> None:
+        """Look again which models there are, and no closer."""
         entries = await self._try(self._library.entries)
         if entries is not None:
             loaded = self.model.path if self.model is not None else None
@@ -159,7 +166,6 @@ class ModelService:
             if (entries, outside) != (self.entries, self.outside):
                 self.entries, self.outside = entries, outside
                 self.library_changed.emit()
-        await self._read_facts()
 
     async def look_around(self) -> None:
         """Look again for models that other programs keep on this computer."""
@@ -278,11 +284,22 @@ class ModelService:
         return entry
 
     async def add_folder(self, folder: Path) -> int:
-        """Remember every model that lies in `folder` or below; returns how many there are."""
+        """Remember every sound model that lies in `folder` or below; how many they are. One notice tells of others."""
         found = await self._try(partial(models_below, folder))
-        added = [await self._try(partial(self._library.add, path)) for path in found or ()]
+        problems: list[EngineError | StudioError] = []
+        if found == ():
+            problems.append(LibraryError(f"there is no model in {folder}; choose another folder"))
+        num_added = 0
+        for path in found or ():
+            entry = await self._try(partial(self._library.add, path), problems.append)
+            num_added += entry is not None
+        if len(problems) > 1:
+            first, more = problems[0], len(problems) - 1
+            problems = [ModelError(f"{first}; {more} more in {folder} cannot be used either")]
+        for problem in problems:
+            self._notices.report(problem)
         await self.refresh()
-        return sum(entry is not None for entry in added)
+        return num_added
 
     async def rename(self, name: str, new_name: str) -> bool:
         """Call a model otherwise; False (and a notice) if that cannot be."""
@@ -338,8 +355,6 @@ class ModelService:
         self._notices.report(error)
 
     def _on_model_changed(self, event: ModelChanged) -> None:
-        if event.error is not None:
-            self._report_load(event.error)
         loading = self._loading
         if loading is None:
             self._set_status(event, event.model)
@@ -347,12 +362,14 @@ class ModelService:
             self._set_status(event, loading.info)
         elif event.state is EngineState.READY and event.model is not None:
             self._set_status(event, event.model)
-            if event.model.path == loading.info.path:
-                self._end_loading(is_ready=True)
+            if event.error is not None or event.model.path == loading.info.path:
+                self._end_loading(is_ready=event.error is None)
         elif event.state in _FAILED_TO_LOAD:
             self._set_status(event, None)
             self._end_loading(is_ready=False)
         # NO_MODEL here is the end of the load that this one has replaced
+        if event.error is not None:  # after a READY, which makes up for what was told before
+            self._report_load(event.error)
 
     def _end_loading(self, *, is_ready: bool) -> None:
         loading, self._loading = self._loading, None

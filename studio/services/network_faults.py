@@ -8,9 +8,14 @@ from __future__ import annotations
 from engine.system_faults import system_fault
 
 
+def is_of_network(error: BaseException) -> bool:
+    """Whether an HTTP client raised it: httpx, or one of those that others have of their own."""
+    return "HTTPError" in _kinds(error)
+
+
 def network_fault(error: Exception) -> str:
     """What happened; an answer that was a refusal by its number."""
-    kinds = {kind.__name__ for kind in type(error).__mro__}  # others have an httpx of their own
+    kinds = _kinds(error)
     match error:
         case _ if "HTTPStatusError" in kinds:
             return f"it answered with status {error.response.status_code}"  # type: ignore[attr-defined]
@@ -23,3 +28,8 @@ def network_fault(error: Exception) -> str:
         case OSError():
             return system_fault(error)
     return "what came is not what was asked for"
+
+
+def _kinds(error: BaseException) -> set[str]:
+    """By name: httpx is not imported for it."""
+    return {kind.__name__ for kind in type(error).__mro__}

@@ -72,6 +72,7 @@ NOTICE_TABLE: dict[str, _Row] = {
     "store_busy": (NoticeLevel.ERROR, "Layby is already running", NoticeAction.NONE),
     "store_full": (NoticeLevel.ERROR, "The disk is full: chats are not saved", NoticeAction.NONE),
     "store_broken": (NoticeLevel.ERROR, "The chat history was damaged", NoticeAction.NONE),
+    "store_moved": (NoticeLevel.WARNING, "The chat history was moved", NoticeAction.NONE),
     "library_refused": (NoticeLevel.WARNING, "The library was not changed", NoticeAction.NONE),
     "attachment_refused": (
         NoticeLevel.WARNING,

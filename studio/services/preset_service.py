@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from studio.models.chat import Conversation
 from studio.models.chat_settings import ChatSettings, Preset
+from studio.models.one_line import one_line
 from studio.models.signal import Signal
 from studio.models.undo import Undo, UndoKind
 from studio.services.chat_book import ChatBook
@@ -54,7 +55,7 @@ class PresetService:
 
     async def save_as(self, chat: Conversation, name: str) -> Preset | None:
         """Make the chat's settings a preset; one of that name is replaced, a blank name is ignored."""
-        name = " ".join(name.split())
+        name = one_line(name)
         if not name:
             return None
         known = next((one for one in self.presets if one.name.casefold() == name.casefold()), None)
@@ -66,7 +67,7 @@ class PresetService:
 
     async def rename(self, preset: Preset, name: str) -> None:
         """Give a preset another name; a blank one, or one that is taken, is ignored."""
-        name = " ".join(name.split())
+        name = one_line(name)
         is_taken = any(
             one.name.casefold() == name.casefold() and one.preset_id != preset.preset_id
             for one in self.presets

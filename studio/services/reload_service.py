@@ -65,6 +65,8 @@ class Affected:
     name: str
     is_chat: bool
     is_parked: bool
+    is_temporary: bool = False
+    """A chat of which nothing is kept."""
 
 
 class ReloadService:
@@ -129,6 +131,7 @@ class ReloadService:
                     name=name,
                     is_chat=request_id in chats,
                     is_parked=is_parked,
+                    is_temporary=request_id in chats and chats[request_id].is_temporary,
                 )
             )
         return tuple(found)

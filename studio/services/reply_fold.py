@@ -102,7 +102,7 @@ class ReplyFold:
                     self._is_coming_back or is_model_gone or isinstance(event.error, Suspended)
                 )
                 message.status = MessageStatus.INTERRUPTED if is_kept else MessageStatus.FAILED
-                message.park = None
+                end_park(message, now_s)
                 message.note = _note_of(event.error, message)
             case PromptRead() | Embedded():
                 pass  # nobody here asks for these
@@ -176,6 +176,13 @@ class ReplyFold:
         new_tokens = message.stats.completion_tokens - self._tokens_before
         message.stats.tokens_per_s = _rate(new_tokens, usage.decode_s)
         message.stats.parked_s = self._parked_kept_s + usage.parked_s
+
+
+def end_park(message: Message, now_s: float) -> None:
+    """A reply that ends while it is parked was parked until now; nothing for any other."""
+    if message.park is not None:
+        message.stats.parked_s += max(now_s - message.park.since_s, 0.0)
+        message.park = None
 
 
 def with_calls(

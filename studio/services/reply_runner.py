@@ -25,7 +25,7 @@ from studio.services.chat_book import ChatBook
 from studio.services.chat_prompt import request_for
 from studio.services.chat_records import ChatRecords
 from studio.services.notice_service import NoticeService
-from studio.services.reply_fold import ReplyFold, checked_comeback
+from studio.services.reply_fold import ReplyFold, checked_comeback, end_park
 from studio.services.tools.tool_desk import ToolDesk
 from studio.services.tools.tool_room import cause_of
 
@@ -238,7 +238,7 @@ class ReplyRunner:
             self.ended.emit(chat, task.result())
 
     def _tell_ended(self, chat: Conversation, reply: Message) -> None:
-        reply.park = None
+        end_park(reply, self._clock())
         self._records.save_message(chat, reply)
         self._book.message_changed.emit(reply)
         self._book.chat_changed.emit(chat)

@@ -27,11 +27,11 @@ def write_atomically(path: Path, data: bytes) -> None:
         raise
 
 
-def set_aside(path: Path) -> Path:
+def set_aside(path: Path, ending: str = "broken") -> Path:
     """Rename `path` to the first free of NAME.broken, NAME.broken-2, …; returns the new path."""
     number = 1
     while True:
-        suffix = ".broken" if number == 1 else f".broken-{number}"
+        suffix = f".{ending}" if number == 1 else f".{ending}-{number}"
         aside = path.with_name(path.name + suffix)
         if not aside.exists():
             return path.rename(aside)

@@ -95,8 +95,7 @@ class ServerService:
             self._show(ServerState.STARTING)
             wanted = self._wanted()
             try:
-                server = self._make_server()
-                await asyncio.to_thread(server.start)
+                server = await asyncio.to_thread(self._begin)
             except ServerStartError as error:
                 self.problem, self._failed_with = error, (wanted, bool(self.keys.keys))
                 self._notices.report(error)
@@ -105,6 +104,12 @@ class ServerService:
             self._server, self._started_with = server, wanted
             self._forget_problem()
             self._show(ServerState.ON)
+
+    def _begin(self) -> StartableServer:
+        """In a worker thread: what a server is made of may have to be read from the disk first."""
+        server = self._make_server()
+        server.start()
+        return server
 
     async def start_at(self, port: int) -> None:
         """Keep another port and listen there."""

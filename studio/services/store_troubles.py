@@ -10,6 +10,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from studio.models.errors import StoreError
+from studio.models.notices import Notice
 from studio.services.notice_service import NoticeService, notice_for
 
 _log = logging.getLogger(__name__)
@@ -17,7 +18,7 @@ TRIES_AGAIN = "{0}; Layby tries again by itself"
 
 
 class StoreTroubles:
-    """Shared by all that try again by themselves what the history did not take."""
+    """Shared by all whose writing the history did not take."""
 
     def __init__(self, notices: NoticeService) -> None:
         self._notices = notices
@@ -28,8 +29,12 @@ class StoreTroubles:
         """Show the error, and that it will be tried again."""
         self._open[whose] = error.code
         _log.info("%s: %s", error.code, error)
-        words = TRIES_AGAIN.format(error)
-        self._notices.show(replace(notice_for(error), detail=words))
+        self._notices.show(notice_while_trying(error))
+
+    def refuse(self, whose: Hashable, error: StoreError) -> None:
+        """Show the error; whoever wanted it stored has to want it again."""
+        self._open[whose] = error.code
+        self._notices.report(error)
 
     def is_told(self, whose: Hashable) -> bool:
         """Whether it has a trouble that was told."""
@@ -40,3 +45,8 @@ class StoreTroubles:
         code = self._open.pop(whose, None)
         if code is not None and code not in self._open.values():
             self._notices.resolve(code)
+
+
+def notice_while_trying(error: StoreError) -> Notice:
+    """The notice of an error of which Layby tries again by itself what raised it."""
+    return replace(notice_for(error), detail=TRIES_AGAIN.format(error))

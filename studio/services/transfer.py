@@ -13,7 +13,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -22,13 +22,13 @@ import httpx
 from studio.models.downloads import FileProgress, RemoteFile
 from studio.models.errors import FetchMismatch, FetchUnavailable, NoSpace
 from studio.models.sizes import size_text
+from studio.services.download_store import Place
 from studio.services.model_files import sha256_of
 from studio.services.network_faults import network_fault
 
 SPARE_BYTES = 64 << 20
 """Left free on the disk: a full one harms every program."""
 _CHECK_EVERY_BYTES = 64 << 20
-_HEAD_BYTES = 256
 _MAGIC = b"GGUF"
 _RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
 _SAME_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -38,29 +38,6 @@ OnProgress = Callable[[FileProgress], object]
 
 class TransferBroken(Exception):
     """The connection ended early or the source is busy: the rest may be asked for again."""
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a file is collected, and the folder of the user's that it is meant for."""
-
-    part: Path
-    home: Path
-
-    def size(self) -> int:
-        """Bytes that are there."""
-        try:
-            return self.part.stat().st_size
-        except FileNotFoundError:
-            return 0
-
-    def head(self) -> bytes:
-        """The first bytes that are there."""
-        with self.part.open("rb") as file:
-            return file.read(_HEAD_BYTES)
-
-    def discard(self) -> None:
-        self.part.unlink(missing_ok=True)
 
 
 class Transfer:

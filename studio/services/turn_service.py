@@ -74,7 +74,7 @@ class TurnService:
             if not await self._send(chat, prompt, changed, cut=cut):
                 return False
         except StoreError as error:
-            self._notices.report(error)
+            self._records.refuse(error)
             return False
         chat.draft = ""
         added_since = (one for one in chat.draft_attachments if one not in prompt.attachments)
@@ -223,7 +223,7 @@ class TurnService:
         try:
             await self._store(changed, messages)
         except StoreError as error:
-            self._notices.report(error)
+            self._records.refuse(error)
             return False
         return True
 

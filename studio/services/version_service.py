@@ -58,7 +58,7 @@ class VersionService:
             try:
                 await self._records.add_messages(chat, [edited])
             except StoreError as error:
-                self._notices.report(error)
+                self._records.refuse(error)
                 return False
             chat.tree.add(edited)
             chat.show(edited)

@@ -209,6 +209,7 @@ COMMANDS: tuple[Command, ...] = (
         id=CommandId.UNDO,
         menu=Menu.CHAT,
         text="Ta&ke back what was done last",
+        keys=("Ctrl+Z",),
         is_enabled=lambda state: state.can_undo,
     ),
     Command(

@@ -6,9 +6,10 @@ Each is for the chats selected in the list while that has the focus, else for th
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from typing import cast
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QApplication, QWidget
 
 from studio.models.chat import Conversation
 from studio.views.actions import CommandId
@@ -20,6 +21,7 @@ from studio.views.inspector.inspector import Inspector
 from studio.views.panes import PaneArea
 from studio.views.sidebar.conversation_list import Sidebar
 from studio.views.undo_bar import UndoBar
+from studio.views.undo_key import UndoKey
 from studio.views.window_size import reveal, toggle
 
 
@@ -43,12 +45,12 @@ class ChatCommands:
         self._pool_panel = pool_panel
         self._do = do = sidebar.actions_of_rows
         self.undo_bar = UndoBar(context.services.chats.book, context.tasks, window)
+        self._undo_key = UndoKey(cast(QApplication, QApplication.instance()), window)
         self.inspector = Inspector(context, window)
         self.compare = CompareCommands(context, panes, sidebar, window)
-        sidebar.chosen.connect(navigation.show_message)
+        sidebar.chosen.connect(navigation.show_found)
         sidebar.new_wanted.connect(navigation.show_new)
         sidebar.temporary_wanted.connect(navigation.show_temporary)
-        sidebar.undo_wanted.connect(self.undo_bar.take_back)
         self.undo_bar.returned.connect(navigation.show)
         do.split_wanted.connect(navigation.show_beside)
         do.window_wanted.connect(navigation.show_in_window)
@@ -61,6 +63,7 @@ class ChatCommands:
     def close(self) -> None:
         """Listen no more."""
         self.windows.close()
+        self._undo_key.close()
         self.undo_bar.close_bar()
         self.compare.bar.close_bar()
         self.inspector.close_inspector()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from studio.models.chat import NEW_CHAT_TITLE, Conversation
+from studio.models.search_hit import FoundPlace
 from studio.views.chat.chat_pane import ChatPane
 from studio.views.chat_windows import ChatWindows
 from studio.views.context import Context
@@ -34,9 +35,9 @@ class ChatNavigation:
         else:
             self.windows.open(chat)
 
-    def show_message(self, chat: Conversation, message_id: int | None) -> None:
-        """The same, and go to one of its messages, in whichever version it is."""
-        self._tasks.start(self._show_message(chat, message_id))
+    def show_found(self, chat: Conversation, place: FoundPlace | None) -> None:
+        """The same, and go to one of its messages, in whichever version it is, with what was looked for marked."""
+        self._tasks.start(self._show_found(chat, place))
 
     def show_temporary(self) -> None:
         """Show an empty chat of which nothing is ever saved."""
@@ -138,15 +139,15 @@ class ChatNavigation:
         window = self.windows.windows.get(chat)
         return window.pane if window is not None else self._panes.pane_of(chat)
 
-    async def _show_message(self, chat: Conversation, message_id: int | None) -> None:
+    async def _show_found(self, chat: Conversation, place: FoundPlace | None) -> None:
         pane = await self._bring(chat)
-        message = chat.tree.get(message_id)
-        if message is None:
+        message = chat.tree.get(place.message_id) if place is not None else None
+        if place is None or message is None:
             return
         if message not in chat.messages:
             self._service.versions.choose(chat, message)
-        if pane is not None and pane.transcript is not None:
-            pane.transcript.show_message(message.message_id)
+        if pane is not None:
+            pane.show_found(place)
 
     async def _show_temporary(self) -> None:
         await self._panes.show_chat(await self._service.new_chat(is_temporary=True))
@@ -157,6 +158,9 @@ class ChatNavigation:
     async def _show_new_with(self, draft: str) -> None:
         chat = await self._empty_chat()
         self._service.set_draft(chat, draft)
+        pane = self._panes.pane_of(chat)
+        if pane is not None:  # it reads a draft only when another chat comes into it
+            pane.composer.set_text(draft)
         await self._panes.show_chat(chat)
 
     async def _show_first(self) -> None:

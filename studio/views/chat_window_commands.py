@@ -95,6 +95,7 @@ class ChatWindowCommands:
         services = context.services
         self._disconnects = (
             services.chats.chat_changed.connect(lambda _chat: self.update()),
+            services.chats.book.undo_offered.connect(lambda _undo: self.update()),
             services.models.changed.connect(self.update),
             services.settings.changed.connect(self._on_settings),
         )

@@ -5,11 +5,12 @@ Must not import services.
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent, QTextLayout
+from PySide6.QtCore import QEvent, QSize, Qt
+from PySide6.QtGui import QFontMetrics, QHelpEvent, QPainter, QPaintEvent, QTextLayout
 from PySide6.QtWidgets import QLabel, QWidget
 
 from studio.views.status_words import SEPARATOR, joined
+from studio.views.tips import show_tip
 
 _LEAST_PX = 40
 
@@ -34,6 +35,9 @@ class ElidedLabel(QLabel):
             self.setText(text)
             self.setToolTip(text)
 
+    def event(self, event: QEvent) -> bool:
+        return show_whole(event, self) or super().event(event)
+
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint().boundedTo(QSize(self._least_px, 1 << 20))
 
@@ -49,6 +53,14 @@ class ElidedLabel(QLabel):
         painter.setPen(self.palette().windowText().color())
         painter.drawText(room, self.alignment() | Qt.AlignmentFlag.AlignVCenter, text)
         painter.end()
+
+
+def show_whole(event: QEvent, label: QLabel) -> bool:
+    """Show the tool tip of a label that is asked for one; whether it was that."""
+    if event.type() != QEvent.Type.ToolTip or not isinstance(event, QHelpEvent):
+        return False
+    show_tip(event, label.toolTip(), label)
+    return True
 
 
 class WholeLabel(QLabel):
@@ -91,6 +103,9 @@ class ElidedLines(QLabel):
         if text != self.text():
             self.setText(text)
             self.setToolTip(text)
+
+    def event(self, event: QEvent) -> bool:
+        return show_whole(event, self) or super().event(event)
 
     def sizeHint(self) -> QSize:
         return QSize(_LEAST_PX, self._num_lines * self.fontMetrics().lineSpacing())

@@ -29,8 +29,8 @@ def error_words(error: Exception) -> str:
 
 
 def detail_words(text: str, code: str) -> str:
-    """The same for an error of which there is its text and its code; nothing of nothing."""
-    told, language = tr(text), QLocale.Language
+    """The same for an error of which there is its text and its code; nothing of nothing. Each line is its own."""
+    told, language = "\n".join(map(tr, text.split("\n"))), QLocale.Language
     speaks_english = QLocale().language() in (language.English, language.C)  # C: nothing was chosen
     if not text or told != text or speaks_english or code not in _INSTEAD:
         return told

@@ -206,6 +206,14 @@ def report_words(report: ImportReport) -> str:
                 "{count} entries were damaged and left out",
             )
         )
+    if report.num_empty:
+        parts.append(
+            plural(
+                report.num_empty,
+                "1 had not a word in it",
+                "{count} had not a word in them",
+            )
+        )
     if report.num_left:
         parts.append(
             plural(

@@ -124,7 +124,7 @@ class MainWindow(QMainWindow):
             self,
             footer=lambda at: PendingBars(services, self.reload_flow, self.quit_flow, at),
         )
-        self.models_window = DialogOpener(lambda: ModelsWindow(self.context, self))
+        self.models_window = DialogOpener(self._make_models_window)
         self.server_window = DialogOpener(lambda: ServerWindow(self.context, self))
 
     def _make_commands(self) -> None:
@@ -158,6 +158,11 @@ class MainWindow(QMainWindow):
             do_notice=self._do_notice_action,
             open_tool_servers=self.app.open_tool_servers,
         )
+
+    def _make_models_window(self) -> ModelsWindow:
+        window = ModelsWindow(self.context, self)
+        window.notice_bar.action_wanted.connect(self._do_notice_action)
+        return window
 
     async def wait_closed(self) -> None:
         """Return once the user has closed the window."""
@@ -246,6 +251,7 @@ class MainWindow(QMainWindow):
 
     def _connect(self) -> None:
         self._sidebar.pool_wanted.connect(self._toggle_pool)
+        self.chat_commands.undo_bar.changed.connect(self._update_commands)
         self._top.sidebar_wanted.connect(self._toggle_sidebar)
         self._top.split_wanted.connect(self._navigation.split)
         self._top.inspector_wanted.connect(self._toggle_inspector)

@@ -17,8 +17,10 @@ from studio.views.speech import say
 from studio.views.status_words import SEPARATOR
 from studio.views.words import percent, size, tr
 
-_LEAST_PX = 92
+LEAST_PX = 92
 _LEAST_CHARS = 4
+_ROUNDING_PX = 3
+"""Two ways to measure words differ by so much."""
 
 
 class ModelSelector(QToolButton):
@@ -74,7 +76,7 @@ class ModelSelector(QToolButton):
         return super().sizeHint() + QSize(self._px(_text(self._state)) - self._px(self.text()), 0)
 
     def minimumSizeHint(self) -> QSize:
-        return self.sizeHint().boundedTo(QSize(_LEAST_PX, 1 << 20))
+        return self.sizeHint().boundedTo(QSize(LEAST_PX, 1 << 20))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -87,17 +89,26 @@ class ModelSelector(QToolButton):
             return True
         return super().event(event)
 
+    def fitted_px(self, room_px: int) -> int:
+        """How much of this room it takes: no more than what it would show needs."""
+        whole_px = self.sizeHint().width()
+        spare_px = self._px(_text(self._state)) - self._px(self._shown(room_px))
+        return whole_px - max(0, spare_px - _ROUNDING_PX)
+
     def _fit(self) -> None:
+        self.setText(self._shown(self.width()))
+
+    def _shown(self, width_px: int) -> str:
         """As much of the name as there is room for; of a load, how far it is."""
-        if self.width() >= self.sizeHint().width():
-            self.setText(_text(self._state))
-            return
-        room_px = self._px(self._state) - (self.sizeHint().width() - self.width())
+        whole_px = self.sizeHint().width()
+        if width_px >= whole_px:
+            return _text(self._state)
+        room_px = self._px(self._state) - (whole_px - width_px)
         name = self._state.split(SEPARATOR)[-1] if self._is_busy else self._state
         right = Qt.TextElideMode.ElideRight
         shown = self.fontMetrics().elidedText(name, right, room_px)
         says_nothing = shown != name and len(shown) < _LEAST_CHARS
-        self.setText(_text("" if says_nothing else shown))
+        return _text("" if says_nothing else shown)
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
@@ -131,7 +142,7 @@ class ModelSelector(QToolButton):
             return tr("Loading · {share}").format(share=percent(models.progress))
         if models.state is EngineState.READY and models.model is not None:
             return models.model.name
-        return tr("Choose a model")
+        return tr("Loading a model") if models.is_coming else tr("Choose a model")
 
     def _fill_menu(self) -> None:
         menu, models = self.menu_of_models, self._models

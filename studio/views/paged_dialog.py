@@ -45,7 +45,14 @@ class PagedDialog(Dialog):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(self.pages)
-        layout.addWidget(self._stack, 1)
+        self._column = QVBoxLayout()
+        self._column.setSpacing(0)
+        self._column.addWidget(self._stack, 1)
+        layout.addLayout(self._column, 1)
+
+    def add_above(self, widget: QWidget) -> None:
+        """Have something stand above whatever page there is."""
+        self._column.insertWidget(0, widget)
 
     def add_page(self, title: str, page: QWidget) -> None:
         self.pages.addItem(title)

@@ -60,29 +60,33 @@ class PaneArea(QSplitter):
         if pane is not None:
             self.activate(pane)
             return
-        pane = self.active
-        await pane.show_chat(chat)
-        if pane in self.panes:  # it may have been closed meanwhile
-            self.activate(pane)
+        await self._show(self.active, chat)
 
     async def split(self, chat: Conversation) -> None:
         """Show a chat in a new pane beside the others."""
         pane = self._add_pane()
         self.setSizes([self.width() // len(self.panes)] * len(self.panes))
         self._show_headers()
-        await pane.show_chat(chat)
-        if pane in self.panes:  # it may have been closed meanwhile
-            self.activate(pane)
+        await self._show(pane, chat)
 
     async def show_columns(self, chats: Sequence[Conversation]) -> None:
         """Show these chats side by side and no others, as many as there is room for."""
         for pane in [pane for pane in self.panes if pane is not self.active]:
             self.close_pane(pane)
-        await self.active.show_chat(chats[0])
+        await self._show(self.active, chats[0])
         for chat in chats[1:]:
             if self.can_split:
                 await self.split(chat)
         self.activate(self.panes[0])
+
+    async def _show(self, pane: ChatPane, chat: Conversation) -> None:
+        """The keyboard is in the pane at once; to read a chat may take a while."""
+        if pane.chat is not chat:
+            pane.turn_to(chat)
+        self.activate(pane)
+        await pane.read_chat()
+        if pane in self.panes:  # it may have been closed meanwhile
+            self.changed.emit()
 
     def close_pane(self, pane: ChatPane) -> None:
         """Take a pane away; the last one stays."""

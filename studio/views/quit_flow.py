@@ -45,29 +45,21 @@ class QuitFlow(QObject):
         self._own_windows = own_windows
 
     def quit(self) -> None:
-        """End the program, or ask whether it shall end now."""
-        if self._services.support.wants_all_deleted or not self._services.reloads.affected():
+        """End the program, or ask whether it shall end now, where replies run or something is not kept."""
+        is_running, detail = bool(self._services.reloads.affected()), self._what_becomes()
+        if self._services.support.wants_all_deleted or not detail:
             self._quit_window()
             return
-        question = Question(
-            text=tr("Quit while replies run?"), detail=self._what_becomes(), do=tr("Quit")
-        )
-        self._ask(question, self._quit_window)
+        text = tr("Quit while replies run?") if is_running else tr("Quit Layby?")
+        self._ask(Question(text=text, detail=detail, do=tr("Quit")), self._quit_window)
 
     def restart(self) -> None:
-        """End the program and start it again, or ask; also about temporary chats, which nobody thought to lose."""
-        is_running, temporary = bool(self._services.reloads.affected()), self._temporary()
-        if not is_running and not temporary:
+        """End the program and start it again, or ask the same."""
+        is_running, detail = bool(self._services.reloads.affected()), self._what_becomes()
+        if not detail:
             self._restart()
             return
         text = tr("Restart Layby while replies run?") if is_running else tr("Restart Layby?")
-        gone = plural(
-            temporary,
-            "1 temporary chat is not kept.",
-            "{count} temporary chats are not kept.",
-        )
-        parts = [self._what_becomes() if is_running else "", gone if temporary else ""]
-        detail = "\n\n".join(filter(None, parts))
         self._ask(Question(text=text, detail=detail, do=tr("Restart")), self._restart)
 
     def close(self) -> None:
@@ -103,9 +95,18 @@ class QuitFlow(QObject):
         self.dialog = None
 
     def _what_becomes(self) -> str:
+        """Of whoever runs, and of temporary chats, which nobody thought to lose; nothing where nothing is lost."""
+        is_running, temporary = bool(self._services.reloads.affected()), self._temporary()
+        gone = plural(
+            temporary, "1 temporary chat is not kept.", "{count} temporary chats are not kept."
+        )
+        parts = [self._of_running() if is_running else "", gone if temporary else ""]
+        return "\n\n".join(filter(None, parts))
+
+    def _of_running(self) -> str:
         affected = self._services.reloads.affected()
         sentences = []
-        if any(one.is_chat for one in affected):
+        if any(one.is_chat and not one.is_temporary for one in affected):
             is_on_disk = bool(self._services.settings.settings.park.folder)
             sentences.append(
                 tr("Chats are kept on disk, and go on by themselves once their model is loaded.")
@@ -114,7 +115,7 @@ class QuitFlow(QObject):
             )
         if not all(one.is_chat for one in affected):
             sentences.append(tr("Requests of programs end with an error."))
-        return f"{name_list(affected)}\n\n{' '.join(sentences)}"
+        return "\n\n".join(filter(None, (name_list(affected), " ".join(sentences))))
 
     def _temporary(self) -> int:
         """How many temporary chats have something in them."""

@@ -65,8 +65,8 @@ def shown(keys: tuple[str, ...]) -> str:
     return tr(" or ").join(texts)
 
 
-def refusal(keys: str) -> str:
-    """Why these keys cannot do a command, as a sentence; empty if they can."""
+def refusal(keys: str, command: Command) -> str:
+    """Why these keys cannot do a command, as a sentence; empty if they can, as its own can."""
     sequence = QKeySequence(keys)
     if sequence.isEmpty():
         return tr("These are no keys.")
@@ -75,7 +75,8 @@ def refusal(keys: str) -> str:
     is_safe = is_function or first.key() == Qt.Key.Key_Escape
     if not is_safe and not first.keyboardModifiers() & _MODIFIERS:
         return tr("A key alone is for writing; add Ctrl or Alt.")
-    if any(sequence == QKeySequence(one) for one in _OF_TEXTS):
+    own = [QKeySequence(one) for one in command.keys]
+    if sequence not in own and any(sequence == QKeySequence(one) for one in _OF_TEXTS):
         return tr("These keys are for editing text.")
     return ""
 

@@ -13,7 +13,6 @@ import logging
 import os
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 _CONNECT_MS = 1_000
 _ANSWER_MS = 5_000
-_BETWEEN_TRIES_S = 0.1
+_MOMENT_MS = 50
 _DONE = b"done\n"
 _LONGEST_PATH = 100
 """A socket's path has room for 104 bytes or a few more, by system."""
@@ -43,18 +42,11 @@ def address_for(folder: Path) -> str:
     return str(path)
 
 
-def hand_over(address: str, errand: Errand, *, patience_s: float = 0.0) -> bool:
+def hand_over(address: str, errand: Errand) -> bool:
     """Give the errand to the window that listens there; False if there is none, or it is somebody else's.
 
-    With patience, one that does not listen yet is waited for.
+    Any thread of Qt's. An errand may be given again where no answer came in time: it is done once.
     """
-    tries_end_s = time.monotonic() + patience_s
-    while not (has_gone := _try_to_hand_over(address, errand)) and time.monotonic() < tries_end_s:
-        time.sleep(_BETWEEN_TRIES_S)
-    return has_gone
-
-
-def _try_to_hand_over(address: str, errand: Errand) -> bool:
     if not _is_ours(address):
         return False
     socket = QLocalSocket()
@@ -64,8 +56,12 @@ def _try_to_hand_over(address: str, errand: Errand) -> bool:
     socket.write(errand.to_bytes())
     socket.waitForBytesWritten(_ANSWER_MS)
     answer = b""
-    while _DONE not in answer and socket.waitForReadyRead(_ANSWER_MS):
-        answer += socket.readAll().data()
+    for _ in range(_ANSWER_MS // _MOMENT_MS):  # moments: no other Python thread runs during one
+        if socket.waitForReadyRead(_MOMENT_MS):
+            answer += socket.readAll().data()
+        is_over = socket.state() is QLocalSocket.LocalSocketState.UnconnectedState
+        if _DONE in answer or is_over:
+            break
     socket.abort()
     return _DONE in answer
 
@@ -81,11 +77,12 @@ def _is_ours(address: str) -> bool:
 
 
 class InstanceServer(QObject):
-    """Calls `receive` with each errand that arrives. One that cannot listen says so in the log and nowhere else."""
+    """Calls `receive` once with each errand. One that cannot listen says so in the log and nowhere else."""
 
     def __init__(self, address: str, receive: Callable[[Errand], None], parent: QObject) -> None:
         super().__init__(parent)
         self._receive = receive
+        self._received: set[str] = set()
         self._server = QLocalServer(self)
         self._server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)
         self._server.newConnection.connect(self._on_connection)
@@ -103,7 +100,12 @@ class InstanceServer(QObject):
 
     def _on_connection(self) -> None:
         while (socket := self._server.nextPendingConnection()) is not None:
-            _Call(socket, self._receive)
+            _Call(socket, self._on_errand)
+
+    def _on_errand(self, errand: Errand) -> None:
+        if errand.errand_id not in self._received:
+            self._received.add(errand.errand_id)
+            self._receive(errand)
 
 
 class _Call(QObject):

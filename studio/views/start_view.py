@@ -99,6 +99,9 @@ class StartView(QWidget):
             self._show_loading(self._models.model)
         elif self._models.state is EngineState.READY:
             self._show_ready()
+        elif self._models.is_coming:
+            self._say(tr("Loading a model"), tr("You can write your first message meanwhile."))
+            self._offer((), has_primary=False)
         else:
             self._show_choice()
 

@@ -122,22 +122,22 @@ def describe_chat(chat: Conversation, now_s: float) -> StatusWords:
     if chat.last_status is MessageStatus.TOOLS:
         return StatusWords(Mark.HAND, tr("Waiting for your answer"), Tone.WAITING)
     if chat.last_status is MessageStatus.INTERRUPTED:
-        return _interrupted(last.note if last is not None else "")
+        return _interrupted(chat.last_note)
     if chat.last_status is MessageStatus.FAILED:
-        return _failed(last.note if last is not None else "")
+        return _failed(chat.last_note)
     if chat.queued is not None:
         waits = tr("A message waits to be sent")
         words = tr("A message is too long to be sent") if chat.queued.is_too_long else waits
         return StatusWords(Mark.DOTS, words, Tone.WAITING)
     if chat.has_unread and chat.last_status is MessageStatus.LENGTH:
-        text = _ended_by_length(last.note if last is not None else "")
+        text = _ended_by_length(chat.last_note)
         return StatusWords(Mark.RING_DOT, text, Tone.WAITING)
     if chat.has_unread:
         return StatusWords(Mark.RING_DOT, tr("Done"), Tone.ACTIVE)
     if chat.is_temporary:
         return StatusWords(Mark.NONE, tr("Temporary, not saved"))
-    if chat.last_status is None and chat.draft.strip():
-        return StatusWords(Mark.NONE, tr("Draft"))
+    if chat.draft_beginning:
+        return StatusWords(Mark.NONE, tr("Draft: {text}").format(text=chat.draft_beginning))
     return StatusWords(Mark.NONE, when(chat.updated_s, now_s))
 
 

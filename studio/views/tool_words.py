@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from typing import assert_never
 
+from studio.models.one_line import one_line
 from studio.models.tool_servers import LinkState, LinkStatus, ToolServer
 from studio.models.tool_use import ToolUse, ToolUseState
 from studio.views.status_words import Mark, StatusWords, Tone, joined
@@ -40,7 +41,7 @@ def describe_use(use: ToolUse, *, is_written: bool = True) -> StatusWords:
 
 def use_title(use: ToolUse) -> str:
     """What is called: the tool, and whose it is."""
-    return joined(use.tool or use.name or tr("A tool"), use.server)
+    return joined(one_line(use.tool or use.name) or tr("A tool"), one_line(use.server))
 
 
 def readable_arguments(text: str) -> str:

@@ -21,7 +21,9 @@ from PySide6.QtWidgets import (
 
 from studio.models.undo import Undo, UndoKind
 from studio.services.chat_book import ChatBook
+from studio.views.actions import CommandId
 from studio.views.icon_button import IconButton
+from studio.views.key_hints import hint
 from studio.views.labels import line
 from studio.views.shadow import cast_shadow
 from studio.views.tasks import Tasks
@@ -42,6 +44,8 @@ class UndoBar(QFrame):
     """Hidden until something was done that can be taken back. `returned` carries a deleted chat that is back."""
 
     returned = Signal(object)
+    changed = Signal()
+    """There is something to be taken back, or nothing any more."""
 
     def __init__(self, book: ChatBook, tasks: Tasks, parent: QWidget) -> None:
         super().__init__(parent)
@@ -55,6 +59,7 @@ class UndoBar(QFrame):
         self._text = line("", "body", self)
         self._button = QPushButton(tr("Undo"), self)
         self._button.setObjectName("link")
+        hint(self._button, tr("Undo"), CommandId.UNDO)
         self._button.clicked.connect(self.take_back)
         close = IconButton("close", tr("Close this message"), self)
         close.setObjectName("small")
@@ -102,12 +107,14 @@ class UndoBar(QFrame):
         self.show()
         self.raise_()
         self._timer.start()
+        self.changed.emit()
         QAccessible.updateAccessibility(QAccessibleEvent(self, QAccessible.Event.Alert))
 
     def take_back(self) -> None:
         """Take back what was done last; nothing where nothing was."""
         undo, self.undo = self.undo, None
         self.hide()
+        self.changed.emit()
         if undo is not None:
             self._tasks.start(self._take_back(undo))
 

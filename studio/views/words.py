@@ -12,6 +12,8 @@ from functools import lru_cache
 
 from PySide6.QtCore import QCoreApplication, QDate, QLocale, QTime
 
+from studio.models.one_line import one_line
+
 _CONTEXT = "layby"
 _MB = 1_000_000
 _GB = 1_000_000_000
@@ -108,6 +110,7 @@ def shortened_inside(text: str, most_chars: int) -> str:
 
 def in_sentence(name: str, most_chars: int) -> str:
     """A name within a sentence: one of several words stands in quotation marks; none turns the words around it."""
+    name = one_line(name)
     short = shortened_inside(name, most_chars)
     if any(unicodedata.bidirectional(char) in ("R", "AL") for char in short):
         short = f"\u2068{short}\u2069"
@@ -142,10 +145,10 @@ def size(num_bytes: int) -> str:
 
 
 def when(moment_s: float, now_s: float) -> str:
-    """The time for today, "Yesterday", a date before that. Both arguments are Unix times."""
+    """The time for today, "Yesterday", a date before that, or after. Both arguments are Unix times."""
     moment, now = datetime.fromtimestamp(moment_s), datetime.fromtimestamp(now_s)
     days = (now.date() - moment.date()).days
-    if days <= 0:
+    if -1 <= days <= 0:  # tomorrow: of another zone
         return locale().toString(QTime(moment.hour, moment.minute), QLocale.FormatType.ShortFormat)
     if days == 1:
         return tr("Yesterday")

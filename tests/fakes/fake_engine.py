@@ -259,6 +259,16 @@ class FakeEngine:
             holdings=holdings or old.holdings,
         )
 
+    def publish_state(self, state: EngineState) -> None:
+        """Let the snapshot have a model, and room for parked requests, or nothing."""
+        parks = ParkUsage(budget_bytes=1 << 33)
+        is_ready = state is EngineState.READY
+        self._snapshot = (
+            replace(self.ready_snapshot(TINY_MODEL), parks=parks)
+            if is_ready
+            else EngineSnapshot(state=state)
+        )
+
     def publish_window(self, window_tokens: int) -> None:
         """Let requests hold so many tokens, as far as the snapshot says."""
         self._snapshot = replace(self._snapshot, window_tokens=window_tokens)

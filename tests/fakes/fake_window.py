@@ -8,9 +8,11 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from engine.api import EngineState, LoadOptions, ModelInfo
 from engine.client import EngineClient
+from engine.runs import Run
 from fakes.fake_engine import TINY_MODEL, FakeEngine
 from fakes.fake_tools import FakeTools
 from fakes.patience import until
@@ -91,8 +93,10 @@ class FakeModels:
     @contextmanager
     def expecting(self) -> Iterator[None]:
         self.num_expected += 1
+        self.changed.emit()
         yield
         self.num_expected -= 1
+        self.changed.emit()
 
     def say(
         self, state: EngineState, *, progress: float = 0.0, error: Exception | None = None
@@ -204,6 +208,11 @@ class Stage:
         await until(lambda: len(self.engine.requests) > len(known))
         return next(id_ for id_ in self.engine.requests if id_ not in known)
 
+    def publish(self, *runs: Run, **more: Any) -> None:
+        """Have the engine say that these run (`FakeEngine.publish`), and look at it."""
+        self.engine.publish(*runs, **more)
+        self.window.context.watch.look()
+
     async def settle(self) -> None:
         """Draw all that has happened."""
         context = self.window.context
@@ -214,12 +223,20 @@ class Stage:
         lay_out()
 
 
+def _follow(engine: FakeEngine, state: EngineState) -> None:
+    """Have the engine publish what the window is told of it: a model, and room for parked chats, or nothing."""
+    known = (EngineState.READY, EngineState.NO_MODEL)
+    if state in known and state is not engine.snapshot().state:
+        engine.publish_state(state)
+
+
 @asynccontextmanager
 async def open_stage(
     folder: Path, *, state: EngineState = EngineState.READY, titles: tuple[str, ...] = ()
 ) -> AsyncIterator[Stage]:
     """A shown window with a chat for each title, the last one on top and in the pane."""
-    engine = FakeEngine(auto=False, ready=state is EngineState.READY)
+    engine = FakeEngine(auto=False, ready=False)
+    _follow(engine, state)
     client = EngineClient(engine, asyncio.get_running_loop())
     notices = NoticeService()
     settings = SettingsService(folder / "settings.json", environment={}, flags={})
@@ -230,6 +247,7 @@ async def open_stage(
     for title in titles:
         await chats.rename(await chats.new_chat(), title)
     models = FakeModels(state, LoadSettingsStore(folder / "load_settings.json", settings))
+    models.changed.connect(lambda: _follow(engine, models.state))
     runs = RunService(client, chats)
     library = ModelLibraryService(folder / "models", (), inspect=_inspect)
     downloads = DownloadService(library, free_bytes=lambda _folder: 1 << 50)

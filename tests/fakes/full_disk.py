@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from fakes.chat_rig import ChatRig, open_chats, until
+from studio.models.errors import StoreError
+from studio.services.history_store import HistoryStore
 
 ROOT = Path(__file__).resolve().parents[2]
 _MOUNTED = 'mount -t tmpfs -o size=2m tmpfs "$1" && exec "$2" "$3" "$1"'
@@ -66,13 +68,26 @@ def _notices(rig: ChatRig) -> list[tuple[str, str]]:
     return [(one.code, one.detail.partition(";")[2]) for one in rig.notices.notices.notices]
 
 
+async def _new_history(path: Path) -> str:
+    """What is said where there is none yet."""
+    store = HistoryStore(path)
+    try:
+        await store.open()
+    except StoreError as error:
+        return error.code
+    finally:
+        await store.close()
+    return "opened"
+
+
 async def _story(folder: Path) -> dict[str, Any]:
     path, filler = folder / "history.db", folder / "filler"
     await _leave_a_chat(path)
     fill_up(filler)
+    told: dict[str, Any] = {"new": await _new_history(folder / "new.db")}
     async with open_chats(path) as rig:
         (chat,) = rig.chats.chats
-        told: dict[str, Any] = {"listed": chat.last_status and chat.last_status.value}
+        told["listed"] = chat.last_status and chat.last_status.value
         await rig.chats.open_chat(chat.chat_id)
         told["read"] = [(one.text, one.status.value) for one in chat.messages]
         told["notices"] = _notices(rig)

@@ -22,9 +22,9 @@ from studio.models.server_settings import ServerSettings
 from studio.server.app import build_app
 from studio.server.context import ServerContext
 from studio.server.live_requests import LiveRequests
+from studio.server.parts import ServerParts
 from studio.server.share_gate import ShareGate
 from studio.server.sse import StreamTimings
-from studio.server.thread import ServerParts
 
 TIMEOUT_S = 60.0
 CHAT = "/v1/chat/completions"

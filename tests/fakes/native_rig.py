@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import gguf
@@ -39,6 +39,23 @@ def variants_here() -> tuple[str, ...]:
 
 VARIANTS = variants_here()
 needs_kernels = pytest.mark.skipif(not VARIANTS, reason="the native kernels are not built")
+
+
+def every_variant(longer: Iterable[object], shorter: Iterable[object]) -> list[object]:
+    """Parameters: each variant with every pair of two axes' values.
+
+    The portable one, which takes longest, has each value of the longer axis with one of the shorter one's, in turn; the
+    rest of its pairs are for the full run.
+    """
+    others = list(shorter)
+    return [
+        pytest.param(variant, one, other, marks=pytest.mark.full)
+        if variant == "portable" and place % len(others) != turn
+        else pytest.param(variant, one, other)
+        for variant in VARIANTS
+        for place, one in enumerate(longer)
+        for turn, other in enumerate(others)
+    ]
 
 
 def is_paired(storage: str, variant: str) -> bool:

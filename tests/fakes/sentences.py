@@ -18,6 +18,7 @@ from pathlib import Path
 from studio.models.length_limit import LengthLimit
 from studio.models.settings import all_settings
 from studio.models.snippets import SNIPPETS
+from studio.services.attachments.attachment_service import MANY_REFUSED
 from studio.services.notice_service import CRASHED_NOTICE, NOTICE_TABLE, UNEXPECTED_NOTICE
 from studio.services.reply_fold import MODEL_WAS_UNLOADED, NO_MODEL_WAS_READY
 from studio.services.store_troubles import TRIES_AGAIN
@@ -45,40 +46,6 @@ IN_PLACES = (
     " from {0} to {1}, a multiple of {2}",
 )
 """What callers of composers give them to put into a place, and words of Qt's that are ours."""
-SYSTEM_REASONS = (
-    "[Errno {0}] {1}",
-    "Address already in use",
-    "All connection attempts failed",
-    "Broken pipe",
-    "Cannot allocate memory",
-    "Connection refused",
-    "Connection reset by peer",
-    "Connection timed out",
-    "Device or resource busy",
-    "Directory not empty",
-    "Disk quota exceeded",
-    "Exec format error",
-    "File exists",
-    "File name too long",
-    "File too large",
-    "Input/output error",
-    "Invalid argument",
-    "Is a directory",
-    "Name or service not known",
-    "Network is unreachable",
-    "No route to host",
-    "No space left on device",
-    "No such device",
-    "No such file or directory",
-    "Not a directory",
-    "Operation not permitted",
-    "Permission denied",
-    "Read-only file system",
-    "Temporary failure in name resolution",
-    "timed out",
-    "Too many open files",
-)
-"""What the system says of files and connections, in the places of our errors."""
 FROM_TABLES = frozenset(
     {
         "menu.value",
@@ -186,7 +153,7 @@ def _tells(call: ast.Call, error: str) -> bool:
 @cache
 def all_sentences() -> frozenset[str]:
     """Every sentence, as the key that it has in a catalogue."""
-    found = {*_of_tables(), *IN_PLACES, *SYSTEM_REASONS}
+    found = {*_of_tables(), *IN_PLACES}
     for path in sorted((ROOT / "studio").rglob("*.py")):
         found |= set(_of_calls(path))
     for name in COMPOSERS:
@@ -231,7 +198,7 @@ def _of_tables() -> Iterator[str]:
     yield from (snippet.where for snippet in SNIPPETS)
     yield from ERRORS_INSTEAD.values()
     yield from (limit.value for limit in LengthLimit)
-    yield TRIES_AGAIN
+    yield from (TRIES_AGAIN, MANY_REFUSED)
     yield from (NO_MODEL_WAS_READY, MODEL_WAS_UNLOADED)
     yield from (notice.text for notice in (CRASHED_NOTICE, UNEXPECTED_NOTICE))
 

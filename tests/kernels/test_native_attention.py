@@ -14,6 +14,7 @@ from fakes.native_rig import (
     VARIANTS,
     ModelWeights,
     compiled,
+    every_variant,
     needs_kernels,
     reference,
 )
@@ -96,9 +97,7 @@ def test_near_the_reference(shape: AttentionShape, variant: str, kv_type: KvType
         np.testing.assert_allclose(got, expected, rtol=1e-4, atol=atol)
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("kv_type", STORED)
+@pytest.mark.parametrize(("variant", "shape", "kv_type"), every_variant(SHAPES, STORED), ids=str)
 def test_chunks_pages_and_threads_change_no_bit(
     shape: AttentionShape, variant: str, kv_type: KvType
 ) -> None:

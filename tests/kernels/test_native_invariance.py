@@ -21,6 +21,7 @@ from fakes.native_rig import (
     VARIANTS,
     ModelWeights,
     compiled,
+    every_variant,
     needs_kernels,
     odd_rows,
     rows_program,
@@ -147,9 +148,9 @@ def every_turn(variant: str) -> int:
     return PORTABLE_TURNS if variant == "portable" else MOST_ROWS
 
 
-@pytest.mark.parametrize("storage", STORAGES)
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("name", ["linear 80", "feed forward"])
+@pytest.mark.parametrize(
+    ("variant", "storage", "name"), every_variant(STORAGES, ["linear 80", "feed forward"])
+)
 def test_a_product_has_the_same_bits_in_some_company(name: str, variant: str, storage: str) -> None:
     check(name, storage, variant, most_turns=FEW_TURNS)
 

@@ -7,7 +7,14 @@ import pytest
 from numpy.typing import NDArray
 
 from fakes.native_programs import MODELS, VOCABULARY, record
-from fakes.native_rig import VARIANTS, compiled, is_paired, needs_kernels, reference
+from fakes.native_rig import (
+    VARIANTS,
+    compiled,
+    every_variant,
+    is_paired,
+    needs_kernels,
+    reference,
+)
 from kernels.api import StepInputs
 from kernels.cpu.library import NativeError
 from kernels.kv_layout import KvType
@@ -49,9 +56,7 @@ def test_logits_are_near_those_of_the_dequantised_weights(name: str, variant: st
         assert error.max() < (0.03 if rounds_rows else most)
 
 
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("kv_type", KvType)
+@pytest.mark.parametrize(("variant", "name", "kv_type"), every_variant(MODELS, KvType))
 def test_chunks_pages_and_threads_change_no_bit(name: str, variant: str, kv_type: KvType) -> None:
     program, weights = record(MODELS[name])
     ways = [

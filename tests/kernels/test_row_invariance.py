@@ -178,16 +178,27 @@ class _Attention:
         return list(step.view(op.out)[: len(rows)].clone().split([count for *_, count in spans]))
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.int8])
+SMALL = TinyProgram(heads=4, kv_heads=4, head_dim=10)
+GROUPED = TinyProgram(heads=9, kv_heads=3, head_dim=64)
+WINDOWED = TinyProgram(heads=14, kv_heads=2, head_dim=16, windows=(300, 0))
+
+
 @pytest.mark.parametrize(
-    "shape",
+    ("shape", "dtype"),
     [
-        TinyProgram(heads=9, kv_heads=3, head_dim=64),
-        TinyProgram(heads=4, kv_heads=4, head_dim=10),
-        TinyProgram(heads=14, kv_heads=2, head_dim=16, windows=(300, 0)),
+        *((SMALL, dtype) for dtype in (torch.float16, torch.float32, torch.int8)),
+        (GROUPED, torch.float16),
+        (WINDOWED, torch.int8),
+        *(
+            pytest.param(shape, dtype, marks=pytest.mark.full)
+            for shape, dtype in (
+                (GROUPED, torch.float32), (GROUPED, torch.int8),
+                (WINDOWED, torch.float16), (WINDOWED, torch.float32),
+            )
+        ),
     ],
-    ids=["9/3 x 64", "4/4 x 10", "14/2 x 16 window"],
-)
+    ids=lambda one: f"{one.heads}/{one.kv_heads}" if isinstance(one, TinyProgram) else str(one),
+)  # fmt: skip
 def test_attention_of_a_position_is_alike_in_any_chunk_and_company(
     shape: TinyProgram, dtype: torch.dtype
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import logging
 from collections.abc import Iterator
 from pathlib import Path
@@ -50,3 +52,24 @@ def test_the_server_logs_to_standard_error_only(capsys: pytest.CaptureFixture[st
     captured = capsys.readouterr()
     assert "told" in captured.err
     assert captured.out == ""
+
+
+class FullDisk(io.StringIO):
+    def write(self, text: str) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_log_that_cannot_be_written_is_told_once_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "layby.log"
+    log_to_file(path, LogLevel.INFO)
+    handler = logging.getLogger().handlers[-1]
+    assert isinstance(handler, logging.FileHandler)
+    before = handler.setStream(FullDisk())
+    assert before is not None
+    before.close()
+    for number in range(3):
+        logging.getLogger("studio.test").info("line %d", number)
+    told = capsys.readouterr().err
+    assert told == f"layby: {path} cannot be written: [Errno 28] No space left on device\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,10 +17,13 @@ from studio.models.errors import AttachmentError, StudioError
 from studio.models.signal import Signal
 from studio.services.attachments.reader import read_attachment
 from studio.services.draft_service import DraftService
-from studio.services.notice_service import NoticeService
+from studio.services.notice_service import NoticeService, notice_for
+
+_log = logging.getLogger(__name__)
 
 MOST_FILES = 20
 """Of one draft."""
+MANY_REFUSED = "{0} files were not attached"
 
 
 class AttachmentService:
@@ -37,7 +41,7 @@ class AttachmentService:
         return self._reading.get(chat.chat_id, 0)
 
     async def attach_files(self, chat: Conversation, paths: Sequence[Path]) -> int:
-        """Read files and add them to the draft; those that cannot be are notices. Returns how many were added."""
+        """Read files and add them to the draft; those that cannot be are one notice. Returns how many were added."""
         free = MOST_FILES - len(chat.draft_attachments) - self.reading(chat)
         if len(paths) > free:
             self._notices.report(
@@ -48,17 +52,17 @@ class AttachmentService:
             )
             return 0
         self._count(chat, len(paths))
-        num_added = 0
+        refusals: list[StudioError] = []
         for path in paths:
             try:
                 attachment = await asyncio.to_thread(read_attachment, path)
                 await self._drafts.attach(chat, await self._counted(attachment))
-                num_added += 1
             except StudioError as error:
-                self._notices.report(error)
+                refusals.append(error)
             finally:
                 self._count(chat, -1)
-        return num_added
+        self._tell(refusals)
+        return len(paths) - len(refusals)
 
     async def remove(self, chat: Conversation, attachment: Attachment) -> None:
         """Take a file out of the draft. Raises StoreError."""
@@ -72,6 +76,15 @@ class AttachmentService:
                 counted if one is attachment else one for one in chat.draft_attachments
             )
         self.changed.emit(chat)
+
+    def _tell(self, refusals: Sequence[StudioError]) -> None:
+        if len(refusals) == 1:
+            self._notices.report(refusals[0])
+        elif refusals:
+            lines = "\n".join(map(str, refusals))
+            _log.info("%s", lines)
+            words = MANY_REFUSED.format(len(refusals))
+            self._notices.show(replace(notice_for(refusals[0]), text=words, detail=lines))
 
     async def _counted(self, attachment: Attachment) -> Attachment:
         try:

@@ -11,6 +11,7 @@ from pathlib import Path
 from engine.system_faults import system_fault
 from studio.models.attachment import Attachment, AttachmentKind
 from studio.models.errors import AttachmentError
+from studio.models.one_line import one_line
 from studio.services.attachments.child import read_in_child
 from studio.services.attachments.text_files import decode
 
@@ -37,7 +38,7 @@ def read_attachment(path: Path) -> Attachment:
         text = _text(path, kind, size)
     except OSError as error:
         raise AttachmentError(f"{path.name} cannot be read: {system_fault(error)}") from error
-    return Attachment(name=path.name, kind=kind, text=text, path=str(path))
+    return Attachment(name=one_line(path.name), kind=kind, text=text, path=str(path))
 
 
 def kind_of(path: Path, head: bytes) -> AttachmentKind:

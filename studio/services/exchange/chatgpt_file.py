@@ -32,8 +32,8 @@ def is_chatgpt_file(data: object) -> bool:
 
 
 def decode(data: Sequence[Any]) -> Reading:
-    """The chats of a parsed file; conversations without a word in them are left out silently."""
-    chats, num_broken = [], 0
+    """The chats of a parsed file; conversations without a word in them are left out and counted."""
+    chats, num_broken, num_empty = [], 0, 0
     for entry in data:
         try:
             found = _read_chat(entry)
@@ -41,7 +41,8 @@ def decode(data: Sequence[Any]) -> Reading:
             num_broken += 1
         else:
             chats.extend([found] if found.messages else [])
-    return Reading(chats=tuple(chats), num_broken=num_broken)
+            num_empty += not found.messages
+    return Reading(chats=tuple(chats), num_broken=num_broken, num_empty=num_empty)
 
 
 def _read_chat(entry: Mapping[str, Any]) -> ReadChat:

@@ -29,6 +29,7 @@ class ImportReport:
     num_known: int = 0
     """Chats that were here already, with all that the file has of them."""
     num_broken: int = 0
+    num_empty: int = 0
     num_left: int = 0
     """Chats that were not looked at any more, because the user ended it."""
 
@@ -37,6 +38,7 @@ class ImportReport:
             num_new=self.num_new + other.num_new,
             num_known=self.num_known + other.num_known,
             num_broken=self.num_broken + other.num_broken,
+            num_empty=self.num_empty + other.num_empty,
             num_left=self.num_left + other.num_left,
         )
 
@@ -88,6 +90,7 @@ class Importer:
             num_new=num_new,
             num_known=num_done - num_new,
             num_broken=reading.num_broken,
+            num_empty=reading.num_empty,
             num_left=len(found) - num_done,
         )
 
@@ -142,7 +145,8 @@ def _show(found: ReadChat) -> None:
     tree = MessageTree(found.messages)
     leaf = tree.get(found.leaf_id) or tree.newest_end(None)
     if leaf is not None:
-        found.chat.leaf_id, found.chat.stored_status = leaf.message_id, leaf.status
+        found.chat.leaf_id = leaf.message_id
+        found.chat.stored_status, found.chat.stored_note = leaf.status, leaf.note
 
 
 def _is_among(found: ReadChat, others: Iterable[ReadChat]) -> bool:

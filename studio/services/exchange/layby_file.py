@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from studio.models.attachment import Attachment, AttachmentKind
-from studio.models.chat import Conversation, Message, MessageStatus, Role
+from studio.models.chat import NEW_CHAT_TITLE, Conversation, Message, MessageStatus, Role
 from studio.models.chat_settings import ChatSettings, Preset
 from studio.models.tool_use import ChatTools
 from studio.services.call_rows import settled
@@ -126,7 +126,7 @@ def _read_chat(entry: Mapping[str, Any]) -> ReadChat:
     created_s = time_of(entry, "created_s", 0.0)
     chat = Conversation(
         chat_id=0,
-        title=title_of(text_of(entry, "title")),
+        title=title_of(text_of(entry, "title")) or NEW_CHAT_TITLE,
         created_s=created_s,
         updated_s=time_of(entry, "updated_s", created_s),
         settings=_read_settings(entry.get("settings") or {}),
@@ -143,7 +143,7 @@ def _read_chat(entry: Mapping[str, Any]) -> ReadChat:
         chat=chat,
         messages=messages,
         leaf_id=shown.message_id if shown is not None else None,
-        folder=tuple(title_of(name) for name in folder if isinstance(name, str)),
+        folder=tuple(title_of(name) for name in folder if isinstance(name, str) and title_of(name)),
     )
 
 

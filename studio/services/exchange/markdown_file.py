@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from studio.models.chat import Conversation, Message, MessageStatus, Role
+from studio.models.one_line import one_line
 from studio.models.tool_use import ToolUse
 from studio.services.chat_prompt import full_title
 
@@ -31,7 +32,7 @@ class Labels:
 
 def to_markdown(chat: Conversation, labels: Labels) -> str:
     """One loaded chat. What was attached is named and not repeated."""
-    parts = [f"# {_one_line(full_title(chat))}", f"*{_day(chat.created_s)}*"]
+    parts = [f"# {one_line(full_title(chat))}", f"*{_day(chat.created_s)}*"]
     if system := chat.settings.system_prompt.strip():
         parts += [f"**{labels.system}**", _quoted(system)]
     for message in chat.messages:
@@ -42,7 +43,7 @@ def to_markdown(chat: Conversation, labels: Labels) -> str:
 def file_name(title: str, *, taken: Iterable[str] = ()) -> str:
     """A title as the name of a file on any system, without its ending; unlike those that are taken."""
     name = _UNSAFE.sub(" ", title)
-    name = " ".join(name.split()).strip(". …")
+    name = one_line(name).strip(". …")
     while len(name.encode()) > _MOST_NAME_BYTES:
         name = name[:-1].rstrip(". …")
     name = name or "chat"
@@ -58,7 +59,7 @@ def file_name(title: str, *, taken: Iterable[str] = ()) -> str:
 def _turn(message: Message, labels: Labels) -> list[str]:
     who = {Role.USER: labels.you, Role.ASSISTANT: labels.reply, Role.SYSTEM: labels.system}
     head = f"## {who[message.role]}"
-    files = [f"*{labels.attachment}: {_one_line(one.name)}*" for one in message.attachments]
+    files = [f"*{labels.attachment}: {one_line(one.name)}*" for one in message.attachments]
     text = [message.text.strip()] if message.text.strip() else []
     ending = labels.cut_off.get(message.status) if message.role is Role.ASSISTANT else None
     cut = [f"*({ending})*"] if ending else []
@@ -68,8 +69,8 @@ def _turn(message: Message, labels: Labels) -> list[str]:
 
 def _call(use: ToolUse, labels: Labels) -> list[str]:
     """A call of a tool with what came of it; a long result is cut."""
-    name = _one_line(use.tool or use.name)
-    told = [f"**{labels.tool}: {name}** `{_one_line(use.arguments).replace('`', chr(39))}`"]
+    name = one_line(use.tool or use.name)
+    told = [f"**{labels.tool}: {name}** `{one_line(use.arguments).replace('`', chr(39))}`"]
     if use.result:
         told.append(_quoted(use.result[:_MOST_RESULT_CHARS]))
     return told
@@ -77,10 +78,6 @@ def _call(use: ToolUse, labels: Labels) -> list[str]:
 
 def _quoted(text: str) -> str:
     return "\n".join(f"> {line}".rstrip() for line in text.splitlines())
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _day(moment_s: float) -> str:

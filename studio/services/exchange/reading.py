@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from studio.models.chat import Conversation, Message, MessageStatus, Role
+from studio.models.one_line import one_line
 
 _MOST_TITLE_CHARS = 500
 _LATEST_S = 1e11
@@ -37,14 +38,17 @@ class ReadChat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """All chats of a file, and how many entries of it were none."""
+    """All chats of a file, and how many entries of it were none, or had not a word in them."""
 
     chats: tuple[ReadChat, ...] = ()
     num_broken: int = 0
+    num_empty: int = 0
 
     def __add__(self, other: Reading) -> Reading:
         return Reading(
-            chats=(*self.chats, *other.chats), num_broken=self.num_broken + other.num_broken
+            chats=(*self.chats, *other.chats),
+            num_broken=self.num_broken + other.num_broken,
+            num_empty=self.num_empty + other.num_empty,
         )
 
 
@@ -68,7 +72,7 @@ def time_of(entry: Mapping[str, Any], name: str, default: float) -> float:
 
 def title_of(text: str) -> str:
     """On one line, and not endless."""
-    return " ".join(text.split())[:_MOST_TITLE_CHARS]
+    return one_line(text)[:_MOST_TITLE_CHARS]
 
 
 def parents_first(messages: Iterable[Message]) -> tuple[Message, ...]:

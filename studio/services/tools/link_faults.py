@@ -5,10 +5,8 @@ A catalogue of sentences knows each of these, in whatever sentence it stands.
 
 from __future__ import annotations
 
-import httpx
-
 from engine.system_faults import system_fault
-from studio.services.network_faults import network_fault
+from studio.services.network_faults import is_of_network, network_fault
 
 
 def told(server: str, reason: str, said: str) -> str:
@@ -27,7 +25,7 @@ def link_fault(error: BaseException) -> str:
             return f"the program {error.filename!r} was not found; check its command and folder"
         case PermissionError():
             return f"the program {error.filename!r} may not be started; check its permissions"
-        case httpx.HTTPError():
+        case Exception() if is_of_network(error):
             return network_fault(error)
         case OSError():
             return system_fault(error)

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-import secrets
 import tempfile
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import IO, TYPE_CHECKING, Any
-
-import psutil
 
 from studio.models.errors import ToolServerError
 from studio.models.tool_servers import ToolFacts, ToolServer
 from studio.services.tools.answers import ToolAnswer, answer_of, shortened
 from studio.services.tools.link_faults import link_fault, no_answer, told
+from studio.services.tools.own_programs import MARK, end_marked, new_mark
 
 if TYPE_CHECKING:
     from mcp.client.client import Client
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
 START_TIMEOUT_S = 30.0
 """A program that is fetched at its first start by its own package manager takes longer; it is tried again then."""
 
-_MARK = "LAYBY_TOOL_SERVER"
 _MOST_TOOLS = 500
 _MOST_SAID_CHARS = 500
 """Of what a program has said on its standard error, as much is told with a failure."""
@@ -43,7 +40,7 @@ class ToolLink:
         self._task: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
         self._has_gone = False
-        self._mark = secrets.token_hex(16)
+        self._mark = new_mark()
         """In the environment of a program, and so of all that it starts."""
 
     async def open(self) -> tuple[ToolFacts, ...]:
@@ -87,7 +84,7 @@ class ToolLink:
                 self._task.cancel()
             await asyncio.wait({self._task})
         if self.server.is_program:
-            await asyncio.to_thread(_end_marked, self._mark)
+            await asyncio.to_thread(end_marked, self._mark)
 
     # --- how
 
@@ -132,7 +129,7 @@ class ToolLink:
             parameters = StdioServerParameters(
                 command=server.command,
                 args=list(server.args),
-                env={**dict(server.env), _MARK: self._mark},
+                env={**dict(server.env), MARK: self._mark},
                 cwd=server.folder or None,
             )
             yield stdio_client(parameters, errlog=said)  # type: ignore[arg-type]
@@ -148,14 +145,6 @@ class ToolLink:
         said.seek(0)
         last = said.read()[-_MOST_SAID_CHARS:].strip()
         return ToolServerError(told(self.server.name, reason, last))
-
-
-def _end_marked(mark: str) -> None:
-    """End what a program has left behind: the package ends only those that do not go by themselves."""
-    for process in psutil.process_iter():
-        with suppress(psutil.Error, OSError):
-            if process.environ().get(_MARK) == mark:
-                process.kill()
 
 
 def _import_client() -> type[Client]:

@@ -9,6 +9,7 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from studio.models.attachment import Attachment, AttachmentKind
+from studio.models.one_line import one_line
 from studio.views.elided_label import ElidedLabel
 from studio.views.flow_layout import FlowLayout
 from studio.views.icon_button import IconButton
@@ -67,7 +68,7 @@ class _Chip(QFrame):
         super().__init__(parent)
         self.setObjectName("chip")
         name = ElidedLabel(self, Qt.TextElideMode.ElideMiddle)
-        name.set_text(" ".join(file.name.split()))
+        name.set_text(one_line(file.name))
         name.setMaximumWidth(_NAME_EMS * self.fontMetrics().height())
         cost = QLabel(cost_words(file), self)
         cost.setObjectName("secondary")

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from engine.runs import Run
 from studio.models.chat import NEW_CHAT_TITLE, Conversation, Message, Role
+from studio.models.search_hit import FoundPlace
 from studio.services.run_service import Steer
 from studio.services.tools.tool_desk import Verdict
 from studio.views.actions import WindowState
@@ -116,8 +117,12 @@ class ChatPane(QWidget):
 
     async def show_chat(self, chat: Conversation) -> None:
         """Put a chat into the pane, reading its messages first if they are not there yet."""
-        if chat is self.chat:
-            return
+        if chat is not self.chat:
+            self.turn_to(chat)
+            await self.read_chat()
+
+    def turn_to(self, chat: Conversation) -> None:
+        """Be another chat's pane from now on, whose draft is typed here; `read_chat` then shows its messages."""
         if self.chat is not None:
             self._remember_place(self.chat)
             self._chats.set_visible(self.chat, is_visible=False)
@@ -130,6 +135,12 @@ class ChatPane(QWidget):
         self.sending.show_chat(chat)
         self._on_chat_changed(chat)
         self._drop_transcript()
+
+    async def read_chat(self) -> None:
+        """Show the messages of the pane's chat, once they are there."""
+        chat = self.chat
+        if chat is None:
+            return
         await self._chats.open_chat(chat.chat_id)
         if self.chat is chat:
             self.attaching.show_chat(chat)  # its files are there now
@@ -163,6 +174,12 @@ class ChatPane(QWidget):
         """Open the bar that finds words in this pane's chat."""
         if self.chat is not None and self.transcript is not None:
             self.find_bar.open_for(self.chat, self.transcript)
+
+    def show_found(self, place: FoundPlace) -> None:
+        """Go to a message of this pane's chat, and mark what was looked for."""
+        if self.chat is not None and self.transcript is not None:
+            self.transcript.show_message(place.message_id)
+            self.find_bar.open_at(self.chat, self.transcript, place)
 
     def steer(self, steer: Steer) -> None:
         """Do something about the reply of this pane's chat."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from PySide6.QtCore import QEvent, QMimeData, QSize, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QFontMetricsF, QKeyEvent, QResizeEvent
+from PySide6.QtGui import QFocusEvent, QFontMetricsF, QKeyEvent, QResizeEvent, QTextCursor
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
 from studio.views.elided_label import WholeLabel
@@ -105,10 +105,11 @@ class Composer(QFrame):
         return self._input.toPlainText()
 
     def set_text(self, text: str) -> None:
-        """Put a draft there; it is not reported as an edit."""
+        """Put a draft there, to be gone on with at its end; it is not reported as an edit."""
         if text != self.text():
             self._input.blockSignals(True)
             self._input.setPlainText(text)
+            self._input.moveCursor(QTextCursor.MoveOperation.End)
             self._input.blockSignals(False)
             self._input.fit()
             self._show_state()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QTextCursor
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QTextEdit, QWidget
 
 from studio.models.chat import Conversation
+from studio.models.search_hit import FoundPlace
 from studio.views.chat.chat_view import ChatView
 from studio.views.chat.finding import Hit, find_all
 from studio.views.chat.row_views import RowView
@@ -29,6 +32,8 @@ class FindBar(QFrame):
         super().__init__(parent)
         self.setObjectName("findBar")
         self._theme = theme
+        self._texts: tuple[str, ...] = ()
+        """Any of them is a hit: what stands in the field, or the words that a search over all chats has found."""
         self._chat: Conversation | None = None
         self._view: ChatView | None = None
         self._hits: list[Hit] = []
@@ -51,7 +56,7 @@ class FindBar(QFrame):
         self._later.setSingleShot(True)
         self._later.setInterval(_PAUSE_MS)
         self._later.timeout.connect(self.search)
-        self.field.textChanged.connect(lambda: self._later.start())
+        self.field.textChanged.connect(self._on_typed)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(12, 6, 8, 6)
         layout.setSpacing(4)
@@ -70,6 +75,14 @@ class FindBar(QFrame):
         self.field.selectAll()
         self.search()
 
+    def open_at(self, chat: Conversation, view: ChatView, place: FoundPlace) -> None:
+        """Show what a search has found, from the message that it leads to on; the keyboard stays where it is."""
+        self.show_in(chat, view)
+        self.field.setText(place.query)
+        self._texts = place.words
+        self.show()
+        self.search(from_id=place.message_id)
+
     def show_in(self, chat: Conversation | None, view: ChatView | None) -> None:
         """Another chat is shown, or another transcript of it."""
         if self._view is not None and self._view is not view:
@@ -87,13 +100,14 @@ class FindBar(QFrame):
         self._mark_all()
         self.closed.emit()
 
-    def search(self) -> None:
-        """Look for the words anew, and go to the first hit from what is seen on."""
+    def search(self, *, from_id: int | None = None) -> None:
+        """Look anew, and go to the first hit in this message, or else from what is seen on."""
         self._later.stop()
         if self._chat is None or self._view is None or self.isHidden():
             return
-        self._hits = find_all(self._chat.messages, self.field.text())
-        self._place = self._first_from(self._view)
+        self._hits = find_all(self._chat.messages, *self._texts)
+        ids = [hit.message_id for hit in self._hits]
+        self._place = ids.index(from_id) if from_id in ids else self._first_from(self._view)
         self._mark_all()
         self._show_hit()
 
@@ -123,6 +137,10 @@ class FindBar(QFrame):
     def words(self) -> str:
         """What the count says."""
         return self._count.text()
+
+    def _on_typed(self, text: str) -> None:
+        self._texts = (text,)
+        self._later.start()
 
     def _first_from(self, view: ChatView) -> int:
         """The first hit in the messages that are seen, or below; else the last one."""
@@ -173,7 +191,7 @@ class FindBar(QFrame):
         )
 
     def _select(self, edit: QTextEdit, number: int) -> None:
-        found = _cursors(edit, self.field.text())
+        found = _cursors(edit, self._texts)
         if found:
             edit.setTextCursor(found[min(number, len(found) - 1)])
 
@@ -188,7 +206,7 @@ class FindBar(QFrame):
         if edit is None or (self.isHidden() and not edit.extraSelections()):
             return
         marks = []
-        for cursor in [] if self.isHidden() else _cursors(edit, self.field.text()):
+        for cursor in [] if self.isHidden() else _cursors(edit, self._texts):
             mark = QTextEdit.ExtraSelection()
             mark.cursor = cursor
             mark.format.setBackground(self._theme.colors.selected)
@@ -196,13 +214,12 @@ class FindBar(QFrame):
         edit.setExtraSelections(marks)
 
 
-def _cursors(edit: QTextEdit, words: str) -> list[QTextCursor]:
-    """Each place in what is seen of a row."""
-    found: list[QTextCursor] = []
-    if not words:
-        return found
-    cursor = edit.document().find(words)
-    while not cursor.isNull() and len(found) < _MOST_MARKS:
-        found.append(cursor)
-        cursor = edit.document().find(words, cursor)
-    return found
+def _cursors(edit: QTextEdit, texts: Sequence[str]) -> list[QTextCursor]:
+    """Each place in what is seen of a row, from its beginning."""
+    found: dict[int, QTextCursor] = {}
+    for text in filter(None, texts):
+        cursor = edit.document().find(text)
+        while not cursor.isNull() and len(found) < _MOST_MARKS:
+            found.setdefault(cursor.selectionStart(), cursor)
+            cursor = edit.document().find(text, cursor)
+    return [found[start] for start in sorted(found)]

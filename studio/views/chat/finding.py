@@ -20,15 +20,13 @@ class Hit:
     start: int
 
 
-def find_all(messages: Sequence[Message], words: str) -> list[Hit]:
-    """Every place where these words stand, whatever their case."""
-    wanted = words.casefold()
-    if not wanted:
-        return []
+def find_all(messages: Sequence[Message], *texts: str) -> list[Hit]:
+    """Every place where one of these texts stands, whatever its case."""
+    wanted = [text.casefold() for text in texts if text]
     return [
         Hit(message.message_id, start)
         for message in messages
-        for start in _starts(message.text, wanted)
+        for start in sorted({one for text in wanted for one in _starts(message.text, text)})
     ]
 
 

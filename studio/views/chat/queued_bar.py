@@ -9,6 +9,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QWidget
 
 from studio.models.chat import QueuedPrompt
+from studio.models.one_line import one_line
 from studio.views.elided_label import ElidedLabel
 from studio.views.words import tr
 
@@ -53,7 +54,7 @@ class QueuedBar(QFrame):
             stops = is_running and not is_too_long
             self.now.setToolTip(tr("Stop the reply and send this") if stops else "")
             names = ", ".join(one.name for one in prompt.attachments)
-            self._text.set_text(" ".join(prompt.text.split()) or names)
+            self._text.set_text(one_line(prompt.text) or names)
 
 
 def _head_words(prompt: QueuedPrompt, *, is_running: bool) -> str:

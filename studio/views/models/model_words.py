@@ -30,9 +30,11 @@ def facts_words(info: ModelInfo) -> str:
 
 
 def parameters_words(number: int) -> str:
-    """135 M, 7.6 B."""
+    """94,720, 135 M, 7.6 B."""
     if number >= 1_000_000_000:
         return tr("{figure} B").format(figure=decimal(number / 1e9, 1))
+    if number < 1_000_000:
+        return count(number)
     return tr("{figure} M").format(figure=count(round(number / 1e6)))
 
 

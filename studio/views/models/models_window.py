@@ -14,6 +14,7 @@ from studio.views.models.downloads_page import DownloadsPage
 from studio.views.models.library_page import LibraryPage
 from studio.views.models.model_words import machine_words
 from studio.views.models.sources_page import SourcesPage
+from studio.views.notices.notice_bar import NoticeBar
 from studio.views.paged_dialog import PagedDialog
 from studio.views.words import tr
 
@@ -27,10 +28,12 @@ class ModelsPage(IntEnum):
 
 
 class ModelsWindow(PagedDialog):
-    """Stays open beside the main window."""
+    """Stays open beside the main window. `notice_bar` has the notices, which would stand behind it there."""
 
     def __init__(self, context: Context, parent: QWidget) -> None:
         super().__init__(tr("Models"), parent)
+        self.notice_bar = NoticeBar(context.services.notices, context.theme, self)
+        self.add_above(self.notice_bar)
         self._downloads = context.services.downloads
         self.library = LibraryPage(context, self)
         machine = machine_words(look_at_machine(context.watch.snapshot))
@@ -59,5 +62,6 @@ class ModelsWindow(PagedDialog):
 
     def _on_finished(self) -> None:
         self._disconnect()
+        self.notice_bar.close_bar()
         for page in (self.library, self.sources, self.downloads):
             page.close_page()

@@ -84,12 +84,11 @@ class PoolPlace(QObject):
 
     def _best(self, page: QWidget) -> _Spot:
         num_panes, has_above = len(self._panes.panes), not self._above.isHidden()
-        is_panel = not has_above or not self._panel.isHidden()
-        own_px = WIDTH_PX if is_panel else self._above.minimumWidth()
+        is_above_alone = has_above and self._panel.isHidden()
+        own_px = self._above.minimumWidth() if is_above_alone else WIDTH_PX
         fits = page.width() >= self._row_px + own_px
-        if (
-            num_panes == 1 or has_above
-        ):  # under what stands above it, the panel takes no width of its own
+        # Under what stands above it, the panel takes no width of its own.
+        if num_panes == 1 or has_above:
             return _Spot.BESIDE if fits or self._is_empty else _Spot.OVER
         # From where the panes begin, not from how wide they are: what was just shown has not taken its room yet.
         room_px = page.width() - self._panes.mapTo(page, QPoint()).x() - WIDTH_PX

@@ -79,8 +79,14 @@ class StatusLine(QWidget):
         if (words := pool_words(snapshot.pool)) != self._pool.text():
             self._pool.setText(words)
         self._work.set_text(work_words(snapshot))
-        is_loading = self._context.services.models.state is EngineState.LOADING
-        self._model.set_text(tr("Loading a model") if is_loading else model_words(snapshot))
+        self._model.set_text(tr("Loading a model") if self._is_loading else model_words(snapshot))
+
+    @property
+    def _is_loading(self) -> bool:
+        """Also before the engine knows of it."""
+        models = self._context.services.models
+        is_expected = models.is_coming and models.fetching is None
+        return models.state is not EngineState.READY and is_expected
 
     def _draw(self) -> None:
         watch = self._context.watch

@@ -29,7 +29,7 @@ from studio.views.words import elapsed, plural, shortened_inside, tr
 
 _LANE_PX = 18
 _AXIS_PX = 18
-_LABEL_PX = 104
+_LABEL_PX = 200
 _LABEL_SHARE = 0.4
 _GAP_PX = 8
 _BAR_PX = 10

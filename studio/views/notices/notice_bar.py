@@ -136,9 +136,12 @@ class NoticeBar(QFrame):
 
 
 def notice_words(notice: Notice) -> str:
-    """All that is said, as one sentence."""
+    """All that is said, as one sentence, or as one and the lines below it."""
     text = tr(notice.text).rstrip(".")
-    if detail := detail_words(notice.detail, notice.code):  # may begin with the name of a file
+    detail = detail_words(notice.detail, notice.code)
+    if "\n" in detail:
+        return f"{text}:\n{detail}"
+    if detail:  # may begin with the name of a file
         text = f"{text}: {detail}"
     return with_stop(text)
 

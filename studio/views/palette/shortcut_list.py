@@ -82,7 +82,6 @@ class ShortcutList(Dialog):
         self._row(tr("A new line in the message"), shown(("Shift+Enter",)))
         self._row(tr("Open the chat in the list"), shown(("Enter",)))
         self._row(tr("Delete what is selected in the list"), shown(("Del",)))
-        self._row(tr("Take back what was done in the list"), shown(("Ctrl+Z",)))
         self._row(tr("Move the folder in the list"), shown(("Alt+Up", "Alt+Down")))
         self._row(tr("To the first message, to the end"), shown(("Home", "End")))
         self._row(tr("From one message's buttons to the next"), shown(("Up", "Down")))

@@ -40,7 +40,7 @@ class KeysPage(QWidget):
         self._context = context
         self._store = context.services.server.keys
         inner = QWidget(self)
-        self._column = column = page_column(inner)
+        column = page_column(inner)
         title = QLabel(tr("Keys"), inner)
         title.setObjectName("heading")
         column.addWidget(title)
@@ -66,6 +66,7 @@ class KeysPage(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         self._area = scrolled(tr("Keys"), inner, self)
+        self._area.verticalScrollBar().rangeChanged.connect(self._bring_secret)
         layout.addWidget(self._area)
         self._rows: list[QFrame] = []
         self._disconnect = self._store.changed.connect(self.refresh)
@@ -119,9 +120,13 @@ class KeysPage(QWidget):
             return
         self.form.clear()
         self.secret.show_secret(key.name, secret)
-        self._column.activate()
-        self._area.ensureWidgetVisible(self.secret, 0, 12)
+        self._bring_secret()
         self.created.emit(secret)
+
+    def _bring_secret(self) -> None:
+        """Into sight, also when the page has grown by it."""
+        if self.secret.is_only_here:
+            self._area.ensureWidgetVisible(self.secret, 0, 12)
 
     def _row(self, key: ServerKey) -> QFrame:
         frame, column = card(self)

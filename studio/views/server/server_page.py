@@ -80,11 +80,13 @@ class ServerPage(QWidget):
             head.addWidget(button)
         problem = QHBoxLayout()
         problem.setSpacing(8)
-        problem.addWidget(self._problem, 1)
+        told = QVBoxLayout()
+        told.addWidget(self._problem)
+        told.addWidget(self._reach)
+        problem.addLayout(told, 1)
         problem.addWidget(self.way_on)
         column.addLayout(head)
         column.addLayout(problem)
-        column.addWidget(self._reach)
         column.addSpacing(4)
 
     def close_page(self) -> None:
@@ -109,7 +111,8 @@ class ServerPage(QWidget):
         )
         self.switch.setVisible(state is not ServerState.FINISHING)
         self.now.setVisible(state is ServerState.FINISHING)
-        self.restart.setVisible(self._server.needs_restart and state is ServerState.ON)
+        may_restart = self._server.needs_restart and not self._lacks_key()  # or it would only end
+        self.restart.setVisible(may_restart and state is ServerState.ON)
         self._show_problem()
         self._show_reach()
 
@@ -143,7 +146,7 @@ class ServerPage(QWidget):
         text = error_sentence(problem) if problem is not None and is_told else ""
         self._problem.setText(text)
         self._problem.setVisible(bool(text))
-        words = self._way_on_words() if text else ""
+        words = self._way_on_words() if text or self._lacks_key() else ""
         self.way_on.setText(words)
         self.way_on.setVisible(bool(words))
 

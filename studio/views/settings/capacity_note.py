@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtWidgets import QLabel, QWidget
 
 from studio.models.capacity import USUAL_CHAT_TOKENS, capacity_of
@@ -12,9 +14,12 @@ from studio.views.monitor.history_words import capacity_words
 class CapacityNote(QLabel):
     """Hidden where memory decides: then nobody knows before a model is chosen."""
 
-    def __init__(self, settings: Settings, parent: QWidget) -> None:
+    def __init__(
+        self, settings: Settings, parent: QWidget, *, shortage: Callable[[], str] = lambda: ""
+    ) -> None:
+        """`shortage` says why the loaded model cannot have the pool that the settings ask for, "" if it can."""
         super().__init__(parent)
-        self.setObjectName("secondary")
+        self._shortage = shortage
         self.setWordWrap(True)
         self.show_settings(settings)
 
@@ -28,4 +33,8 @@ class CapacityNote(QLabel):
             parallel=settings.engine.parallel,
             can_park=settings.park.ram_mib != 0,
         )
-        self.setText(capacity_words(capacity) + ".")
+        shortage = self._shortage() if pool_tokens > 0 else ""
+        self.setText(shortage or capacity_words(capacity) + ".")
+        self.setObjectName("failed" if shortage else "secondary")
+        self.style().unpolish(self)
+        self.style().polish(self)

@@ -91,8 +91,12 @@ class SettingsDialog(Dialog):
         own_pages: Sequence[OwnPage] = (),
         footer: Callable[[QWidget], QWidget] | None = None,
         note: Callable[[str, QWidget], QWidget] | None = None,
+        shortage: Callable[[], str] = lambda: "",
     ) -> None:
-        """`note` makes what is said under a setting that a model may have of its own, from the setting's key."""
+        """`note` makes what is said under a setting that a model may have of its own, from the setting's key.
+
+        `shortage`: see CapacityNote.
+        """
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(tr("Settings"))
@@ -101,6 +105,7 @@ class SettingsDialog(Dialog):
         self._settings = settings
         self._notices = notices
         self._note = note
+        self._shortage = shortage
         self.rows: dict[str, SettingRow] = {}
         self.pages = QListWidget(self)
         self.pages.setObjectName("settingsPages")
@@ -135,12 +140,14 @@ class SettingsDialog(Dialog):
         foot.addWidget(close)
         right = QVBoxLayout()
         right.setContentsMargins(0, 0, 16, 16)
+        right.setSpacing(0)
         right.addWidget(self._stack, 1)
         right.addLayout(edge := QHBoxLayout())
         edge.setContentsMargins(_INDENT_PX, 0, 0, 0)
         edge.addWidget(hairline(self))
         if footer is not None:
             right.addWidget(footer)
+        right.addSpacing(12)
         right.addLayout(foot)
         self._column = layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -168,7 +175,9 @@ class SettingsDialog(Dialog):
                     if self._note is not None and declared.key in SETTING_OF.values():
                         row.add_note(self._note(declared.key, row))
                     if declared.key == "engine.ctx_size":
-                        self._capacity = CapacityNote(self._settings.settings, row)
+                        self._capacity = CapacityNote(
+                            self._settings.settings, row, shortage=self._shortage
+                        )
                         row.add_note(self._capacity)
         column.addStretch(1)
         return self._make_area(page.title, inner)

@@ -6,6 +6,9 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtWidgets import QWidget
 
+from studio.models.model_fit import Verdict, plan_fit
+from studio.services.machine import look_at_machine
+from studio.views.models.model_words import verdict_words
 from studio.views.ports import WindowServices
 from studio.views.settings.dialog import OwnPage, SettingsDialog
 from studio.views.settings.lead_page import Elsewhere
@@ -49,6 +52,7 @@ class SettingsWindow:
                 own_pages=self.own_pages,
                 footer=self._footer,
                 note=self._make_note,
+                shortage=self._shortage,
             )
             self.dialog.finished.connect(self._on_finished)
         if page:
@@ -72,6 +76,15 @@ class SettingsWindow:
 
     def _make_note(self, key: str, parent: QWidget) -> QWidget:
         return OwnNote(key, self._services.models, self.lead_to_own, parent)
+
+    def _shortage(self) -> str:
+        """What is missing for the loaded model with these settings, if anything is."""
+        model = self._services.models.model
+        if model is None:
+            return ""
+        machine = look_at_machine(self._services.runs.snapshot())
+        fit = plan_fit(model, self._services.settings.settings.load_options(), machine)
+        return verdict_words(fit) if fit.verdict is Verdict.TOO_LARGE else ""
 
     def _on_finished(self) -> None:
         self.dialog = None

@@ -125,7 +125,7 @@ class ShortcutRow(QWidget):
         now = self._shortcuts.keys[self.command.id]
         if not keys or (now and QKeySequence(now[0]) == QKeySequence(keys)):
             return
-        why_not = refusal(keys)
+        why_not = refusal(keys, self.command)
         owner = self._shortcuts.owner_of(keys, but=self.command.id)
         if owner is not None:
             sentence = tr("{keys} already does “{command}”; change that one first.")

@@ -23,7 +23,6 @@ from PySide6.QtGui import (
     QDropEvent,
     QFocusEvent,
     QKeyEvent,
-    QKeySequence,
     QPainter,
     QPaintEvent,
     QPen,
@@ -51,7 +50,6 @@ class ChatList(QListView):
     picked = Signal(object)
     """A row."""
     delete_pressed = Signal()
-    undo_pressed = Signal()
     menu_wanted = Signal(object, QPoint)
     """The rows that are meant, and where on the screen the menu belongs."""
     fold_wanted = Signal(object, bool)
@@ -130,8 +128,6 @@ class ChatList(QListView):
             self.picked.emit(row)
         elif event.key() == Qt.Key.Key_Delete and not has_modifier:
             self.delete_pressed.emit()
-        elif event.matches(QKeySequence.StandardKey.Undo):
-            self.undo_pressed.emit()
         elif event.key() in _STEPS and has_modifier == Qt.KeyboardModifier.AltModifier:
             if isinstance(row, FolderRow):
                 self.shift_wanted.emit(row.folder, _STEPS[Qt.Key(event.key())])

@@ -164,7 +164,7 @@ class ChatListModel(QAbstractListModel):
             case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.EditRole:
                 return _title_of(row)
             case Qt.ItemDataRole.ToolTipRole:
-                return self._tool_tip(row)
+                return self._tip(row)
             case Qt.ItemDataRole.AccessibleTextRole:
                 return self._spoken(row)
             case RowRole.ROW:
@@ -250,14 +250,16 @@ class ChatListModel(QAbstractListModel):
             return describe_chat(row.chat, time.time())
         return describe_row(reply, self._watch.run_of(row.chat))
 
-    def _tool_tip(self, row: Row) -> str | None:
-        """All of what a row may have no room for."""
-        match row:
-            case ChatRow() | RunRow():
-                return f"{_title_of(row)}\n{self._words(row).text}"
-            case FolderRow():
-                return _title_of(row)
-        return None
+    def _tip(self, row: Row) -> str:
+        """All that a row says, of which there may be no room for all."""
+        if isinstance(row, HeaderRow):
+            return ""
+        lines = [_title_of(row)]
+        if isinstance(row, ChatRow) and row.snippet is not None:
+            lines.append(row.snippet.text)
+        if isinstance(row, ChatRow | RunRow):
+            lines.append(self._words(row).text)
+        return "\n".join(lines)
 
     def _spoken(self, row: Row) -> str:
         title = _title_of(row)

@@ -27,14 +27,13 @@ WIDTH_PX = 280
 
 
 class Sidebar(QWidget):
-    """`chosen` carries the chat to be shown, and the id of the message in it that was looked for, or None."""
+    """`chosen` carries the chat to be shown, and the FoundPlace in it that was looked for, or None."""
 
     chosen = Signal(object, object)
     new_wanted = Signal()
     temporary_wanted = Signal()
     pool_wanted = Signal()
     """A program's request was picked."""
-    undo_wanted = Signal()
 
     def __init__(self, context: Context, parent: QWidget) -> None:
         super().__init__(parent)
@@ -124,7 +123,6 @@ class Sidebar(QWidget):
         self._search.changed.connect(self._show_rows)
         self._list.picked.connect(self._on_picked)
         self._list.delete_pressed.connect(self._on_delete)
-        self._list.undo_pressed.connect(self.undo_wanted)
         self._list.menu_wanted.connect(self._open_menu)
         self._list.fold_wanted.connect(
             lambda row, is_open: do.set_open(row.folder, is_open=is_open)
@@ -234,8 +232,8 @@ class Sidebar(QWidget):
                 index = self._model.index_of(chat)
                 spot = self._list.visualRect(index).center()
                 self._menu.open_for_chats([chat], self._list.viewport().mapToGlobal(spot))
-            case ChatRow(chat=chat, message_id=message_id):
-                self.chosen.emit(chat, message_id)
+            case ChatRow(chat=chat):
+                self.chosen.emit(chat, self._search.place_of(row))
 
     def _on_delete(self) -> None:
         """Delete takes chats away with a way back; a folder too, and keeps its chats."""

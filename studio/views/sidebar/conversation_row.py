@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPointF, QRect, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPen
-from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+from PySide6.QtCore import (
+    QEvent,
+    QModelIndex,
+    QPersistentModelIndex,
+    QPointF,
+    QRect,
+    QRectF,
+    QSize,
+    Qt,
+)
+from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QPainter, QPen
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QWidget,
+)
 
 from studio.views.elided_label import whole_parts
 from studio.views.icons import pixmap
@@ -15,6 +30,7 @@ from studio.views.sidebar.snippet_line import paint_snippet
 from studio.views.state_mark import MARK_PX, paint_mark, tone_color
 from studio.views.status_words import Mark, StatusWords, title_words
 from studio.views.theme import Theme
+from studio.views.tips import show_tip
 from studio.views.words import count
 
 _Index = QModelIndex | QPersistentModelIndex
@@ -83,6 +99,19 @@ class ConversationRow(QStyledItemDelegate):
         if self.num_selected > 1 and option.state & QStyle.StateFlag.State_Selected:
             self._paint_tick(painter, card)
         painter.restore()
+
+    def helpEvent(
+        self,
+        event: QHelpEvent,
+        view: QAbstractItemView,
+        option: QStyleOptionViewItem,
+        index: _Index,
+    ) -> bool:
+        if event.type() != QEvent.Type.ToolTip:
+            return super().helpEvent(event, view, option, index)
+        text = str(index.data(Qt.ItemDataRole.ToolTipRole) or "")
+        show_tip(event, text, view.viewport(), option.rect)
+        return True
 
     def setEditorData(self, editor: QWidget, index: _Index) -> None:
         """Fill the editor once: the row of a running chat changes while its title is being written."""

@@ -100,12 +100,14 @@ def rows_of(
     if folders:
         yield HeaderRow(section=Section.FOLDERS)
         yield from _Shelves(listed, folders).rows(None, 0)
-    section_of, section = section_by_day(now_s), None
+    section_of, places = section_by_day(now_s), list(Section)
+    place = -1
     for chat in loose:
-        if (now := section_of(chat.updated_s)) is not section:
-            section = now
-            yield HeaderRow(section=section)
-        yield ChatRow(chat=chat, section=section)
+        own = places.index(section_of(chat.updated_s))
+        if own > place:  # never back to one above, whatever a clock once said
+            place = own
+            yield HeaderRow(section=places[place])
+        yield ChatRow(chat=chat, section=places[place])
 
 
 def section_rows(section: Section, chats: Iterable[Conversation]) -> list[Row]:
@@ -115,7 +117,10 @@ def section_rows(section: Section, chats: Iterable[Conversation]) -> list[Row]:
 
 
 def section_by_day(now_s: float) -> Callable[[float], Section]:
-    """Which section a moment belongs to, as days are counted here and now."""
+    """Which section a moment belongs to, as days are counted here and now.
+
+    One after tomorrow, which another zone may explain, is the word of a clock that was wrong, and no use of today.
+    """
     today = date.fromtimestamp(now_s)
 
     def first_s(days_ago: int) -> float:
@@ -123,6 +128,7 @@ def section_by_day(now_s: float) -> Callable[[float], Section]:
         return datetime(day.year, day.month, day.day).timestamp()
 
     bounds = (
+        (first_s(-2), Section.EARLIER),
         (first_s(0), Section.TODAY),
         (first_s(1), Section.YESTERDAY),
         (first_s(6), Section.WEEK),

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from studio.models.chat import Conversation
-from studio.services.search_service import FoundChat, SearchService
+from studio.models.search_hit import FoundPlace, Snippet
+from studio.services.history_search import words_of
+from studio.services.search_service import FoundChat, SearchService, folded
 from studio.views.sidebar.list_rows import ChatRow, HeaderRow, Row, Section
 from studio.views.tasks import Tasks
 
@@ -63,6 +65,13 @@ class ListSearch(QObject):
                 rows += [HeaderRow(section=section), *some]
         return rows
 
+    def place_of(self, row: ChatRow) -> FoundPlace | None:
+        """Where a row of these leads to; None where only the name has it."""
+        if row.message_id is None or row.snippet is None:
+            return None
+        words = words_in(self._query, row.snippet)
+        return FoundPlace(message_id=row.message_id, query=self._query, words=words)
+
     def _start(self) -> None:
         self._tasks.start(self._look(self._query))
 
@@ -72,6 +81,17 @@ class ListSearch(QObject):
             self._found = [one for one in found if one.snippet is not None]
             self.is_complete = True
             self.changed.emit()
+
+
+def words_in(query: str, snippet: Snippet) -> tuple[str, ...]:
+    """The words of a query as they stand in the text that was found, where they may have accents."""
+    marked = [snippet.text[begin:end] for begin, end in snippet.marks]
+    words: dict[str, None] = {}
+    for word in words_of(query):
+        plain = [one for one in marked if folded(one).startswith(folded(word))]
+        has_it = not plain or any(one.casefold().startswith(word.casefold()) for one in plain)
+        words |= dict.fromkeys([word] if has_it else plain)
+    return tuple(words)
 
 
 def _row(chat: Conversation, section: Section, hit: FoundChat | None) -> ChatRow:

@@ -21,7 +21,7 @@ from fakes.builders import copied, in_place, make_family, make_scheduler, make_s
 from fakes.stepping import Bench, assert_undisturbed
 
 PARKING, COPY, POOL = "scheduler_parking", "parking_by_copy", "kv_pool"
-IN_PLACE, ROTATION, PLANNER = "parking_in_place", "rotation", "planner"
+IN_PLACE, ROTATION, PLANNER, FAILS = "parking_in_place", "rotation", "planner", "copies_that_fail"
 POLICIES, FAMILIES, LAST, HOST = "victim_policies", "families", "last_resort", "host_pool"
 
 CASES: dict[str, tuple[int, ...]] = {
@@ -58,8 +58,8 @@ CASES: dict[str, tuple[int, ...]] = {
     f"{FAMILIES}: test_a_parked_family_that_no_longer_fits_an_empty_pool_ends_and_frees_the_line": (
         (52,)
     ),
-    f"{COPY}: test_a_restore_that_fails_is_undone_and_tried_again": (53,),
-    f"{COPY}: test_a_restore_that_fails_eight_times_in_a_minute_ends_the_sequence": (54,),
+    f"{FAILS}: test_a_restore_that_fails_is_undone_and_tried_again": (53,),
+    f"{FAILS}: test_a_restore_that_fails_eight_times_in_a_minute_ends_the_sequence": (54,),
     "test_one_to_be_recomputed_returns_only_when_all_its_tokens_fit": (55,),
     f"{PARKING}: test_pages_that_a_running_prompt_still_needs_are_promised": (56,),
     f"{ROTATION}: test_a_resident_that_cycles_through_context_shifts_gives_way_after_two_seconds": (
@@ -73,15 +73,15 @@ CASES: dict[str, tuple[int, ...]] = {
     "test_nobody_is_rotated_while_pages_are_coming_and_the_head_waits_for_them": (62, 65),
     f"{PLANNER}: test_the_smallest_that_lets_the_head_in_gives_way": (63,),
     # host memory and copies
-    f"{COPY}: test_over_budget_the_state_is_dropped_instead": (66,),
-    f"{COPY}: test_a_park_for_which_there_is_no_host_memory_becomes_a_recompute": (67,),
+    f"{FAILS}: test_over_budget_the_state_is_dropped_instead": (66,),
+    f"{FAILS}: test_a_park_for_which_there_is_no_host_memory_becomes_a_recompute": (67,),
     "test_one_that_has_computed_nothing_has_no_state_to_keep": (68,),
     f"{COPY}: test_the_idle_buffer_of_one_makes_room_for_the_park_of_another": (69,),
     f"{HOST}: test_a_buffer_is_grown_by_half_only_where_a_second_one_of_that_size_would_fit": (
         (71, 72)
     ),
     f"{HOST}: test_a_kept_buffer_that_is_larger_than_the_next_state_counts_whole": (73,),
-    f"{COPY}: test_one_whose_buffer_cannot_be_pinned_parks_in_step_from_then_on": (74,),
+    f"{FAILS}: test_one_whose_buffer_cannot_be_pinned_parks_in_step_from_then_on": (74,),
     f"{HOST}: test_no_limit_holds_anything": (76, 77),
     f"{COPY}: test_rows_whose_pages_are_still_being_copied_out_sit_a_step_out": (79,),
     # shifts and counts
@@ -96,7 +96,7 @@ CASES: dict[str, tuple[int, ...]] = {
     f"{FAMILIES}: test_a_family_alone_that_outgrows_the_pool_ends_and_nobody_else_does": (132,),
     f"{PARKING}: test_a_failed_step_ends_its_rows_only_and_nothing_it_wrote_is_found": (133,),
     "test_the_same_prompt_after_a_cancelled_park_is_read_right": (134,),
-    f"{COPY}: test_a_cancel_at_any_moment_leaves_nothing_a_thousand_times_in_a_row": (135,),
+    f"{FAILS}: test_a_cancel_at_any_moment_leaves_nothing_a_thousand_times_in_a_row": (135,),
     "scheduler: test_the_next_turn_of_a_chat_finds_prompt_and_reply": (153,),
 }
 

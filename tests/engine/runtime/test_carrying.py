@@ -22,9 +22,10 @@ from engine.api import (
     TokenDelta,
     UnloadModel,
 )
-from engine.errors import ContextLengthExceeded, ModelUnavailable, Suspended
+from engine.errors import ContextLengthExceeded, ModelUnavailable, NotEnoughMemory, Suspended
 from engine.runs import ParkCause, ParkNow, Pin, ResumeNext, RunState, SetPriority
 from engine.runtime.engine import Engine
+from engine.runtime.model_runner import ModelRunner
 from fakes.disk_rig import (
     ID,
     LONG,
@@ -46,11 +47,6 @@ from fakes.parking_rig import (
     tokens_alone,
 )
 from fakes.tiny_files import write_tiny_gguf
-
-
-@pytest.fixture(scope="module")
-def model_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_tiny_gguf(tmp_path_factory.mktemp("model"))
 
 
 def again(path: Path, *, carries_on: bool = True, **options: object) -> LoadModel:
@@ -193,14 +189,19 @@ def test_another_model_does_not_go_on_with_it(
     assert_nothing_is_held(engine)
 
 
-def test_a_model_that_cannot_be_loaded_ends_them(
-    engine: Engine, model_path: Path, tmp_path: Path
+def test_a_model_that_cannot_be_loaded_after_all_ends_them(
+    engine: Engine, model_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def fail(*_: object) -> None:
+        raise NotEnoughMemory("memory ran out while the model was loaded")
+
     load(engine, model_path, pool_tokens=LONG)
     ear = Ear(engine)
-    command_at(engine, 20, again(tmp_path / "gone.gguf"), of="r0")
-    engine.submit(ask("r0"))
-    assert isinstance(ear.wait_end("r0"), Failed)
+    command_at(engine, 20, again(model_path), of="r0")
+    with monkeypatch.context() as patch:
+        patch.setattr(ModelRunner, "load", fail)
+        engine.submit(ask("r0"))
+        assert isinstance(ear.wait_end("r0"), Failed)
     assert engine.snapshot().runs == ()
     load(engine, model_path, pool_tokens=LONG)
     assert_nothing_is_held(engine)

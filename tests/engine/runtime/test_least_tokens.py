@@ -22,15 +22,9 @@ from engine.runtime.least_tokens import LeastTokens
 from engine.runtime.token_mask import TokenMask
 from fakes.listening import Ear, run_all
 from fakes.parking_rig import ask, load
-from fakes.tiny_files import write_tiny_gguf
 
 PROMPT = TokenIds(ids=(5, 6, 7, 8))
 GREEDY = SamplingParams(temperature=0)
-
-
-@pytest.fixture(scope="module")
-def model_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_tiny_gguf(tmp_path_factory.mktemp("model"))
 
 
 def request(name: str, **fields: object) -> Request:

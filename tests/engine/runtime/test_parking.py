@@ -37,16 +37,10 @@ from fakes.parking_rig import (
     parks_of,
     tokens_alone,
 )
-from fakes.tiny_files import write_tiny_gguf
 
 COPIED: dict[str, object] = {"test_preempt_copy": True}
 SMALL_BUDGET = 10_000
 """Bytes: more than a page, less than any state of several."""
-
-
-@pytest.fixture(scope="module")
-def model_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_tiny_gguf(tmp_path_factory.mktemp("model"))
 
 
 @pytest.fixture(scope="module")

@@ -24,16 +24,10 @@ from engine.errors import InvalidRequest
 from engine.runtime.engine import Engine
 from fakes.listening import Ear, run_all
 from fakes.parking_rig import ask, assert_nothing_is_held, load, park_while_read
-from fakes.tiny_files import write_tiny_gguf
 
 GREEDY = SamplingParams(temperature=0, logprobs=2)
 PROMPT = (5, 6, 7, 8)
 REPLY_TOKENS = 60
-
-
-@pytest.fixture(scope="module")
-def model_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_tiny_gguf(tmp_path_factory.mktemp("model"))
 
 
 def scored(name: str, ids: tuple[int, ...], *, max_tokens: int = 0) -> Request:

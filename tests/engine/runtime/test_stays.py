@@ -27,16 +27,10 @@ from engine.runs import RunState, WaitKind
 from engine.runtime.engine import Engine
 from fakes.listening import Ear, run_all
 from fakes.parking_rig import ask, assert_nothing_is_held, inside, load, settled
-from fakes.tiny_files import write_tiny_gguf
 
 STAYS = Stay(grace_s=1000.0, after_any_end=True)
 LENT = Stay(grace_s=0.0, after_any_end=True)
 NEW_IDS = (5, 9, 17)
-
-
-@pytest.fixture(scope="module")
-def model_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_tiny_gguf(tmp_path_factory.mktemp("model"))
 
 
 def first_reply(engine: Engine, stays: Stay | None) -> tuple[int, ...]:

@@ -49,15 +49,9 @@ from fakes.parking_rig import (
     settled,
     tokens_alone,
 )
-from fakes.tiny_files import write_tiny_gguf
 
 CYCLES = [100, pytest.param(1000, marks=[pytest.mark.full, pytest.mark.timeout(1200)])]
 """How often in a row somebody gives up; the whole of the check is a thousand times."""
-
-
-@pytest.fixture(scope="module")
-def model_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_tiny_gguf(tmp_path_factory.mktemp("model"))
 
 
 def run_of(engine: Engine, request_id: str) -> Run:

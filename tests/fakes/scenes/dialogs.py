@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from studio.models.model_library import Finder, FoundModel, ModelFacts, ModelSou
 from studio.models.server_keys import KeyPlan, Lane
 from studio.models.tool_servers import LinkState, LinkStatus
 from studio.services.hub_search import HubModel
+from studio.services.tools.link_faults import link_fault, told
 from studio.views.actions import CommandId
 from studio.views.compare.compare_dialog import CompareDialog
 from studio.views.dialogs.about import AboutDialog
@@ -46,9 +48,8 @@ async def settings(stage: Stage, *, page: str) -> QWidget:
     dialog = stage.window.settings_window.dialog
     assert isinstance(dialog, SettingsDialog)
     servers = dialog.findChild(ServersPage)
-    desk.service._tell(
-        "home", LinkStatus(state=LinkState.FAILED, problem="home-server is not there")
-    )
+    why = link_fault(FileNotFoundError(errno.ENOENT, "", "home-server"))
+    desk.service._tell("home", LinkStatus(state=LinkState.FAILED, problem=told("home", why, "")))
     await until(lambda: servers.rows and not stage.window.context.tasks.num_running)
     return dialog
 
@@ -98,7 +99,7 @@ def downloads() -> list[Download]:
         offer = Offer(name=f"model-{number}", files=(file,), source="org/Model")
         done = 10**9 if state is DownloadState.DONE else 4 * 10**8
         progress = FileProgress(done_bytes=done, total_bytes=10**9)
-        error = FetchUnavailable("the hub did not answer: timed out")
+        error = FetchUnavailable("the hub did not answer: nothing came for a while")
         made.append(
             Download(
                 download_id=str(number),

@@ -153,7 +153,9 @@ async def temporary(stage: Stage) -> QWidget:
 
 
 async def notice(stage: Stage) -> QWidget:
-    stage.services.notices.report(FetchUnavailable("the hub did not answer: timed out"))
+    stage.services.notices.report(
+        FetchUnavailable("the hub did not answer: nothing came for a while")
+    )
     stage.services.notices.show(UNEXPECTED_NOTICE)
     return stage.window
 

@@ -15,7 +15,7 @@ from engine.client import EngineClient
 from engine.errors import CorruptModel, ModelNotFound, ModelUnavailable
 from fakes.fake_engine import TINY_MODEL, FakeEngine
 from fakes.http_driver import CHAT, HELLO, assert_error, on_a_loop, open_client
-from studio.server.thread import ServerParts
+from studio.server.parts import ServerParts
 from studio.services.model_demand import ModelDemand
 from studio.services.model_library_service import ModelLibraryService
 

@@ -8,7 +8,7 @@ from fakes.fake_engine import FakeEngine
 from fakes.http_driver import CHAT, HELLO, AsgiCall, WatchedEngine, make_app, on_a_loop, open_client
 from studio.models.request_log import MOST_ROWS, RequestLog, RequestRow, RequestState
 from studio.models.server_settings import ServerSettings
-from studio.server.thread import ServerParts
+from studio.server.parts import ServerParts
 
 
 @pytest.mark.parametrize("stream", [True, False])

@@ -14,7 +14,8 @@ from fakes.http_driver import CHAT, HELLO, WatchedEngine, post_and_stay, read_to
 from studio.models.errors import PortTaken, ServerStartError
 from studio.models.server_keys import KeyPlan
 from studio.models.server_settings import ServerSettings
-from studio.server.thread import ServerParts, ServerThread
+from studio.server.parts import ServerParts
+from studio.server.thread import ServerThread
 from studio.services.key_store import KeyStore
 
 TIMEOUT_S = 60.0

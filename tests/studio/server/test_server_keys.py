@@ -24,7 +24,7 @@ from fakes.runs import make_run
 from studio.models.request_log import RequestLog, RequestState
 from studio.models.server_keys import KeyPlan, Lane
 from studio.models.server_settings import ServerSettings
-from studio.server.thread import ServerParts
+from studio.server.parts import ServerParts
 from studio.services.key_store import KeyStore
 
 LOCAL = ServerSettings()

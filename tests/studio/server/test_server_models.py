@@ -10,7 +10,7 @@ from anthropic.types import ModelInfo
 from engine.api import LoadOptions
 from fakes.fake_engine import TINY_MODEL, FakeEngine
 from fakes.http_driver import on_a_loop, open_client
-from studio.server.thread import ServerParts
+from studio.server.parts import ServerParts
 from studio.services.model_demand import ModelDemand
 from studio.services.model_library_service import ModelLibraryService
 

@@ -13,7 +13,7 @@ from studio.models.server_keys import KeyPlan, Lane
 from studio.models.server_settings import ServerSettings
 from studio.server.openapi.document import build_document
 from studio.server.openapi.entries import OPERATIONS
-from studio.server.thread import ServerParts
+from studio.server.parts import ServerParts
 from studio.services.key_store import KeyStore
 
 

@@ -22,7 +22,7 @@ from fakes.http_driver import (
 from fakes.runs import make_run
 from studio.models.server_keys import KeyPlan, Lane
 from studio.models.server_settings import ServerSettings
-from studio.server.thread import ServerParts
+from studio.server.parts import ServerParts
 from studio.services.key_store import KeyStore
 
 ACTIONS: dict[str, dict[str, Any] | None] = {

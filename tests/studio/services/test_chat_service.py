@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from engine.api import FinishReason, PromptProgress, Request
-from engine.errors import ContextLengthExceeded
+from engine.errors import ContextLengthExceeded, DeviceFailure, ModelUnavailable
 from engine.runs import ParkCause
 from fakes.chat_rig import open_chats, read_rows, until
 from fakes.fake_engine import FakeEngine
 from studio.models.chat import NEW_CHAT_TITLE, MessageStatus
+from studio.views.status_words import describe_chat
 
 
 @pytest.fixture
@@ -113,6 +116,27 @@ def test_stop_keeps_the_text_aborts_the_request_and_allows_the_next_prompt(path:
                 (turn.role, turn.content) for turn in rig.engine.requests[second].prompt.messages
             ]
             assert contents == [("user", "tell me"), ("assistant", "Once upon"), ("user", "go on")]
+
+    asyncio.run(run())
+
+
+def test_one_that_is_stopped_or_fails_while_it_is_parked_was_parked_until_then(path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(path) as rig:
+            for fails in (False, True):
+                chat, reply, request_id = await rig.ask("tell me")
+                rig.engine.start(request_id)
+                rig.engine.park(request_id)
+                await until(lambda reply=reply: reply.park is not None)
+                assert reply.park is not None
+                reply.park = replace(reply.park, since_s=reply.park.since_s - 7.0)
+                if fails:
+                    rig.engine.fail(request_id, ModelUnavailable("gone"))
+                    await until(lambda chat=chat: chat.running_message is None)
+                else:
+                    rig.chats.stop(chat)
+                assert reply.park is None
+                assert reply.stats.parked_s >= 7.0
 
     asyncio.run(run())
 
@@ -286,179 +310,61 @@ def test_drafts_survive_and_untouched_chats_do_not(path: Path) -> None:
     asyncio.run(run())
 
 
-def test_a_full_disk_refuses_the_prompt_and_keeps_the_composers_text(path: Path) -> None:
+def test_names_that_would_turn_the_line_around_are_told_straight(path: Path) -> None:
     async def run() -> None:
         async with open_chats(path) as rig:
-            chat = await rig.chats.new_chat()
-            limit = await rig.store.file.do(
-                lambda database: database.execute("PRAGMA max_page_count = 1").fetchone()
-            )
-            assert not await rig.chats.send(chat, "x" * 100_000)
-            assert rig.notice_codes == ["store_full"]
-            assert (chat.messages, chat.title, rig.engine.requests) == ([], NEW_CHAT_TITLE, {})
-            assert limit is not None
+            chat, _, _ = await rig.ask("evil \u202egpj.exe")
+            assert chat.title == "evil gpj.exe"
+            assert chat.messages[0].text == "evil \u202egpj.exe", "what was said stays as it is"
+            await rig.chats.rename(chat, "\u202e\x1b")
+            assert chat.title == "evil gpj.exe"
+            await rig.chats.rename(chat, "one\u2066 \ttwo\x00")
+            assert chat.title == "one two"
+            folder = await rig.chats.folders.new("\u202eF")
+            assert folder.name == "F"
+        with closing(sqlite3.connect(path, isolation_level=None)) as database:
+            database.execute("UPDATE chats SET title = 'old \u202eone'")
+        async with open_chats(path) as rig:
+            assert [one.title for one in rig.chats.chats] == ["old one"]
 
     asyncio.run(run())
 
 
-def test_a_reply_that_could_not_be_saved_is_saved_when_there_is_room_again(path: Path) -> None:
+def test_a_chat_of_a_time_to_come_is_the_last_until_it_is_used(path: Path) -> None:
     async def run() -> None:
         async with open_chats(path) as rig:
-            _, reply, request_id = await rig.ask("stream")
-            await rig.store.file.do(
-                lambda database: database.execute("PRAGMA max_page_count = 1").fetchone()
-            )
+            wrong, _, _ = await rig.ask("when the clock was wrong")
+            right, _, _ = await rig.ask("when it was right")
+            wrong.updated_s += 1e9
+            rig.chats.set_draft(wrong, "x")
+        async with open_chats(path) as rig:
+            right, wrong = rig.chats.chats
+            assert wrong.title == "when the clock was wrong"
+            await rig.chats.shelf.delete([wrong, right])
+            await rig.chats.shelf.restore([wrong, right])
+            assert rig.chats.chats == [right, wrong]
+            assert await rig.chats.send(wrong, "now")
+            assert rig.chats.chats == [wrong, right]
+        async with open_chats(path) as rig:
+            assert [one.title for one in rig.chats.chats] == [wrong.title, right.title]
+
+    asyncio.run(run())
+
+
+def test_why_a_reply_ended_is_told_by_the_list_after_a_restart_too(path: Path) -> None:
+    async def run() -> None:
+        async with open_chats(path) as rig:
+            chat, reply, request_id = await rig.ask("first")
             rig.engine.start(request_id)
-            rig.engine.say(request_id, "y" * 100_000)
-            await until(lambda: rig.notice_codes == ["store_full"])
-            assert len(reply.text) == 100_000
-            await rig.store.file.do(
-                lambda database: database.execute("PRAGMA max_page_count = 100000").fetchone()
-            )
-            await until(
-                lambda: (
-                    rig.rows("SELECT length(text) FROM messages WHERE role = 'assistant'")
-                    == [(100_000,)]
-                )
-            )
-            await until(lambda: rig.notice_codes == [])
+            rig.engine.fail(request_id, DeviceFailure("the device is gone"))
+            await until(lambda: not reply.status.is_alive)
+            before = describe_chat(chat, 0.0)
+            assert "the device is gone" in before.text
+        async with open_chats(path) as rig:
+            (chat,) = rig.chats.chats
+            assert not chat.is_loaded
+            assert describe_chat(chat, 0.0) == before
+            await rig.chats.open_chat(chat.chat_id)
+            assert describe_chat(chat, 0.0) == before
 
     asyncio.run(run())
-
-
-def test_a_history_that_another_program_locks_is_told_and_written_when_it_is_free(
-    path: Path,
-) -> None:
-    async def run() -> None:
-        async with open_chats(path) as rig:
-            patience = "PRAGMA busy_timeout = 1"
-            await rig.store.file.do(lambda database: database.execute(patience).fetchone())
-            chat, reply, request_id = await rig.ask("stream")
-            other = sqlite3.connect(path, isolation_level=None)
-            other.execute("BEGIN IMMEDIATE")
-            rig.engine.start(request_id)
-            rig.engine.say(request_id, "while it was locked")
-            await until(lambda: rig.notice_codes == ["store_failed"])
-            (notice,) = rig.notices.notices.notices
-            assert "another program has locked" in notice.detail
-            assert (chat.running_message, reply.text) == (reply, "while it was locked")
-            other.execute("ROLLBACK")
-            other.close()
-            await until(
-                lambda: (
-                    rig.rows("SELECT text FROM messages WHERE role = 'assistant'")
-                    == [("while it was locked",)]
-                )
-            )
-            await until(lambda: rig.notice_codes == [])
-
-    asyncio.run(run())
-
-
-def test_a_prompt_that_a_lock_keeps_off_the_disk_is_not_sent(path: Path) -> None:
-    async def run() -> None:
-        async with open_chats(path) as rig:
-            chat = await rig.chats.new_chat()
-            patience = "PRAGMA busy_timeout = 1"
-            await rig.store.file.do(lambda database: database.execute(patience).fetchone())
-            other = sqlite3.connect(path, isolation_level=None)
-            other.execute("BEGIN IMMEDIATE")
-            assert not await rig.chats.send(chat, "keep me in the composer")
-            assert (chat.messages, rig.engine.requests) == ([], {})
-            other.execute("ROLLBACK")
-            other.close()
-            assert await rig.chats.send(chat, "keep me in the composer")
-
-    asyncio.run(run())
-
-
-def test_a_new_chat_is_there_while_nothing_can_be_stored_and_is_stored_when_it_can(
-    path: Path,
-) -> None:
-    async def run() -> None:
-        async with open_chats(path) as rig:
-            first = await rig.chats.new_chat()
-            async with rig.read_only():
-                chat, other = await rig.chats.new_chat(), await rig.chats.new_chat()
-                assert rig.chats.chats == [other, chat, first]
-                rig.chats.set_draft(chat, "kept")
-                await until(lambda: rig.notice_codes == ["store_failed"])
-                assert not await rig.chats.send(other, "not yet")
-            assert await rig.chats.send(other, "now")
-            await until(lambda: rig.notice_codes == [])
-            assert await rig.chats.versions.duplicate(other) is not None
-            assert rig.rows("SELECT chat_id, draft FROM chats") == [
-                (first.chat_id, ""),
-                (chat.chat_id, "kept"),
-                (other.chat_id, ""),
-                (other.chat_id + 1, ""),
-            ]
-            await rig.chats.shelf.delete_for_good([rig.chats.chats[0]])
-        async with open_chats(path) as rig:
-            later = await rig.chats.new_chat()
-            assert later.chat_id == other.chat_id + 2, "no id is given twice"
-
-    asyncio.run(run())
-
-
-def test_opening_an_unknown_chat_is_an_error_of_the_caller(path: Path) -> None:
-    async def run() -> None:
-        async with open_chats(path) as rig:
-            with pytest.raises(KeyError):
-                await rig.chats.open_chat(99)
-
-    asyncio.run(run())
-
-
-def test_nothing_is_sent_or_stored_after_closing(path: Path) -> None:
-    async def run() -> None:
-        async with open_chats(path) as rig:
-            chat = await rig.chats.new_chat()
-        assert not await rig.chats.send(chat, "too late")
-        assert rig.engine.requests == {}
-
-    asyncio.run(run())
-
-
-def test_half_a_surrogate_pair_harms_neither_history_nor_engine(path: Path) -> None:
-    async def run() -> None:
-        async with open_chats(path) as rig:
-            chat = await rig.chats.new_chat()
-            rig.chats.set_draft(chat, "draft \ud83d")
-            _, _, request_id = await rig.ask("beach \ud83d here", chat)
-            (turn,) = rig.engine.requests[request_id].prompt.messages
-            assert turn.content == "beach ? here"
-            other = await rig.chats.new_chat()
-            rig.chats.set_draft(other, "draft \ud83d")
-            await until(
-                lambda: rig.rows("SELECT draft FROM chats WHERE draft != ''") == [("draft ?",)]
-            )
-
-    asyncio.run(run())
-
-
-def test_a_slot_that_raises_ends_its_own_reply_only(
-    path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    def broken(_message: object) -> None:
-        if not failures:
-            failures.append(1)
-            raise RuntimeError("a view's mistake")
-
-    failures: list[int] = []
-
-    async def run() -> None:
-        async with open_chats(path) as rig:
-            _, reply, request_id = await rig.ask("first")
-            _, other, other_id = await rig.ask("second")
-            rig.chats.message_changed.connect(broken)
-            rig.engine.start(request_id)
-            await until(lambda: reply.status is MessageStatus.FAILED)
-            assert reply.note == "a view's mistake"
-            rig.engine.start(other_id)
-            rig.engine.say(other_id, "fine")
-            rig.engine.finish(other_id)
-            await until(lambda: other.status is MessageStatus.DONE)
-
-    asyncio.run(run())
-    assert "a view's mistake" in caplog.text

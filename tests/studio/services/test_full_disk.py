@@ -36,6 +36,7 @@ def test_chats_can_be_read_on_a_full_disk_and_what_is_new_is_kept_until_there_is
     told = story_on_a_full_disk(tmp_path)
     if told is None:
         pytest.skip("this system gives nobody a disk of his own")
+    assert told["new"] == "store_full"
     assert told["listed"] == "interrupted"
     assert told["read"] == [
         ["Where is the key?", "done"],

@@ -190,7 +190,7 @@ def test_a_file_that_is_no_database_is_set_aside_and_a_new_one_made(path: Path) 
 
     async def run() -> None:
         store = HistoryStore(path)
-        store.file.damaged.connect(damages.append)
+        store.file.replaced.connect(damages.append)
         await store.open()
         assert await store.load_chats() == []
         await fill(store, 1)
@@ -213,7 +213,7 @@ def test_damage_in_the_middle_costs_only_what_lies_there(path: Path) -> None:
 
     async def look() -> None:
         store = HistoryStore(path)
-        store.file.damaged.connect(damages.append)
+        store.file.replaced.connect(damages.append)
         await store.open()
         await store.check()
         chats = await store.load_chats()
@@ -261,7 +261,7 @@ def test_a_sound_file_passes_the_check_untold(path: Path) -> None:
     async def run() -> None:
         async with opened(path) as store:
             damages: list[StoreBroken] = []
-            store.file.damaged.connect(damages.append)
+            store.file.replaced.connect(damages.append)
             await fill(store, 3)
             await store.check()
             assert damages == []
@@ -325,9 +325,10 @@ def test_the_list_of_chats_tells_how_each_last_message_stands(path: Path) -> Non
             ):
                 chat = a_chat(updated_s=float(number))
                 chat.chat_id = await store.add_chat(chat)
-                await store.add_messages(
-                    chat, [a_message(chat.chat_id, "x", status) for status in statuses]
-                )
+                messages = [a_message(chat.chat_id, "x", status) for status in statuses]
+                for message in messages:
+                    message.note = f"why {message.status.value}"
+                await store.add_messages(chat, messages)
         async with opened(path) as store:
             chats = await store.load_chats()
             assert [chat.last_status for chat in chats] == [
@@ -335,7 +336,9 @@ def test_the_list_of_chats_tells_how_each_last_message_stands(path: Path) -> Non
                 MessageStatus.FAILED,
                 None,
             ]
-            chats[0].is_loaded = True
-            assert chats[0].last_status is None  # what is loaded counts
+            assert [chat.last_note for chat in chats] == ["", "why failed", ""]
+            for chat in chats:
+                chat.is_loaded = True  # what is loaded counts
+                assert (chat.last_status, chat.last_note) == (None, "")
 
     asyncio.run(run())

@@ -97,7 +97,7 @@ def test_what_can_be_read_of_a_damaged_old_file_is_carried_over(path: Path) -> N
 
     async def run() -> None:
         store = HistoryStore(path)
-        store.file.damaged.connect(damages.append)
+        store.file.replaced.connect(damages.append)
         await store.open()
         chats = await store.load_chats()
         assert [chat.title for chat in chats] == ["Recipes", "Lisbon", "Empty but named"]

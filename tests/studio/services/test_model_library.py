@@ -162,6 +162,19 @@ def test_a_fetched_file_that_is_gone_is_listed_last_and_said_to_be_gone(
     assert names(library) == ["linked"]
 
 
+def test_a_fetched_model_that_was_renamed_can_be_fetched_again(
+    library: ModelLibraryService,
+) -> None:
+    entry = library.catalog[0]
+    path = a_model(library.folder / entry.file_name)
+    library.record_fetched(entry)
+    library.rename(entry.name, "mine")
+    path.unlink()
+    assert library.get("mine").is_missing
+    a_model(path)
+    assert (library.record_fetched(entry).name, names(library)) == ("mine", ["mine"])
+
+
 def test_of_a_fetched_split_model_that_is_gone_there_is_one_entry_and_none_once_removed(
     library: ModelLibraryService,
 ) -> None:

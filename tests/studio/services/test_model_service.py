@@ -185,6 +185,30 @@ def test_why_a_model_was_not_loaded_is_no_matter_once_one_is(tmp_path: Path) -> 
     asyncio.run(run())
 
 
+@pytest.mark.parametrize("wanted", ["one", "two"])
+def test_a_load_that_the_engine_refuses_leaves_the_model_that_is_there(
+    tmp_path: Path, wanted: str
+) -> None:
+    async def run() -> None:
+        async with open_models(tmp_path) as rig:
+            for name in ("one", "two"):
+                rig.model_file(name)
+            rig.say(EngineState.READY, rig.info("one"))
+            await until(lambda: rig.models.state is EngineState.READY)
+            loading = asyncio.create_task(rig.models.load(wanted))
+            await until(lambda: rig.engine.commands)
+            error = NotEnoughMemory("needs 90 GiB")
+            rig.engine.emit(
+                ModelChanged(state=EngineState.READY, model=rig.info("one"), error=error)
+            )
+            assert not await loading
+            assert rig.models.state is EngineState.READY
+            assert rig.models.model == rig.info("one")
+            assert rig.notice_codes == ["not_enough_memory"]
+
+    asyncio.run(run())
+
+
 def test_a_file_outside_the_library_is_remembered_by_its_path(tmp_path: Path) -> None:
     async def run() -> None:
         async with open_models(tmp_path) as rig:
@@ -413,5 +437,26 @@ def test_a_folder_of_models_is_added_whole(tmp_path: Path) -> None:
                 path.write_bytes(b"GGUF")
             assert await rig.models.add_folder(tmp_path / "mine") == 2
             assert [entry.name for entry in rig.models.entries] == ["a", "b"]
+            assert rig.notice_codes == []
+
+    asyncio.run(run())
+
+
+def test_of_a_folder_it_is_said_what_cannot_be_used_and_that_there_is_nothing(
+    tmp_path: Path,
+) -> None:
+    async def run() -> None:
+        async with open_models(tmp_path) as rig:
+            folder = tmp_path / "mine"
+            folder.mkdir()
+            assert await rig.models.add_folder(folder) == 0
+            (notice,) = rig.notices.notices.notices
+            assert notice.detail == f"there is no model in {folder}; choose another folder"
+            for name in ("corrupt-1.gguf", "sound.gguf", "corrupt-2.gguf", "corrupt-3.gguf"):
+                (folder / name).write_bytes(b"GGUF")
+            assert await rig.models.add_folder(folder) == 1
+            (notice, _) = rig.notices.notices.notices
+            assert "corrupt-1.gguf" in notice.detail
+            assert f"2 more in {folder} cannot be used either" in notice.detail
 
     asyncio.run(run())

@@ -24,6 +24,8 @@ from fakes.scenes.talk import TITLES, talk
 from fakes.shots import shoot
 from studio.models.snippets import SNIPPETS
 from studio.models.window_settings import Language
+from studio.views.chat import formulas
+from studio.views.chat.typesetting import Typesetter
 from studio.views.dialogs.about import facts
 from studio.views.translation import Catalogue, read_catalogue
 
@@ -38,7 +40,7 @@ KEYS = r"\b(Ctrl|Shift|Alt|Enter|Tab|Esc|Del)\b"
 NAMES = (
     *facts().splitlines(), *TITLES, *" ".join(ODD_TITLES).split(), *(snippet.program for snippet in SNIPPETS),
     "Layby", "SmolLM2 135M Instruct, Q4_1", "Ollama", "tiny", "F32", "own", "gone", "broken", "llama3-8b", "model",
-    "org/Model", "tensor count is 0", "home-server is not there", "home-server", "home", "phone", "editor", "py",
+    "org/Model", "tensor count is 0", "home-server", "home", "phone", "editor", "py",
     "notes.txt", "trip.py", "A report with a rather long name of last summer.md", "uvx mcp-server-time",
     "KEY=value", "Authorization: Bearer", '{"mcpServers": {"files": {"command": "npx", "args"',
 )  # fmt: skip
@@ -46,6 +48,26 @@ NAMES = (
 LONGEST_FIRST = sorted(map(re.escape, NAMES), key=len, reverse=True)
 DATA = re.compile("|".join((*LONGEST_FIRST, KEYS, r"/\S.*", r"https?:\S*")), re.IGNORECASE)
 """What stands on windows that is no sentence of ours."""
+
+
+class LentTypesetter:
+    """Typesets with another one's child, which lives on."""
+
+    def __init__(self, of: Typesetter) -> None:
+        self.typeset = of.typeset
+
+    def close(self) -> None:
+        """The formula that is being set is set to its end."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_typesetter() -> Iterator[None]:
+    """Every scene has the same formulas, and to start their typesetter takes longer than most scenes."""
+    shared = Typesetter()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(formulas, "Typesetter", lambda: LentTypesetter(shared))
+        yield
+    shared.close()
 
 
 @pytest.fixture

@@ -212,6 +212,10 @@ def test_all_chats_go_out_but_temporary_ones_and_come_in_again(play: Play, tmp_p
             "1,200 chats imported; 1 was here already; 2 entries were damaged and left out.",
         ),
         (
+            ImportReport(num_new=1, num_empty=1) + ImportReport(num_empty=2),
+            "1 chat imported; 3 had not a word in them.",
+        ),
+        (
             ImportReport(num_new=2, num_left=1),
             "2 chats imported; 1 was left out, as you stopped it.",
         ),

@@ -19,6 +19,7 @@ from studio.models.settings import Theme
 from studio.views.actions import CommandId
 from studio.views.chat.chat_pane import ChatPane
 from studio.views.sidebar.conversation_list import Sidebar
+from studio.views.words import tr
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
 
@@ -372,3 +373,23 @@ def test_nothing_of_a_loop_is_left_for_other_threads_to_free(play: Play, tmp_pat
     play(story())
     assert during
     assert not during & loop_objects()
+
+
+def test_a_model_that_is_expected_is_said_to_be_loading_before_it_is(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, state=EngineState.NO_MODEL, titles=("A",)) as stage:
+            start, selector = stage.window.panes.active.start_view, stage.window._top.selector
+            with stage.models.expecting():
+                await stage.settle()
+                words = [one.text() for one in start.findChildren(QLabel)]
+                assert tr("Loading a model") in words
+                assert not [one for one in start.findChildren(QPushButton) if one.isVisible()]
+                assert tr("Loading a model") in selector.accessibleName()
+                assert stage.window._status._model.text() == tr("Loading a model")
+            await stage.settle()
+            assert tr("Choose a model") in selector.accessibleName()
+            assert [one for one in start.findChildren(QPushButton) if one.isVisible()]
+
+    play(story())

@@ -32,7 +32,7 @@ from fakes.fake_window import ENTRY, Stage, open_stage, until
 from fakes.file_server import file_server
 from fakes.shots import shoot
 from studio.models.downloads import DownloadState, Offer
-from studio.models.errors import FetchUnavailable
+from studio.models.errors import FetchUnavailable, LibraryError, ServerStartError
 from studio.models.load_choices import LoadChoices
 from studio.models.model_library import Finder, FoundModel, ModelFacts, ModelSource
 from studio.services.hub_search import HubModel, HubSearch
@@ -161,6 +161,29 @@ def test_a_suggested_model_whose_file_is_gone_can_be_downloaded_again(
             await until(lambda: ("fetch", offer.name) in stage.models.asked)
             stage.models.say_fetching(1)
             assert not row.main.isEnabled()
+
+    play(story())
+
+
+def test_what_goes_wrong_is_said_in_the_window_in_which_it_was_asked_for(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_models(tmp_path) as (stage, window):
+            assert not window.notice_bar.isVisible()
+            stage.services.notices.report(LibraryError("another model is called 'a' already"))
+            assert window.notice_bar.isVisible()
+            assert "another model is called" in window.notice_bar.words
+            stage.services.notices.resolve(LibraryError.code)
+            stage.services.notices.report(ServerStartError("port 1"))
+            action = next(
+                one
+                for one in window.notice_bar.findChildren(QPushButton)
+                if one.text() == tr("Open the server's page")
+            )
+            action.click()
+            assert stage.window.server_window.dialog is not None
+            shoot(window, "models-notice")
 
     play(story())
 

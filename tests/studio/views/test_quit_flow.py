@@ -113,6 +113,23 @@ def test_a_change_of_language_offers_to_start_again_at_once(play: Play, tmp_path
     play(story())
 
 
+def test_of_a_temporary_chat_that_writes_nothing_is_promised(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=()) as stage:
+            chat = await stage.chats.new_chat(is_temporary=True)
+            request_id = await stage.ask(chat, "Hello?")
+            stage.engine.start(request_id)
+            flow = stage.window.quit_flow
+            flow.quit()
+            assert flow.dialog is not None
+            told = flow.dialog.informativeText().split("\n\n")
+            assert told[1:] == [tr("1 temporary chat is not kept.")]
+            button(flow.dialog, tr("Quit")).click()
+            await stage.window.wait_closed()
+
+    play(story())
+
+
 def test_starting_again_asks_where_something_would_be_lost(play: Play, tmp_path: Path) -> None:
     async def story() -> None:
         async with open_stage(tmp_path, titles=("A", "B")) as stage:
@@ -131,6 +148,37 @@ def test_starting_again_asks_where_something_would_be_lost(play: Play, tmp_path:
             button(flow.dialog, tr("Restart")).click()
             await stage.window.wait_closed()
             assert restarts.what_ran is not None
+
+    play(story())
+
+
+def test_quitting_asks_about_temporary_chats_and_promises_them_nothing(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            flow = stage.window.quit_flow
+            temporary = await stage.chats.new_chat(is_temporary=True)
+            request_id = await stage.ask(temporary, "Between us")
+            stage.engine.start(request_id)
+            stage.engine.publish(make_run(request_id))
+            flow.quit()
+            assert flow.dialog is not None
+            assert flow.dialog.text() == tr("Quit while replies run?")
+            names, gone = flow.dialog.informativeText().split("\n\n")
+            assert "Between us" in names
+            assert gone == tr("1 temporary chat is not kept.")
+            button(flow.dialog, tr("Cancel")).click()
+            await until(lambda: flow.dialog is None)
+            stage.engine.finish(request_id)
+            await until(lambda: temporary.running_message is None)
+            stage.engine.publish()
+            flow.quit()
+            assert flow.dialog is not None
+            assert flow.dialog.text() == tr("Quit Layby?")
+            assert flow.dialog.informativeText() == tr("1 temporary chat is not kept.")
+            button(flow.dialog, tr("Quit")).click()
+            await stage.window.wait_closed()
 
     play(story())
 

@@ -105,11 +105,12 @@ def test_s9_another_model_keeps_the_text_and_offers_to_continue(play: Play, tmp_
             question = real.window.reload_flow.dialog
             shoot(question, "s9-other-model")
             question.buttons[ReloadChoice.PARK].click()
+            models = real.services.models
+            await until(lambda: models.state is EngineState.LOADING)  # or they end before it
             real.gate.open()
             await until(lambda: not any(one.status.is_alive for one in replies))
             assert {one.status for one in replies} == {MessageStatus.INTERRUPTED}
             assert all(one.text.startswith(text) for one, text in zip(replies, texts, strict=True))
-            models = real.services.models
             await until(lambda: models.state is EngineState.READY and models.model.path == other)
             foot = real.pane.transcript.foot_of(real.pane.chat.messages[-1])
             foot.make_buttons()

@@ -34,18 +34,18 @@ def test_no_two_commands_share_keys_from_the_start() -> None:
 
 
 def test_no_command_is_done_by_a_bare_key(qapp: QApplication) -> None:
-    refused = {one: refusal(one) for command in COMMANDS for one in command.keys}
+    refused = {one: refusal(one, command) for command in COMMANDS for one in command.keys}
     assert {keys: why for keys, why in refused.items() if why} == {}
 
 
 @pytest.mark.parametrize("keys", ["X", "Del", "Backspace", "Shift+D", "Space", "Ctrl+C", ""])
 def test_keys_that_texts_need_are_refused(qapp: QApplication, keys: str) -> None:
-    assert refusal(keys)
+    assert refusal(keys, COMMANDS[0])
 
 
 @pytest.mark.parametrize("keys", ["F8", "Esc", "Ctrl+Alt+K", "Alt+1", "Ctrl+Shift+F5", "Meta+K"])
 def test_other_keys_are_allowed(qapp: QApplication, keys: str) -> None:
-    assert refusal(keys) == ""
+    assert refusal(keys, COMMANDS[0]) == ""
 
 
 def test_changes_are_kept_in_the_settings_and_set_back(

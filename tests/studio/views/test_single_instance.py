@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from PySide6.QtCore import QObject
 from PySide6.QtNetwork import QLocalSocket
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -134,8 +135,37 @@ def test_the_window_puts_a_text_into_a_new_chat_and_does_not_send_it(
             await until(lambda: stage.window.panes.active.composer.text() == "Why is the sky blue?")
             assert not stage.window.isMinimized()
             assert len(stage.chats.chats) == 2
+            pane = stage.window.panes.active
+            await stage.window.panes.show_chat(await stage.chats.new_chat())
+            stage.window.app.receive(Errand(text="And the sea?"))  # beside an empty chat in view
+            await until(lambda: pane.composer.text() == "And the sea?")
+            QTest.keyClicks(pane.composer.focusProxy(), " Why?")
+            assert pane.chat is not None
+            assert (pane.chat.draft, len(stage.chats.chats)) == ("And the sea? Why?", 3)
             assert not stage.engine.requests
             stage.window.app.receive(Errand(files=(Path("/models/x.gguf"),)))
             await until(lambda: ("add", "/models/x.gguf") in stage.models.asked)
 
     play(story())
+
+
+@pytest.mark.qt_log_ignore(r"does not support raise\(\)", extend=True)
+def test_a_text_comes_into_the_empty_chat_that_is_in_view(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=()) as stage:
+            await until(lambda: stage.window.panes.active.chat is not None)
+            stage.window.app.receive(Errand(text="Why is the sky blue?"))
+            await until(lambda: stage.window.panes.active.composer.text() == "Why is the sky blue?")
+            assert len(stage.chats.chats) == 1
+            QTest.keyClicks(stage.window.focusWidget(), " Or red?")
+            assert stage.chats.chats[0].draft == "Why is the sky blue? Or red?"
+
+    play(story())
+
+
+def test_an_errand_that_comes_twice_is_done_once(first: First, qtbot: QtBot) -> None:
+    errand = Errand(text="Hello")
+    assert second_start(first.address, errand, qtbot)
+    assert second_start(first.address, errand, qtbot), "it had no answer in time"
+    assert second_start(first.address, Errand(text="Hello"), qtbot)
+    assert first.errands == [errand, Errand(text="Hello")]

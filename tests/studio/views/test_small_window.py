@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import QPoint, QSize
-from PySide6.QtWidgets import QApplication, QStyle, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QStyle, QWidget
 
 from engine.api import EngineState
 from engine.runs import RunState
 from fakes.fake_window import Stage, open_stage, until
 from fakes.runs import make_run, make_wait
+from fakes.scenes import SCENES
 from fakes.scenes.talk import talk
 from fakes.shots import shoot
 from studio.models.chat import ContextCut
@@ -24,6 +25,7 @@ from studio.views.chat.foot_view import MessageAction
 from studio.views.chat.message_editor import MessageEditor
 from studio.views.focus_order import move_focus
 from studio.views.model_selector import ModelSelector
+from studio.views.top_bar import TopBar
 
 SMALL = QSize(640, 400)
 LONG = "A title of very many words that no window has room for in one line"
@@ -204,6 +206,24 @@ def test_what_is_to_be_written_in_is_seen(play: Play, tmp_path: Path) -> None:
     play(story())
 
 
+def test_a_key_that_is_shown_once_is_seen(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            window = await SCENES["server-keys"](await opened(stage))
+            window.resize(SMALL)
+            await stage.settle()
+            window.keys.secret.forget()
+            await stage.settle()
+            window.keys.form.name.setText("another")
+            window.keys.form.make.click()
+            secret = window.keys.secret
+            await until(lambda: secret.visibleRegion().boundingRect() == secret.rect())
+            assert secret.field.cursorPosition() == 0, "its beginning"
+            window.done(0)
+
+    play(story())
+
+
 def test_a_foot_without_words_has_no_empty_line(play: Play, tmp_path: Path) -> None:
     async def story() -> None:
         async with open_stage(tmp_path, titles=("A",)) as stage:
@@ -214,6 +234,22 @@ def test_a_foot_without_words_has_no_empty_line(play: Play, tmp_path: Path) -> N
             await stage.settle()
             foot = stage.window.panes.active.transcript.foot_of(chat.messages[1])
             assert 2 * foot.heightForWidth(300) == two_lines
+
+    play(story())
+
+
+@pytest.mark.parametrize("title", ["New chat", LONG])
+def test_a_title_has_the_room_that_the_model_makes_no_use_of(
+    play: Play, tmp_path: Path, title: str
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=(title,), state=EngineState.NO_MODEL) as stage:
+            await opened(stage)
+            bar = stage.window.findChild(TopBar)
+            name, model = bar.findChild(QLabel, "title"), bar.selector
+            assert model.width() - model.fitted_px(model.width()) < 8
+            is_whole = name.shown(name.width()) == title
+            assert is_whole if title == "New chat" else name.geometry().right() + 8 >= model.x()
 
     play(story())
 

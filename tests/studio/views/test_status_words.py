@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from studio.models.attachment import Attachment, AttachmentKind
 from studio.models.chat import Conversation, Message, MessageStatus, ReplyStats, Role
 from studio.models.length_limit import LengthLimit
 from studio.views.status_words import Mark, Tone, describe_chat, describe_reply
@@ -100,11 +101,15 @@ def test_a_chat_says_what_its_reply_does_or_that_it_is_done_or_when_it_was_used(
     assert describe_chat(chat_with(None), now_s).text
 
 
-def test_a_chat_in_which_only_something_is_typed_says_so() -> None:
+def test_what_is_typed_and_not_sent_is_told_by_its_beginning() -> None:
     chat = chat_with(None)
     chat.draft = " \n"
-    assert describe_chat(chat, 60.0).text != "Draft"
-    chat.draft = "Dear"
-    assert describe_chat(chat, 60.0).text == "Draft"
+    assert not describe_chat(chat, 60.0).text.startswith("Draft")
+    chat.draft = "Dear\n\u202eall, " + "x" * 1000
+    assert describe_chat(chat, 60.0).text.startswith("Draft: Dear all, xxx")
+    assert len(describe_chat(chat, 60.0).text) < 100
+    chat.draft = ""
+    chat.draft_attachments = (Attachment(name="note.txt", kind=AttachmentKind.TEXT),)
+    assert describe_chat(chat, 60.0).text == "Draft: note.txt"
     chat.messages = [reply(MessageStatus.DONE)]
-    assert describe_chat(chat, 60.0).text != "Draft"
+    assert describe_chat(chat, 60.0).text == "Draft: note.txt", "beside what was said too"

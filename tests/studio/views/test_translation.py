@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import string
 from collections import Counter
 from collections.abc import Iterator
@@ -16,24 +15,17 @@ from PySide6.QtWidgets import QApplication
 from engine.errors import CorruptModel, ModelNotFound, UnsupportedModel
 from engine.runs import ParkCause, ParkReason, WaitKind, WaitReason
 from fakes.sentences import all_sentences, missing, passed_on, unread
-from studio.models.errors import ExchangeError, FetchUnavailable, StoreError, ToolServerError
+from studio.models.errors import ExchangeError, StoreError, ToolServerError
 from studio.models.model_library import ModelFacts
 from studio.models.run_words import expected_wait_words, reason_words
 from studio.models.window_settings import Language
 from studio.services.tools.link_faults import link_fault, no_answer, told
 from studio.views import words
-from studio.views.error_words import error_sentence, error_words
+from studio.views.error_words import detail_words, error_sentence, error_words
 from studio.views.models.model_words import problem_words
 from studio.views.translation import Catalogue, locale_of, read_catalogue, spoken_language
 
 GERMAN = read_catalogue(Language.GERMAN)
-REASONS = (
-    errno.EACCES, errno.EADDRINUSE, errno.EBUSY, errno.ECONNREFUSED, errno.ECONNRESET, errno.EDQUOT, errno.EEXIST,
-    errno.EFBIG, errno.EHOSTUNREACH, errno.EINVAL, errno.EIO, errno.EISDIR, errno.EMFILE, errno.ENAMETOOLONG,
-    errno.ENETUNREACH, errno.ENODEV, errno.ENOENT, errno.ENOEXEC, errno.ENOMEM, errno.ENOSPC, errno.ENOTDIR,
-    errno.ENOTEMPTY, errno.EPERM, errno.EPIPE, errno.EROFS, errno.ETIMEDOUT,
-)  # fmt: skip
-"""What goes wrong with files and connections."""
 
 
 @pytest.fixture
@@ -77,7 +69,7 @@ def test_a_damaged_file_is_told_in_german(german: Catalogue) -> None:
         "a.json ist beschädigt oder keine JSON-Datei (sieh in Zeile 39, Zeichen 14 nach)"
     )
     told = "/x/a.json cannot be written: the disk is full; choose another place"
-    assert "das Laufwerk ist voll" in error_words(ExchangeError(told))
+    assert "die Platte ist voll" in error_words(ExchangeError(told))
 
 
 def is_alike(source: str, target: str) -> bool:
@@ -160,8 +152,8 @@ def test_braces_in_what_is_taken_over_do_no_harm(german: Catalogue) -> None:
 def test_a_name_that_is_taken_over_has_the_quotation_marks_of_the_language(
     german: Catalogue,
 ) -> None:
-    said = german.find("the name '' is not allowed; take 1 to 64 characters on one line")
-    assert said == "der Name „“ ist nicht erlaubt; nimm 1 bis 64 Zeichen in einer Zeile"
+    said = german.find("the name ' a' is not allowed; take 1 to 64 characters on one line")
+    assert said == "der Name „ a“ ist nicht erlaubt; nimm 1 bis 64 Zeichen in einer Zeile"
     said = german.find("seed is 'x', allowed is one of 'a', 'b'")
     assert said == "seed ist „x“, erlaubt ist eins von 'a', 'b'", "a list is no name"
 
@@ -200,18 +192,6 @@ def test_no_error_of_the_engine_is_told_in_english_in_another_language(german: C
     assert error_words(unknown) == "/data/history.sqlite", "what is no sentence stays"
 
 
-@pytest.mark.parametrize("number", REASONS, ids=os.strerror)
-def test_what_the_system_says_is_not_left_english_in_a_sentence(
-    german: Catalogue, number: int
-) -> None:
-    reason = os.strerror(number)
-    for error in (StoreError(f"/a/b cannot be written: {reason}"), OSError(number, reason)):
-        assert reason not in error_words(error)
-    assert error_words(FetchUnavailable("the hub did not answer: timed out")) == (
-        "der Hub hat nicht geantwortet: keine Antwort in der erlaubten Zeit"
-    )
-
-
 def test_what_is_wrong_with_a_server_of_tools_is_said_in_the_windows_language(
     german: Catalogue,
 ) -> None:
@@ -232,3 +212,8 @@ def test_where_nothing_is_wrong_nothing_is_said_in_any_language(german: Catalogu
 def test_an_error_is_told_as_it_is_in_english(qapp: QApplication) -> None:
     text = "model.gguf: tensor blk.0 is in another file too; download it again"
     assert error_words(CorruptModel(text)) == text
+
+
+def test_each_line_of_particulars_is_translated(german: Catalogue) -> None:
+    assert detail_words("a.txt is empty\nb.txt is empty", "") == "a.txt ist leer\nb.txt ist leer"
+    assert german.find("2 files were not attached") == "2 Dateien wurden nicht angehängt"

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import QPoint, QRect, QTimer
+from PySide6.QtGui import QKeySequence
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from fakes.fake_window import open_stage, until
@@ -18,6 +20,7 @@ from studio.services.notice_service import NoticeService
 from studio.views.actions import CommandId
 from studio.views.monitor.status_line import StatusLine
 from studio.views.sidebar.conversation_list import Sidebar
+from studio.views.sidebar.search_field import SearchField
 from studio.views.tasks import Tasks
 from studio.views.top_bar import TopBar
 from studio.views.undo_bar import UndoBar, words_of
@@ -116,6 +119,81 @@ def test_without_the_side_bar_it_covers_nothing_of_the_chat(play: Play, tmp_path
             await until(lambda: len(stage.chats.chats) == 2)
             assert not bar.isVisible()
             await until(lambda: window.panes.active.chat is gone)
+
+    play(story())
+
+
+def press_undo(field: QWidget, keys: str = "Ctrl+Z") -> None:
+    QTest.keySequence(field, QKeySequence(keys))
+
+
+@pytest.mark.parametrize("place", ["composer", "search", "own window"])
+def test_the_key_takes_back_from_a_field_with_nothing_of_its_own_to_undo(
+    play: Play, tmp_path: Path, place: str
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("Oslo", "Lisbon", "Rome")) as stage:
+            window, chats = stage.window, stage.chats.chats
+            home = window
+            if place == "own window":
+                window.chat_commands.windows.open(chats[1])
+                home = window.chat_commands.windows.windows[chats[1]]
+            home.activateWindow()
+            field = {
+                "composer": lambda: window.panes.active.composer.focusProxy(),
+                "search": lambda: window.findChild(SearchField),
+                "own window": lambda: home.pane.composer.focusProxy(),
+            }[place]()
+            gone = chats[0]
+            await stage.chats.shelf.delete([gone])
+            await until(lambda: window.panes.active.chat not in (None, gone))
+            field.setFocus()
+            await until(field.hasFocus)
+            QTest.keyClicks(field, "ab")
+            press_undo(field)
+            assert gone in stage.chats.book.deleted
+            assert "ab" not in (field.text() if place == "search" else field.toPlainText())
+            press_undo(field)
+            await until(lambda: gone in stage.chats.chats)
+            assert window.chat_commands.undo_bar.isHidden()
+            press_undo(field)  # nothing is left
+            await stage.chats.shelf.delete([gone])
+            await until(lambda: stage.window.commands[CommandId.UNDO].isEnabled())
+
+    play(story())
+
+
+def test_a_deleted_message_comes_back_by_key(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("Oslo",)) as stage:
+            chat = stage.chats.chats[0]
+            stage.engine.finish(await stage.ask(chat, "Hello?"))
+            await until(lambda: chat.running_message is None)
+            gone = chat.messages[-1]
+            await stage.chats.versions.delete_message(chat, gone)
+            field = stage.window.panes.active.composer.focusProxy()
+            field.setFocus()
+            await until(field.hasFocus)
+            press_undo(field)
+            await until(lambda: gone in chat.messages)
+
+    play(story())
+
+
+def test_the_key_is_the_users_choice(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("Oslo", "Lisbon")) as stage:
+            window, gone = stage.window, stage.chats.chats[0]
+            window.app.shortcuts.change(CommandId.UNDO, ("Ctrl+Alt+Z",))
+            await stage.chats.shelf.delete([gone])
+            field = window.panes.active.composer.focusProxy()
+            field.setFocus()
+            await until(field.hasFocus)
+            press_undo(field)
+            await until(lambda: not window.context.tasks.num_running)
+            assert gone in stage.chats.book.deleted
+            press_undo(field, "Ctrl+Alt+Z")
+            await until(lambda: gone in stage.chats.chats)
 
     play(story())
 

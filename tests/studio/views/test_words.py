@@ -7,6 +7,7 @@ from datetime import datetime
 import pytest
 
 from studio.views import words
+from studio.views.models.model_words import parameters_words
 
 
 @pytest.mark.parametrize(
@@ -77,9 +78,10 @@ def test_times_become_coarser_with_distance() -> None:
         datetime(2026, 11, 28, 23, 59),
         datetime(2026, 3, 1),
         datetime(2025, 12, 31),
+        datetime(5138, 11, 16, 9, 46),
     ]
     said = [words.when(moment.timestamp(), now.timestamp()) for moment in moments]
-    assert said == ["09:05", "Yesterday", "1 Mar", "2025-12-31"]
+    assert said == ["09:05", "Yesterday", "1 Mar", "2025-12-31", "5138-11-16"]
 
 
 @pytest.mark.parametrize(
@@ -102,3 +104,11 @@ def test_a_name_does_not_turn_the_sentence_around_it() -> None:
     assert words.in_sentence("Lisbon", 32) == "Lisbon"
     assert words.in_sentence("Trip to Lisbon", 8) == "“Trip…bon”"
     assert words.in_sentence("قصة طويلة", 32) == "“\u2068قصة طويلة\u2069”"
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(94_720, "94,720"), (135_000_000, "135 M"), (7_600_000_000, "7.6 B")],
+)
+def test_a_tiny_model_does_not_have_0_m_parameters(number: int, text: str) -> None:
+    assert parameters_words(number) == text

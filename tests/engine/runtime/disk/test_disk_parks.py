@@ -43,13 +43,6 @@ from fakes.disk_rig import (
 from fakes.listening import Ear, run_all, submit_together
 from fakes.native_rig import needs_kernels
 from fakes.parking_rig import ask, assert_nothing_is_held, inside, load, tokens_alone
-from fakes.tiny_files import write_tiny_gguf
-
-
-@pytest.fixture(scope="module")
-def model_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_tiny_gguf(tmp_path_factory.mktemp("model"))
-
 
 NATIVE: dict[str, object] = {"cpu_variant": "native"}
 WAYS: dict[str, dict[str, object]] = {

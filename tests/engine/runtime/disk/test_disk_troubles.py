@@ -45,11 +45,6 @@ from fakes.parking_rig import ask, assert_nothing_is_held, load, tokens_alone
 from fakes.tiny_files import write_tiny_gguf
 
 
-@pytest.fixture(scope="module")
-def model_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_tiny_gguf(tmp_path_factory.mktemp("model"))
-
-
 def test_another_model_is_refused_by_name_and_the_state_waits_for_its_own(
     engine: Engine, tmp_path: Path, model_path: Path
 ) -> None:

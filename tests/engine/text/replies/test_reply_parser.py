@@ -23,7 +23,7 @@ from fakes.reply_samples import SAMPLES, TOOLS, Sample
 
 LONGEST_TAG = 24
 """Of a tag that is spelled out and breaks off, nobody can know that it is one."""
-every_sample = pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.family)
+every_sample = pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.family.name)
 
 
 @dataclass
@@ -65,7 +65,7 @@ def format_of(source: str) -> ReplyFormat:
 
 def parser_of(sample: Sample, *, most_calls: int | None = None) -> ReplyParser:
     plan = ReplyPlan(tools=TOOLS, is_thinking=sample.is_thinking, most_calls=most_calls)
-    return ReplyParser(format_of(sample.source), plan, seed="r")
+    return ReplyParser(format_of(sample.family.source), plan, seed="r")
 
 
 def hear(parser: ReplyParser, pieces: Iterable[str]) -> Heard:
@@ -82,7 +82,7 @@ def cut(text: str, places: Iterable[int]) -> list[str]:
 
 @every_sample
 def test_a_reply_means_what_its_family_means(sample: Sample) -> None:
-    assert family_of(sample.source).name == sample.family
+    assert family_of(sample.family.source).name == sample.family.name
     heard = hear(parser_of(sample), [sample.reply])
     assert (heard.text, heard.reasoning) == (sample.text, sample.reasoning)
     calls = [(name, json.loads(arguments)) for _, name, arguments in heard.calls]
@@ -100,7 +100,7 @@ def test_a_call_that_must_be_made_is_no_text_wherever_it_is_cut(sample: Sample) 
     plan = ReplyPlan(tools=TOOLS, is_thinking=sample.is_thinking, must_call=True)
     for end in range(len(sample.reply)):
         begun = sample.reply[:end]
-        heard = hear(ReplyParser(format_of(sample.source), plan, seed="r"), begun)
+        heard = hear(ReplyParser(format_of(sample.family.source), plan, seed="r"), begun)
         assert heard.text.strip() == "", begun
 
 
@@ -117,13 +117,15 @@ def test_cuts_change_nothing(sample: Sample) -> None:
 
 
 def test_every_family_has_a_sample() -> None:
-    assert {sample.family for sample in SAMPLES} == {each.name for each in (*FAMILIES, GENERIC)}
+    assert {sample.family.name for sample in SAMPLES} == {
+        each.name for each in (*FAMILIES, GENERIC)
+    }
 
 
 @pytest.mark.parametrize(
     "sample",
     [sample for sample in SAMPLES if sample.calls and not sample.is_told_whole],
-    ids=lambda sample: sample.family,
+    ids=lambda sample: sample.family.name,
 )
 def test_arguments_come_as_they_are_written(sample: Sample) -> None:
     parser = parser_of(sample)
@@ -183,7 +185,7 @@ MAY_BE_LOST = ('"type": "', '"id": ', ', "id', '"tool_call_id": "', ">function<"
 @pytest.mark.parametrize(
     "sample",
     [sample for sample in SAMPLES if "<|channel|>" not in sample.reply],
-    ids=lambda sample: sample.family,
+    ids=lambda sample: sample.family.name,
 )
 def test_words_are_never_lost(sample: Sample) -> None:
     """A word put anywhere into a reply comes out somewhere, but for where a format keeps house."""
@@ -256,7 +258,7 @@ def test_white_space_beside_calls_and_reasoning_is_no_text() -> None:
 
 def test_without_tools_calls_are_text() -> None:
     reply = "<think>a</think>b <tool_call>{}</tool_call>"
-    parser = ReplyParser(format_of(SAMPLES[0].source), ReplyPlan(), seed="r")
+    parser = ReplyParser(format_of(SAMPLES[0].family.source), ReplyPlan(), seed="r")
     heard = hear(parser, reply)
     assert (heard.text, heard.reasoning) == ("b <tool_call>{}</tool_call>", "a")
 
@@ -268,7 +270,7 @@ def test_a_later_tag_of_reasoning_is_text() -> None:
 
 def test_a_reply_goes_on_with_what_had_begun() -> None:
     plan = ReplyPlan(tools=TOOLS, is_thinking=True, begun="half a ")
-    parser = ReplyParser(format_of(SAMPLES[0].source), plan, seed="r")
+    parser = ReplyParser(format_of(SAMPLES[0].family.source), plan, seed="r")
     heard = hear(parser, ["thought</think>said"])
     assert (heard.text, heard.reasoning) == ("said", "thought")
 
@@ -278,7 +280,7 @@ def test_the_ids_of_calls_are_those_of_their_reply() -> None:
     first = hear(parser_of(sample), [sample.reply]).calls
     again = hear(parser_of(sample), sample.reply).calls
     assert first == again
-    other = ReplyParser(format_of(sample.source), ReplyPlan(tools=TOOLS), seed="other")
+    other = ReplyParser(format_of(sample.family.source), ReplyPlan(tools=TOOLS), seed="other")
     assert {call[0] for call in hear(other, [sample.reply]).calls}.isdisjoint(c[0] for c in first)
 
 

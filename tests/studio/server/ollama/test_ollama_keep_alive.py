@@ -21,7 +21,7 @@ from fakes.http_driver import (
     open_client,
 )
 from studio.server.ollama.fields import ChatRequest
-from studio.server.thread import ServerParts
+from studio.server.parts import ServerParts
 from studio.services.idle_unloader import IdleUnloader
 from studio.services.model_demand import ModelDemand
 from studio.services.model_library_service import ModelLibraryService

@@ -21,9 +21,9 @@ from fakes.http_driver import (
     open_client,
 )
 from studio.models.server_keys import KeyPlan
+from studio.server.parts import ServerParts
 from studio.server.responses.items import read_items
 from studio.server.responses.store import KeptResponse, ResponseStore
-from studio.server.thread import ServerParts
 from studio.services.key_store import KeyStore
 
 

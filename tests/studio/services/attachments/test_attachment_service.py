@@ -105,3 +105,23 @@ def test_a_file_cannot_pass_for_what_the_user_says() -> None:
     assert fence == "`````"
     assert said.endswith("\n`````")
     assert said.count("`````") == 2
+
+
+def test_of_several_files_that_are_refused_every_one_is_told(tmp_path: Path) -> None:
+    async def story() -> None:
+        names = ("a.py", "empty.txt", "b.txt", "blank.md")
+        for name, text in zip(names, ("x = 1", "", "two words", " \n"), strict=True):
+            (tmp_path / name).write_text(text)
+        async with open_chats(tmp_path) as (chats, _engine, notices):
+            chat = await chats.new_chat()
+            paths = [tmp_path / name for name in names]
+            assert await chats.attachments.attach_files(chat, paths) == 2
+            assert [one.name for one in chat.draft_attachments] == ["a.py", "b.txt"]
+            (notice,) = notices.notices.notices
+            assert notice.text == "2 files were not attached"
+            assert notice.detail == "empty.txt is empty\nblank.md is empty"
+            assert await chats.attachments.attach_files(chat, paths[1:2]) == 0
+            (notice,) = notices.notices.notices
+            assert notice.text == "A file was not attached"
+
+    asyncio.run(story())

@@ -112,7 +112,18 @@ def test_what_is_no_conversation_is_counted(entry: object) -> None:
 
 def test_an_empty_conversation_is_no_chat_and_no_damage() -> None:
     reading = decode([conversation(ROOT, current="root")])
-    assert (reading.chats, reading.num_broken) == ((), 0)
+    assert (reading.chats, reading.num_broken, reading.num_empty) == ((), 0, 1)
+    assert (reading + reading).num_empty == 2
+
+
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [("evil \u202egpj.exe\x00", "evil gpj.exe"), ("\u202e\u200b", "New chat"), ("a\nb", "a b")],
+)
+def test_a_name_is_one_line_of_what_can_be_seen(title: str, name: str) -> None:
+    entry = conversation(node("u", None, "user", "Hi"), current="u", title=title)
+    (found,) = decode([entry]).chats
+    assert found.chat.title == name
 
 
 def test_a_ring_of_nodes_ends() -> None:

@@ -146,3 +146,9 @@ def test_a_long_chat_is_put_in_order_without_recursion() -> None:
     ordered = parents_first(line)
     assert [one.parent_id for one in ordered[:3]] == [None, 1, 2]
     assert len(ordered) == 5000
+
+
+def test_names_are_one_line_of_what_can_be_seen() -> None:
+    entry = {"title": "\u202e\u200b", "folder": ["\u202eA\x07", "\u200b"], "messages": []}
+    (found,) = decode({"chats": [entry]}).chats
+    assert (found.chat.title, found.folder) == ("New chat", ("A",))

@@ -60,7 +60,8 @@ def test_what_is_written_is_read_again() -> None:
         ('{"a": {"env": {}}}', "a: give either the command of a program or the address"),
         ('{"a": {"url": "ftp://x"}}', "'ftp://x' is no address"),
         ('{"a": {"url": "http://["}}', "is no address"),
-        ('{"": {"command": "x"}}', "the name '' is not allowed"),
+        ('{"": {"command": "x"}}', "needs a name"),
+        ('{"a\\nb": {"command": "x"}}', "is not allowed; take 1 to 64"),
         ('{"a": {"command": "x\\u0000"}}', "zero byte"),
     ],
 )

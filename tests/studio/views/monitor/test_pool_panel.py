@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from PySide6.QtWidgets import QApplication, QLabel, QWidget
 
 from engine.api import PoolUsage
 from engine.runs import ParkUsage, ResumeNext, RunState
-from fakes.fake_window import ENTRY, open_stage, until
+from fakes.fake_window import ENTRY, Stage, open_stage, until
 from fakes.runs import make_run, make_wait
 from fakes.shots import lay_out
 from studio.models.load_choices import LoadChoices
@@ -28,6 +29,14 @@ from studio.views.theme import NUM_HUES, Theme
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
 POOL = PoolUsage(total_pages=64, free_pages=8, reusable_pages=8, page_tokens=32, page_bytes=1)
+
+
+@asynccontextmanager
+async def open_panel(folder: Path, **more: Any) -> AsyncIterator[tuple[Stage, PoolPanel]]:
+    """A stage with the panel on screen."""
+    async with open_stage(folder, **more) as stage:
+        stage.window.commands[CommandId.POOL].trigger()
+        yield stage, stage.window.pool_panel
 
 
 def said(row: RunRow) -> list[str]:
@@ -50,12 +59,11 @@ def test_the_panel_lists_chats_and_programs_alike(play: Play, tmp_path: Path) ->
             program = make_run(
                 "chatcmpl-3f2a1b9c", RunState.QUEUED, wait=wait, expected_wait_s=(20.0, 20.0)
             )
-            engine.publish(
+            stage.publish(
                 make_run(lisbon, held_tokens=1420, is_pinned=True),
                 program,
                 parks=ParkUsage(budget_bytes=1 << 30),
             )
-            stage.window.context.watch.look()
             assert panel.rows == {}
             stage.window.commands[CommandId.POOL].trigger()
             assert said(panel.rows[lisbon]) == ["Lisbon", "Writing · never parked · 1,420 tokens"]
@@ -74,8 +82,7 @@ def test_the_panel_lists_chats_and_programs_alike(play: Play, tmp_path: Path) ->
             await until(lambda: panel.rows.keys() == {lisbon})
             stage.window.commands[CommandId.POOL].trigger()
             assert panel.isHidden()
-            engine.publish()
-            stage.window.context.watch.look()
+            stage.publish()
             assert panel.rows.keys() == {lisbon}
 
     play(story())
@@ -125,9 +132,10 @@ def test_the_buttons_of_a_row_stay_where_they_are_when_chats_park_and_return(
     play: Play, tmp_path: Path
 ) -> None:
     async def story() -> None:
-        async with open_stage(tmp_path, titles=("A rather long title of a chat",)) as stage:
-            stage.window.commands[CommandId.POOL].trigger()
-            panel, watch = stage.window.pool_panel, stage.window.context.watch
+        async with open_panel(tmp_path, titles=("A rather long title of a chat",)) as (
+            stage,
+            panel,
+        ):
             parked = make_wait(place=2, holders=(("r1", 1420), ("r2", 20)))
             seen = []
             for is_first_parked in (False, True, False):
@@ -135,8 +143,7 @@ def test_the_buttons_of_a_row_stay_where_they_are_when_chats_park_and_return(
                 runs[not is_first_parked] = make_run(
                     "r2" if not is_first_parked else "r1", RunState.PARKED, wait=parked
                 )
-                stage.engine.publish(*runs)
-                watch.look()
+                stage.publish(*runs)
                 seen.append(places(panel))
                 row = panel.rows["r1" if is_first_parked else "r2"]
                 assert row.first_button.isEnabled()
@@ -150,15 +157,11 @@ def test_while_the_pointer_is_over_the_list_a_row_that_ended_keeps_its_place(
     play: Play, tmp_path: Path
 ) -> None:
     async def story() -> None:
-        async with open_stage(tmp_path) as stage:
-            stage.window.commands[CommandId.POOL].trigger()
-            panel, watch = stage.window.pool_panel, stage.window.context.watch
-            stage.engine.publish(make_run("r1"), make_run("r2"))
-            watch.look()
+        async with open_panel(tmp_path) as (stage, panel):
+            stage.publish(make_run("r1"), make_run("r2"))
             before = places(panel)
             pointed(panel, is_over=True)
-            stage.engine.publish(make_run("r3"), make_run("r2"))
-            watch.look()
+            stage.publish(make_run("r3"), make_run("r2"))
             after = places(panel)
             assert after | before == after
             assert list(panel.rows) == ["r1", "r2", "r3"]
@@ -181,15 +184,11 @@ def test_words_that_grow_while_the_pointer_is_over_the_list_are_seen_whole(
     play: Play, tmp_path: Path
 ) -> None:
     async def story() -> None:
-        async with open_stage(tmp_path) as stage:
-            stage.window.commands[CommandId.POOL].trigger()
-            panel, watch = stage.window.pool_panel, stage.window.context.watch
-            stage.engine.publish(make_run("r1"), pool=replace(POOL, reusable_pages=0))
-            watch.look()
+        async with open_panel(tmp_path) as (stage, panel):
+            stage.publish(make_run("r1"), pool=replace(POOL, reusable_pages=0))
             pointed(panel, is_over=True)
             large = replace(POOL, total_pages=640_000, free_pages=1, reusable_pages=630_000)
-            stage.engine.publish(make_run("r1"), pool=large)
-            watch.look()
+            stage.publish(make_run("r1"), pool=large)
             lay_out()
             labels = [one for one in panel.figures.findChildren(QLabel) if one.isVisible()]
             assert labels
@@ -216,21 +215,16 @@ def test_rows_that_ended_go_once_though_the_pointer_was_over_one_of_them(
     play: Play, tmp_path: Path
 ) -> None:
     async def story() -> None:
-        async with open_stage(tmp_path) as stage:
-            stage.window.commands[CommandId.POOL].trigger()
-            panel, watch = stage.window.pool_panel, stage.window.context.watch
-            stage.engine.publish(*(make_run(f"r{n}") for n in range(3)))
-            watch.look()
+        async with open_panel(tmp_path) as (stage, panel):
+            stage.publish(*(make_run(f"r{n}") for n in range(3)))
             pointed(panel, is_over=True)
-            stage.engine.publish(make_run("r2"))
-            watch.look()
+            stage.publish(make_run("r2"))
             hidden = LeavesWhenHidden(panel)
             for row in panel.rows.values():
                 row.installEventFilter(hidden)
             pointed(panel, is_over=False)
             assert list(panel.rows) == ["r2"]
-            stage.engine.publish(make_run("r2"), make_run("r3"))
-            watch.look()
+            stage.publish(make_run("r2"), make_run("r3"))
             assert list(panel.rows) == ["r2", "r3"]
 
     play(story())
@@ -240,17 +234,14 @@ def test_hues_stay_with_their_requests_and_differ(play: Play, tmp_path: Path) ->
     async def story() -> None:
         async with open_stage(tmp_path) as stage:
             watch = stage.window.context.watch
-            stage.engine.publish(*(make_run(f"r{n}") for n in range(NUM_HUES)))
-            watch.look()
+            stage.publish(*(make_run(f"r{n}") for n in range(NUM_HUES)))
             before = dict(watch.others.hues)
             assert len(set(before.values())) == NUM_HUES
-            stage.engine.publish(*(make_run(f"r{n}") for n in (1, 2, 99)))
-            watch.look()
+            stage.publish(*(make_run(f"r{n}") for n in (1, 2, 99)))
             after = watch.others.hues
             assert (after["r1"], after["r2"]) == (before["r1"], before["r2"])
             assert len(set(after.values())) == 3
-            stage.engine.publish(*(make_run(f"x{n}") for n in range(3 * NUM_HUES)))
-            watch.look()
+            stage.publish(*(make_run(f"x{n}") for n in range(3 * NUM_HUES)))
             assert set(watch.others.hues.values()) == set(range(NUM_HUES))
 
     play(story())
@@ -279,11 +270,10 @@ def test_from_the_pool_a_click_leads_to_the_loaded_models_own_size_if_it_has_one
     play: Play, tmp_path: Path
 ) -> None:
     async def story() -> None:
-        async with open_stage(tmp_path, titles=("Lisbon",)) as stage:
+        async with open_panel(tmp_path, titles=("Lisbon",)) as (stage, panel):
             stage.models.entries = (ENTRY,)
             stage.models.load_settings.change(ENTRY.path, LoadChoices(pool_tokens=1024))
-            stage.window.commands[CommandId.POOL].trigger()
-            stage.window.pool_panel.figures.size_button.click()
+            panel.figures.size_button.click()
             assert stage.window.settings_window.dialog is None
             dialog = stage.window.models_window.dialog.findChild(LoadDialog)
             assert dialog.pool.value() == 1024
@@ -297,9 +287,8 @@ def test_from_the_pool_a_click_leads_to_the_loaded_models_own_size_if_it_has_one
 
 def test_from_the_pool_a_click_leads_to_its_size(play: Play, tmp_path: Path) -> None:
     async def story() -> None:
-        async with open_stage(tmp_path, titles=("Lisbon",)) as stage:
-            stage.window.commands[CommandId.POOL].trigger()
-            stage.window.pool_panel.figures.size_button.click()
+        async with open_panel(tmp_path, titles=("Lisbon",)) as (stage, panel):
+            panel.figures.size_button.click()
             dialog = stage.window.settings_window.dialog
             field = dialog.rows["engine.ctx_size"]
             await until(lambda: field.isAncestorOf(QApplication.focusWidget()))

@@ -31,7 +31,7 @@ def lane(name: str, *spans: tuple[Stretch, float, float | None, tuple[str, ...]]
 
 def shown(theme: Theme, page: QWidget, *lanes: Lane) -> TimelineView:
     view = TimelineView(theme, page)
-    view.resize(412, 100)
+    view.resize(508, 100)
     view.show_picture(Picture(lanes, now_s=160.0))
     view.show()
     return view
@@ -51,18 +51,18 @@ LANES = (
 
 def test_hovering_names_who_was_waited_for(theme: Theme, page: QWidget) -> None:
     view = shown(theme, page, *LANES)
-    found = view.span_at(QPoint(112 + 150 + 20, 8))  # 60 s on 300 pixels: 5 a second
+    found = view.span_at(QPoint(208 + 150 + 20, 8))  # 60 s on 300 pixels: 5 a second
     assert found is not None
     assert found[1].stretch is Stretch.PARKED
     assert view.describe(*found) == "Lisbon: parked for 14 s, 16 s ago\nWaited for Children"
-    assert view.span_at(QPoint(112 + 10, 26)) is None
-    assert view.span_at(QPoint(112 + 10, 200)) is None
+    assert view.span_at(QPoint(208 + 10, 26)) is None
+    assert view.span_at(QPoint(208 + 10, 200)) is None
 
 
 def test_the_first_seconds_fill_the_width(theme: Theme, page: QWidget) -> None:
     view = shown(theme, page, lane("Lisbon", (Stretch.WORKING, 150, None, ())))
-    assert view.span_at(QPoint(112 + 160, 8)) is not None
-    assert view.span_at(QPoint(112 + 140, 8)) is None
+    assert view.span_at(QPoint(208 + 160, 8)) is not None
+    assert view.span_at(QPoint(208 + 140, 8)) is None
 
 
 def test_stretches_are_drawn_in_their_own_shapes(theme: Theme, page: QWidget) -> None:
@@ -72,9 +72,9 @@ def test_stretches_are_drawn_in_their_own_shapes(theme: Theme, page: QWidget) ->
     def tall(x: int, color: str) -> int:
         return sum(image.pixelColor(x, y).name() == color for y in range(18))
 
-    assert tall(112 + 50, hue) == 10
-    assert 4 <= tall(112 + 190, waiting) <= 5
-    assert tall(112 + 190, hue) == 0
+    assert tall(208 + 50, hue) == 10
+    assert 4 <= tall(208 + 190, waiting) <= 5
+    assert tall(208 + 190, hue) == 0
 
 
 def test_the_arrow_keys_walk_and_tell(

@@ -152,3 +152,12 @@ def test_words_keep_their_height_with_another_text_size(
     for text_px in (14, 24, 12):
         theme.apply(ThemeChoice.LIGHT, text_px)
         assert laid_out(bar, page, 900, 900).verticalScrollBar().maximum() == 0
+
+
+def test_several_particulars_are_a_line_each(bar: NoticeBar, service: NoticeService) -> None:
+    lines = "a.txt is empty\nb.pdf is empty"
+    text = "2 files were not attached"
+    service.show(
+        Notice(code="attachment_refused", level=NoticeLevel.WARNING, text=text, detail=lines)
+    )
+    assert bar.words == f"{text}:\n{lines}"

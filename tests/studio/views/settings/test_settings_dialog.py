@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from engine.api import EngineState
+from fakes.fake_engine import TINY_MODEL
 from fakes.fake_window import open_stage, until
+from studio.models.engine_state import ModelStatus
 from studio.models.errors import SettingError
 from studio.models.park_settings import ParkPolicy
 from studio.models.settings import Theme as ThemeChoice
@@ -159,6 +163,23 @@ def test_a_text_that_is_no_value_is_refused_in_place(make_dialog: MakeDialog) ->
     QTest.keyClick(field, Qt.Key.Key_Return)
     assert settings.settings.engine.seed == 12
     assert "give" not in shown(dialog, "engine.seed")
+
+
+def test_a_pool_that_cannot_be_is_not_counted_in_chats(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path) as stage:
+            model = replace(TINY_MODEL, kv_values_per_token=10_000)
+            stage.models.status = ModelStatus(state=EngineState.READY, model=model)
+            stage.window.settings_window.open(setting="engine.ctx_size")
+            dialog = stage.window.settings_window.dialog
+            assert dialog is not None
+            stage.services.settings.change("engine.ctx_size", 8192)
+            assert "chats of 2,000 tokens fit" in shown(dialog, "engine.ctx_size")
+            stage.services.settings.change("engine.ctx_size", 2_000_000_000)
+            assert "chats of 2,000 tokens fit" not in shown(dialog, "engine.ctx_size")
+            assert "Does not fit" in shown(dialog, "engine.ctx_size")
+
+    play(story())
 
 
 def test_a_switch_and_a_secret(play: Play, tmp_path: Path) -> None:

@@ -7,10 +7,11 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QAbstractItemModel, QModelIndex, Qt
-from PySide6.QtGui import QContextMenuEvent
+import pytest
+from PySide6.QtCore import QAbstractItemModel, QEvent, QModelIndex, Qt
+from PySide6.QtGui import QContextMenuEvent, QHelpEvent
 from PySide6.QtTest import QAbstractItemModelTester, QTest
-from PySide6.QtWidgets import QApplication, QLineEdit, QListView
+from PySide6.QtWidgets import QApplication, QLineEdit, QListView, QToolTip
 
 from engine.api import PromptProgress
 from engine.errors import DeviceFailure
@@ -22,6 +23,7 @@ from studio.views.sidebar.chat_list_model import ChatListModel, RowRole
 from studio.views.sidebar.chat_menu import ChatMenu
 from studio.views.sidebar.conversation_list import Sidebar
 from studio.views.sidebar.list_rows import HeaderRow
+from studio.views.tips import tip_of
 from studio.views.undo_bar import UndoBar
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
@@ -98,6 +100,31 @@ def test_chats_that_are_not_opened_yet_tell_what_ended_badly(play: Play, tmp_pat
             assert words["A"] == words["D"] == "Interrupted when Layby closed"
             assert words["B"].startswith("Failed")
             assert words["C"] == "Done"
+
+    play(story())
+
+
+@pytest.mark.qt_log_ignore(r"does not support raise\(\)", extend=True)
+def test_what_a_row_may_have_no_room_for_is_in_its_tip(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("B", "A <b>long</b> " * 40)) as stage:
+            chat = stage.chats.chats[1]
+            stage.engine.fail(await stage.ask(chat, "Hello?"), DeviceFailure("row 3 " * 40))
+            await until(lambda: any("row 3" in line for line in said(stage)))
+            model = list_of(stage).model()
+            tips = {
+                index.data(): index.data(Qt.ItemDataRole.ToolTipRole)
+                for index in (model.index(row, 0) for row in range(model.rowCount()))
+            }
+            assert tips["B"] == "B\nFailed · " + "row 3 " * 40
+            assert tips[stage.chats.chats[1].title].startswith("A <b>long</b> A")
+            rows = list_of(stage)
+            spot = rows.visualRect(row_named(stage, "B")).center()
+            viewport = rows.viewport()
+            event = QHelpEvent(QEvent.Type.ToolTip, spot, viewport.mapToGlobal(spot))
+            QApplication.sendEvent(viewport, event)
+            assert QToolTip.text() == tip_of(tips["B"])
+            QToolTip.hideText()
 
     play(story())
 

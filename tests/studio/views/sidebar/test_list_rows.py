@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+import pytest
 from PySide6.QtCore import QAbstractListModel, QModelIndex
 from PySide6.QtTest import QAbstractItemModelTester
 
@@ -23,6 +24,7 @@ from studio.views.sidebar.list_rows import (
     rows_of,
     section_by_day,
 )
+from studio.views.sidebar.list_search import words_in
 from studio.views.sidebar.row_changes import apply_changes
 from studio.views.sidebar.snippet_line import runs_of
 
@@ -80,8 +82,21 @@ def test_days_are_those_of_the_calendar_here() -> None:
         (datetime(2026, 11, 23, 23, 0), Section.MONTH),
         (datetime(2026, 11, 1, 0, 0), Section.MONTH),
         (datetime(2026, 10, 31, 23, 0), Section.EARLIER),
+        (datetime(2026, 12, 2, 0, 0), Section.EARLIER),
+        (datetime(5138, 11, 16), Section.EARLIER),
     ):
         assert section(moment.timestamp()) is expected, moment
+
+
+def test_no_heading_stands_twice_whatever_clocks_have_said() -> None:
+    now_s, day_s = NOW.timestamp(), 24 * 3600.0
+    ages = (0, 9, 1, -1000, 0, 40, -1)
+    chats = [chat(f"{age} days", updated_s=now_s - age * day_s) for age in ages]
+    rows = shown(rows_of(chats, {}, (), now_s=now_s))
+    assert rows == [
+        *("# Today", "0 days", "# Last 30 days", "9 days", "1 days"),
+        *("# Earlier", "-1000 days", "0 days", "40 days", "-1 days"),
+    ]
 
 
 @dataclass(frozen=True)
@@ -142,3 +157,23 @@ def test_the_first_hit_of_a_snippet_is_near_its_beginning() -> None:
     assert len(runs[1][0]) <= 18
     assert "".join(piece for piece, _ in runs[1:]) in text
     assert runs_of(Snippet(text="no hit")) == [("no hit", False)]
+
+
+@pytest.mark.parametrize(
+    ("query", "marked", "words"),
+    [
+        ("lis", ["Lisbon", "lissabon"], ("lis",)),
+        ("cafe lis", ["Café", "Lisbon"], ("Café", "lis")),
+        ("cafe", ["Café", "cafe"], ("cafe",)),
+        ("trip (to", ["trip"], ("trip", "to")),
+        ("面", ["面"], ("面",)),
+    ],
+)
+def test_words_are_marked_as_they_stand_in_the_text(
+    query: str, marked: list[str], words: tuple[str, ...]
+) -> None:
+    text, marks = "", []
+    for one in marked:
+        marks.append((len(text), len(text) + len(one)))
+        text += one + " "
+    assert words_in(query, Snippet(text=text, marks=tuple(marks))) == words

@@ -18,6 +18,7 @@ from engine.runs import ParkNow, ParkUsage, Priority, RunState, SetPriority
 from fakes.fake_window import Stage, open_stage, until
 from fakes.runs import make_run, make_wait
 from studio.views.actions import CommandId
+from studio.views.chat.chat_pane import ChatPane
 from studio.views.sidebar import chat_list_model
 from studio.views.sidebar.chat_list import ChatList
 from studio.views.sidebar.chat_list_model import RowRole
@@ -394,5 +395,73 @@ def test_a_name_is_found_by_its_letters_below_what_was_scrolled_to(
             await until(rows.hasFocus)
             QTest.keyClicks(rows, "ze")
             assert rows.currentIndex().data() == "Zebra"
+
+    play(story())
+
+
+@pytest.mark.qt_log_ignore(r"does not support raise\(\)", extend=True)
+@pytest.mark.parametrize("way", ["pane", "own window"])
+def test_what_was_looked_for_is_marked_in_the_chat_and_stepped_through(
+    play: Play, tmp_path: Path, way: str
+) -> None:
+    def marked(pane: ChatPane) -> list[str]:
+        views = (row.view for _, row in pane.transcript.rows.places)
+        edits = [view.text_edit for view in views if view is not None and view.text_edit]
+        return [one.cursor.selectedText() for edit in edits for one in edit.extraSelections()]
+
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A", "B")) as stage:
+            top, chat = stage.chats.chats
+            for prompt, reply in (
+                ("A needle in the Café?", "One needle."),
+                ("And now?", "In the café of the hay: a Needle and a needle."),
+                ("Thanks", "Nothing."),
+            ):
+                request_id = await stage.ask(chat, prompt)
+                stage.engine.start(request_id)
+                stage.engine.say(request_id, reply)
+                stage.engine.finish(request_id)
+                await until(lambda: chat.running_message is None)
+            pane = stage.window.panes.active
+            if way == "own window":
+                stage.window.chat_commands.windows.open(chat)
+                window = stage.window.chat_commands.windows.windows[chat]
+                pane = window.pane
+                await until(lambda: pane.transcript is not None)
+            await stage.window.panes.show_chat(top)
+            field = stage.window.findChild(SearchField)
+            QTest.keyClicks(field, "needle cafe")
+            await until(lambda: "In messages" in rows_in(stage))
+            QTest.keyClick(field, Qt.Key.Key_Return)
+            await until(lambda: pane.chat is chat and pane.find_bar.isVisible())
+            bar = pane.find_bar
+            assert bar.field.text() == "needle cafe"
+            assert bar.words() == "4 of 6"  # the first of the message that was found
+            await stage.settle()
+            expected = ["needle", "Café", "needle", "café", "Needle", "needle"]
+            await until(lambda: marked(pane) == expected)
+            assert not bar.field.hasFocus()
+            bar.next.click()
+            assert bar.words() == "5 of 6"
+            bar.previous.click()
+            bar.previous.click()
+            assert bar.words() == "3 of 6"
+            bar.field.setText("hay")
+            await until(lambda: bar.words() == "1 of 1")
+            assert marked(pane) == ["hay"]
+
+    play(story())
+
+
+def test_a_chat_whose_name_alone_has_it_is_shown_without_marks(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("Needle", "B")) as stage:
+            chat = stage.chats.chats[1]
+            stage.engine.finish(await stage.ask(chat, "Hello?"))
+            await stage.window.panes.show_chat(stage.chats.chats[1])
+            QTest.keyClicks(stage.window.findChild(SearchField), "needle")
+            QTest.keyClick(stage.window.findChild(SearchField), Qt.Key.Key_Return)
+            await until(lambda: stage.window.panes.active.chat is chat)
+            assert stage.window.panes.active.find_bar.isHidden()
 
     play(story())
