@@ -172,12 +172,11 @@ class ExchangeActions(QObject):
         return dialog
 
     def _folder(self) -> Path:
-        """Where the last export went, if that is still there, or the user's documents."""
+        """Where the last export went, or the user's documents, or else what is the user's, as far as they are there."""
         last = self._context.services.settings.settings.window.export_folder
-        if last and Path(last).is_dir():
-            return Path(last)
         documents = QStandardPaths.StandardLocation.DocumentsLocation
-        return Path(QStandardPaths.writableLocation(documents))
+        places = (last, QStandardPaths.writableLocation(documents))
+        return next((Path(one) for one in places if one and Path(one).is_dir()), Path.home())
 
     def _remember(self, folder: Path) -> None:
         try:
