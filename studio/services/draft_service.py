@@ -97,12 +97,13 @@ class DraftService:
         return await self._put_into_queue(chat, prompt)
 
     async def set_aside(self, chat: Conversation, text: str) -> bool:
-        """Put a prompt for which there is no room where its chat asks about it once it is looked at.
+        """Put the draft, for which there is no room, where its chat asks about it once it is looked at.
 
-        False, and nothing has changed, if there is nothing in it or one waits already. Raises StoreError.
+        False, and nothing has changed, if `text` is not the draft any more, nothing is in it, or one waits already.
+        Raises StoreError.
         """
         files = chat.draft_attachments
-        if chat.queued is not None or not (text.strip() or files):
+        if chat.queued is not None or text != chat.draft or not (text.strip() or files):
             return False
         return await self._put_into_queue(
             chat, QueuedPrompt(text=text, attachments=files, is_too_long=True)

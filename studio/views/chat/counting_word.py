@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from PySide6.QtCore import QTimer
+from shiboken6 import isValid
 
 from studio.models.chat import Conversation
 from studio.models.tool_servers import LinkState
@@ -49,7 +50,8 @@ class CountingWord(WholeLabel):
             yield
         finally:
             self._counted.discard(chat)
-            self._refresh()
+            if isValid(self):  # the pane may have been closed meanwhile
+                self._refresh()
 
     def show_chat(self, chat: Conversation | None) -> None:
         """Tell of this chat only."""

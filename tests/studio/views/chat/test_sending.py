@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton
 
 from engine.api import EngineSnapshot, EngineState, LoadOptions, ModelChanged
@@ -214,6 +215,37 @@ def test_a_chat_that_was_left_while_its_message_was_counted_asks_when_it_is_look
             await until(pane.sending.overflow.isVisible)
             assert pane.composer.text() == "four words of mine"
             assert first.queued is None
+
+    play(story())
+
+
+@pytest.mark.parametrize("leaves", ["chat", "pane"])
+def test_what_was_typed_since_is_not_set_aside_for_what_was_too_long(
+    play: Play, tmp_path: Path, leaves: str
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A", "B")) as stage:
+            first, second = stage.chats.chats
+            panes = stage.window.panes
+            await panes.active.show_chat(first)
+            stage.tools.tools = (replace(WEATHER, description="w " * 3000),)
+            stage.chats.set_tools(first, ChatTools(servers=("home",)))
+            stage.tools.may_start.clear()
+            pane = panes.active
+            type_and_send(pane, "four words of mine")
+            await until(lambda: stage.tools.status("home").state is LinkState.STARTING)
+            pane.composer._input.setPlainText("on second thoughts")
+            if leaves == "chat":
+                await pane.show_chat(second)
+            else:
+                await panes.split(second)
+                panes.close_pane(pane)
+            tasks = stage.window.context.tasks
+            stage.tools.may_start.set()
+            await until(lambda: not tasks.num_running)
+            assert first.queued is None
+            assert first.draft == "on second thoughts"
+            assert not stage.services.notices.notices.notices
 
     play(story())
 
