@@ -266,15 +266,15 @@ def check_fits(prompt_tokens: int, window_tokens: int, wanted: Wanted) -> None:
     """Raises ContextLengthExceeded for a prompt that leaves no room for a reply; an embedding needs none."""
     if wanted is Wanted.EMBEDDING and prompt_tokens > window_tokens:
         raise ContextLengthExceeded(
-            f"the text has {prompt_tokens} tokens, but a request can hold {window_tokens}; cut it into parts, or load "
-            "the model with a larger context",
+            f"the text has {prompt_tokens:,} tokens, but a request can hold {window_tokens:,}; cut it into parts, or "
+            "load the model with a larger context",
             needed_tokens=prompt_tokens,
             limit_tokens=window_tokens,
         )
     if wanted is Wanted.TEXT and prompt_tokens >= window_tokens:
         raise ContextLengthExceeded(
-            f"the prompt has {prompt_tokens} tokens and a reply needs at least one more, but a request can hold "
-            f"{window_tokens}; shorten the prompt, or load the model with a larger context",
+            f"the prompt is too long: it has {prompt_tokens:,} tokens and a reply needs at least one more, but a "
+            f"request can hold {window_tokens:,}; shorten the prompt, or load the model with a larger context",
             needed_tokens=prompt_tokens,
             limit_tokens=window_tokens,
         )

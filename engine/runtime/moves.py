@@ -53,15 +53,15 @@ def error_of(end: SeqEnd) -> EngineError:
         case EndReason.POOL_FULL:
             return _pool_full(
                 end,
-                f"The request holds {end.needed_tokens} tokens, the pool of {end.limit_tokens} tokens is full, and "
+                f"The request holds {end.needed_tokens:,} tokens, the pool of {end.limit_tokens:,} tokens is full, and "
                 "nobody can be parked for it; allow parked requests more memory (--preempt-ram), or load the model "
                 "with a larger pool",
             )
         case EndReason.OUTGREW_POOL:
             return _pool_full(
                 end,
-                f"The choices of the request hold {end.needed_tokens} tokens together and do not fit the pool of "
-                f"{end.limit_tokens} tokens, even alone; ask for fewer choices (n) or tokens (max_tokens), or load "
+                f"The choices of the request hold {end.needed_tokens:,} tokens together and do not fit the pool of "
+                f"{end.limit_tokens:,} tokens, even alone; ask for fewer choices (n) or tokens (max_tokens), or load "
                 "the model with a larger pool (--ctx-size)",
             )
         case EndReason.WAITED_TOO_LONG:

@@ -250,6 +250,13 @@ class Conversation:
         return None
 
     @property
+    def is_asking(self) -> bool:
+        """Whether it waits for the user's word on a call; one that was not read yet does if it ended with calls."""
+        if not self.messages:
+            return self.last_status is MessageStatus.TOOLS
+        return self.messages[-1].is_asking
+
+    @property
     def last_status(self) -> MessageStatus | None:
         """How the last message stands, also before the chat is opened; None if there is none."""
         if self.messages:

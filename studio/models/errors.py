@@ -10,6 +10,7 @@ StudioError
 ├── ServerStartError        the local server cannot start as it is set
 │   └── PortTaken           another program listens at its port
 ├── ToolServerError         a server of tools cannot be declared, started or asked like that
+├── ToolsTooLong            a chat has no room for its tools
 ├── LibraryError            the model library cannot be changed like that
 └── FetchError              a model could not be fetched
     ├── FetchUnavailable    this installation or its network cannot fetch
@@ -99,6 +100,16 @@ class ToolServerError(StudioError):
     """A server of tools cannot be declared, started or asked like that; the message names it."""
 
     code = "tool_server_failed"
+
+
+class ToolsTooLong(StudioError):
+    """A chat does not fit the model's window because of its tools."""
+
+    code = "tools_too_long"
+
+    def __init__(self, message: str, *, chat_id: int) -> None:
+        super().__init__(message)
+        self.chat_id = chat_id
 
 
 class SupportError(StudioError):

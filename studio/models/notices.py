@@ -31,6 +31,8 @@ class NoticeAction(Enum):
     OPEN_SERVER = "open_server"
     OPEN_MODELS = "open_models"
     STOP_IMPORT = "stop_import"
+    CHOOSE_TOOLS = "choose_tools"
+    OPEN_TOOL_SERVERS = "open_tool_servers"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +44,8 @@ class Notice:
     text: str
     detail: str = ""
     action: NoticeAction = NoticeAction.NONE
+    chat_id: int = 0
+    """The chat that it is about; 0: none."""
     is_progress: bool = False
     """It tells how far something is: its words change often, and are spoken once."""
 

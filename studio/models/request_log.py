@@ -35,9 +35,11 @@ class RequestRow:
     method: str
     path: str
     client: str
-    """Name of the key, else the client's address."""
+    """Name of the key, else what the program calls itself, else its address."""
     key: str = ""
     """Name of the key; empty where none was needed."""
+    program: str = ""
+    """What the program calls itself; empty where it does not."""
     state: RequestState = RequestState.RUNNING
     status: int = 0
     """Of the answer; 0 before there is one."""

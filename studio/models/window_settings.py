@@ -124,6 +124,17 @@ class WindowSettings:
             )
         ),
     )
+    export_folder: str = field(
+        default="",
+        metadata=about(
+            SettingInfo(
+                title="Folder of exports",
+                help="where chats were exported to the last time",
+                env="LAYBY_EXPORT_FOLDER",
+                is_hidden=True,
+            )
+        ),
+    )
     place: str = field(
         default="",
         metadata=about(

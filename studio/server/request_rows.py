@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from engine.api import Chat, Finished, Infill, Prompt, Request, RequestEvent, Text
 from studio.models.request_log import MOST_PROMPT_CHARS, RequestLog, RequestRow, RequestState
 from studio.models.server_keys import Caller
+from studio.server.program_names import program_name
 
 _QUIET_PATHS = frozenset({"/health", "/metrics", "/slots"})
 _MOST_PATH_CHARS = 200
@@ -118,13 +119,15 @@ class RequestRows:
             note.end(status, self._clock())
 
     def _new_row(self, scope: Scope) -> RequestRow:
-        client = scope.get("client")
+        agent = dict(scope["headers"]).get(b"user-agent", b"").decode("latin-1")
+        client, program = scope.get("client"), program_name(agent)
         return RequestRow(
             row_id=self._log.new_id(),
             started_s=self._clock(),
             method=scope["method"],
             path=scope["path"][:_MOST_PATH_CHARS],
-            client=client[0] if client else "",
+            client=program or (client[0] if client else ""),
+            program=program,
         )
 
 

@@ -91,9 +91,7 @@ class ChatService:
         )
         self.turns = TurnService(client, book, records, runner=runner, notices=notices, clock=clock)
         self.versions = VersionService(book, records, notices, clock=clock)
-        self.context = ContextService(
-            client, self.desk.known_tools if self.desk is not None else lambda _chat: ()
-        )
+        self.context = ContextService(client, self.desk)
         self.drafts = DraftService(client, book, records, turns=self.turns, room=self.context)
         self.shelf = ShelfService(book, records, runner, clock=clock)
         self.folders = FolderService(book, records, store.lists)

@@ -6,8 +6,8 @@ tools that it would be sent with.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from engine.api import (
     Chat,
@@ -36,6 +36,7 @@ from studio.models.chat import (
 )
 from studio.models.length_limit import LengthLimit, window_limit
 from studio.models.thoughts import without_thoughts
+from studio.models.tool_use import ChatTools
 from studio.services.chat_prompt import content_of, messages_after, prompt_for, with_tools
 
 _REPLY_SHARE = 8
@@ -61,11 +62,18 @@ class ContextUse:
     window_tokens: int
     is_pool_limit: bool = False
     """The model could read more at once; the pool has no more room."""
+    tools_tokens: int = 0
+    """What of them the tools take; counted where there is no room."""
 
     @property
     def fits(self) -> bool:
         """Whether there is room for it and the beginning of a reply."""
         return self.tokens < self.window_tokens
+
+    @property
+    def fits_without_tools(self) -> bool:
+        """The same of all but the tools."""
+        return self.tokens - self.tools_tokens < self.window_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,33 +87,45 @@ class CutPlan:
     """What is sent then."""
 
 
+class ToolSource(Protocol):
+    """Where the tools of chats are known."""
+
+    def known_tools(self, chat: Conversation) -> tuple[Tool, ...]:
+        """Those that its next reply would be offered, as far as they are known."""
+
+    async def hear_of_tools(self, chat: Conversation) -> None:
+        """Return once it is known which those are."""
+
+
 class ContextService:
     """Nothing here changes a chat."""
 
-    def __init__(
-        self,
-        client: EngineClient,
-        tools_of: Callable[[Conversation], tuple[Tool, ...]] = lambda _chat: (),
-    ) -> None:
-        """`tools_of` has the tools that a chat's next reply would be offered, as far as they are known."""
+    def __init__(self, client: EngineClient, tools: ToolSource | None = None) -> None:
+        """Without `tools` no chat has any."""
         self._client = client
-        self._tools_of = tools_of
+        self._tools = tools
         self._num_summaries = 0
         self._bases: dict[int, tuple[object, int]] = {}
         """Of each long chat: what it was when it was counted, and its tokens without a draft."""
 
     async def use(self, chat: Conversation, draft: str) -> ContextUse | None:
-        """What the chat with this draft takes; None without a model, or where its template does not take the chat."""
-        tokens = await self._count_running(chat, draft)
-        if tokens is None:
-            tokens = await self._count(chat, draft, chat.cut)
-        return self._use_of(tokens)
+        """What the chat with this draft takes; None without a model, or where its template does not take the chat.
+
+        Tools that are not known yet are asked for first, which may start their servers.
+        """
+        if self._tools is not None:
+            await self._tools.hear_of_tools(chat)
+        use = await self._use_known(chat, draft)
+        if use is None or use.fits or not self._tools_of(chat):
+            return use
+        without = await self._use_known(replace(chat, tools=ChatTools()), draft)
+        return replace(use, tools_tokens=use.tokens - without.tokens) if without else use
 
     async def estimate(self, chat: Conversation, draft: str) -> ContextUse | None:
         """The same to within a few tokens, for every key that is pressed: a long chat is not read again each time."""
         is_long = sum(len(message.text) for message in chat.messages) > _LONG_CHARS
         if not is_long or chat.running_message is not None or not draft:
-            return await self.use(chat, draft)
+            return await self._use_known(chat, draft)
         last = chat.messages[-1]
         state = (
             last.message_id,
@@ -117,7 +137,7 @@ class ContextService:
         )
         known = self._bases.get(chat.chat_id)
         if known is None or known[0] != state:
-            whole = await self.use(chat, _PROBE)
+            whole = await self._use_known(chat, _PROBE)
             probe = await self._client.count_tokens(Text(text=_PROBE))
             if whole is None or probe is None:
                 return None
@@ -168,6 +188,15 @@ class ContextService:
         if needed_tokens >= now.model.context_tokens:
             return None
         return replace(now.options, pool_tokens=max(wanted, now.options.pool_tokens))
+
+    def _tools_of(self, chat: Conversation) -> tuple[Tool, ...]:
+        return () if self._tools is None else self._tools.known_tools(chat)
+
+    async def _use_known(self, chat: Conversation, draft: str) -> ContextUse | None:
+        tokens = await self._count_running(chat, draft)
+        if tokens is None:
+            tokens = await self._count(chat, draft, chat.cut)
+        return self._use_of(tokens)
 
     def _use_of(self, tokens: int | None) -> ContextUse | None:
         now = self._client.snapshot()

@@ -13,19 +13,22 @@ from pathlib import Path
 from typing import Any
 
 from studio.models.downloads import Download, DownloadState, FileProgress, Offer, RemoteFile
+from studio.models.errors import FetchError
 from studio.services.safe_file import set_aside, write_atomically
 
 _log = logging.getLogger(__name__)
 
 _NOTE = "download.json"
+_HEAD_BYTES = 256
 _KEPT = frozenset({DownloadState.QUEUED, DownloadState.PAUSED, DownloadState.FAILED})
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a file is collected."""
+    """Where a file is collected, and the folder of the user's that it is meant for."""
 
     part: Path
+    home: Path
 
     def size(self) -> int:
         """Bytes that are there."""
@@ -33,6 +36,11 @@ class Place:
             return self.part.stat().st_size
         except FileNotFoundError:
             return 0
+
+    def head(self) -> bytes:
+        """The first bytes that are there."""
+        with self.part.open("rb") as file:
+            return file.read(_HEAD_BYTES)
 
     def discard(self) -> None:
         self.part.unlink(missing_ok=True)
@@ -42,12 +50,13 @@ class DownloadStore:
     """One folder for each download, named by its id."""
 
     def __init__(self, models_folder: Path) -> None:
+        self._home = models_folder
         self._folder = models_folder / ".downloads"
 
     def place(self, download: Download, index: int) -> Place:
         """Where a file's bytes are collected."""
         folder = self._folder / download.download_id
-        return Place(folder / f"{index}.part")
+        return Place(folder / f"{index}.part", self._home)
 
     def save(self, download: Download) -> None:
         """Write the note. Raises OSError."""
@@ -57,6 +66,8 @@ class DownloadStore:
             "files": [asdict(progress) for progress in download.files],
             "state": download.state.value,
         }
+        if (error := download.error) is not None:
+            record["error"] = {"code": error.code, "text": str(error)}
         write_atomically(folder / _NOTE, json.dumps(record, indent=2).encode())
 
     def forget(self, download: Download) -> None:
@@ -107,4 +118,13 @@ def _download_of(download_id: str, record: dict[str, Any]) -> Download:
         offer=Offer(**{**offer, "files": files}),
         state=state if state in _KEPT - {DownloadState.QUEUED} else DownloadState.PAUSED,
         files=progress,
+        error=_error_of(record.get("error")) if state is DownloadState.FAILED else None,
     )
+
+
+def _error_of(record: object) -> FetchError | None:
+    """The error of a note, by its code; None where another version has written it in another way."""
+    if not isinstance(record, dict) or not isinstance(text := record.get("text"), str):
+        return None
+    kinds = {kind.code: kind for kind in FetchError.__subclasses__()}
+    return kinds.get(str(record.get("code")), FetchError)(text)

@@ -96,6 +96,19 @@ class DraftService:
         prompt = QueuedPrompt(text=text, attachments=files, waits_for_model=True)
         return await self._put_into_queue(chat, prompt)
 
+    async def set_aside(self, chat: Conversation, text: str) -> bool:
+        """Put the draft, for which there is no room, where its chat asks about it once it is looked at.
+
+        False, and nothing has changed, if `text` is not the draft any more, nothing is in it, or one waits already.
+        Raises StoreError.
+        """
+        files = chat.draft_attachments
+        if chat.queued is not None or text != chat.draft or not (text.strip() or files):
+            return False
+        return await self._put_into_queue(
+            chat, QueuedPrompt(text=text, attachments=files, is_too_long=True)
+        )
+
     async def send_waiting(self, chat: Conversation) -> bool:
         """Send the prompt that waited for a model, now that there is one; False if it is not sent (yet)."""
         if chat.queued is None or not chat.queued.waits_for_model:

@@ -23,6 +23,7 @@ from engine.system_faults import system_fault
 from studio.models.engine_state import FetchProgress
 from studio.models.errors import FetchCancelled, FetchError, FetchMismatch, FetchUnavailable
 from studio.models.model_library import CatalogEntry, ModelEntry
+from studio.models.sizes import size_text
 from studio.paths import child_environment
 from studio.services.model_catalog import read_requirements
 from studio.services.model_files import sha256_of
@@ -179,8 +180,8 @@ def _check_space(folder: Path, entry: CatalogEntry) -> None:
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise FetchError(
-            f"the disk of {folder} has {free >> 20:,} MiB free, fetching {entry.name} needs "
-            f"{needed >> 20:,} MiB; make room, or choose another folder with LAYBY_HOME"
+            f"the disk of {folder} has {size_text(free)} free, fetching {entry.name} needs "
+            f"{size_text(needed)}; make room, or choose another folder with LAYBY_HOME"
         )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 
 from engine.errors import EngineError
-from studio.models.errors import StudioError
+from studio.models.errors import StudioError, ToolsTooLong
 from studio.models.notices import Notice, NoticeAction, NoticeLevel, NoticeList
 
 _log = logging.getLogger(__name__)
@@ -82,7 +82,12 @@ NOTICE_TABLE: dict[str, _Row] = {
     "tool_server_failed": (
         NoticeLevel.WARNING,
         "A server of tools did not work",
-        NoticeAction.NONE,
+        NoticeAction.OPEN_TOOL_SERVERS,
+    ),
+    "tools_too_long": (
+        NoticeLevel.WARNING,
+        "A chat has no room for its tools",
+        NoticeAction.CHOOSE_TOOLS,
     ),
     "support_failed": (
         NoticeLevel.WARNING,
@@ -168,4 +173,7 @@ class NoticeService:
 def notice_for(error: EngineError | StudioError) -> Notice:
     """The notice that an error becomes."""
     level, text, action = NOTICE_TABLE[error.code]
-    return Notice(code=error.code, level=level, text=text, detail=str(error), action=action)
+    chat_id = error.chat_id if isinstance(error, ToolsTooLong) else 0
+    return Notice(
+        code=error.code, level=level, text=text, detail=str(error), action=action, chat_id=chat_id
+    )

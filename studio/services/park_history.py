@@ -246,12 +246,9 @@ class ParkHistory:
     # --- lanes
 
     def _lane(self, request_id: str) -> Lane:
-        key, is_chat = self._key(request_id), ids_of_request(request_id) is not None
+        key = self._key(request_id)
         lane = self._lanes.setdefault(key, Lane(key, ""))
-        if is_chat or not lane.spans:  # the chat may have been given another title
-            lane.name = self._runs.name(request_id)
-        elif lane.spans[-1].request_id != request_id:  # no longer that of one request
-            lane.name = key.removeprefix(_PROGRAM)
+        lane.name = self._runs.name(request_id)  # as in the list; a chat may have another title now
         return lane
 
     def _key(self, request_id: str) -> str:

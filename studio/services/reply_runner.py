@@ -15,7 +15,7 @@ from typing import Any
 
 from engine.api import Failed, Finished, Request, RequestEvent
 from engine.client import EngineClient
-from engine.errors import EngineError, Suspended
+from engine.errors import ContextLengthExceeded, EngineError, Suspended
 from engine.runs import Suspend
 from studio.models.chat import Conversation, Message, MessageStatus, Role, reply_request_id
 from studio.models.errors import StudioError
@@ -27,6 +27,7 @@ from studio.services.chat_records import ChatRecords
 from studio.services.notice_service import NoticeService
 from studio.services.reply_fold import ReplyFold, checked_comeback, end_park
 from studio.services.tools.tool_desk import ToolDesk
+from studio.services.tools.tool_room import cause_of
 
 _log = logging.getLogger(__name__)
 
@@ -142,7 +143,9 @@ class ReplyRunner:
         """Have `reply` written, as far as it gets. Its text comes without a task between: many times a second."""
         fold = ReplyFold(reply, asked_s=self._clock(), resumes=request.resumes)
         writing = _Writing(chat, reply, request, fold)
-        ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        ended: asyncio.Future[ContextLengthExceeded | None] = (
+            asyncio.get_running_loop().create_future()
+        )
 
         def hear(event: RequestEvent) -> None:
             if ended.done():  # stopped: what was under way does not count any more
@@ -153,10 +156,13 @@ class ReplyRunner:
                 ended.set_exception(error)
                 return
             if is_over:
-                ended.set_result(None)
+                ended.set_result(_too_long(event))
 
         with self._client.hearing(request, hear):
-            await ended
+            too_long = await ended
+        if too_long is not None:
+            prompt, chat_id = request.prompt, chat.chat_id
+            self._notices.report(await cause_of(too_long, prompt, self._client, chat_id=chat_id))
 
     def _take(self, writing: _Writing, heard: RequestEvent) -> bool:
         """Fold one event into the reply and tell everybody; whether nothing more is to come."""
@@ -171,7 +177,9 @@ class ReplyRunner:
         self._book.message_changed.emit(reply)
         if reply.status is not before:
             self._on_status_changed(chat, reply)
-        if isinstance(event, Failed) and not isinstance(event.error, Suspended):
+        if isinstance(event, Failed) and not isinstance(
+            event.error, Suspended | ContextLengthExceeded
+        ):
             self._notices.report(event.error)
         if isinstance(event, Finished) and reply.status is MessageStatus.TOOLS and self._desk:
             self._desk.begin(chat, reply)  # at once: nobody is to see calls that are not known yet
@@ -234,3 +242,9 @@ class ReplyRunner:
         self._records.save_message(chat, reply)
         self._book.message_changed.emit(reply)
         self._book.chat_changed.emit(chat)
+
+
+def _too_long(event: RequestEvent) -> ContextLengthExceeded | None:
+    """What is told once it is known whether it is about the tools."""
+    error = event.error if isinstance(event, Failed) else None
+    return error if isinstance(error, ContextLengthExceeded) else None

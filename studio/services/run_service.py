@@ -51,9 +51,9 @@ class RunService:
     def __init__(
         self, client: EngineClient, chats: ChatService, programs: RequestLog | None = None
     ) -> None:
-        """`programs` tells which key a program's request came with."""
+        """`programs` tells which key a program's request came with, or what the program calls itself."""
         self.program_word = "API request"
-        """What the request of a program without a key is called; the window says it in the user's language."""
+        """What the request of a program without a name is called; the window says it in the user's language."""
         self.summary_word = "Summary"
         """The same for a request of Layby itself, which sums up the beginning of a chat."""
         self._client = client
@@ -69,26 +69,26 @@ class RunService:
         return next((chat for chat in self._chats.chats if chat.request_id == request_id), None)
 
     def names(self, runs: tuple[Run, ...]) -> dict[str, str]:
-        """What each request is called, by its id: its chat's title, or the key and short id of a program's request."""
+        """What each request is called, by its id: its chat's title, or the name and short id of a program's."""
         ids = [run.request_id for run in runs]
-        titles, keys = self._titles(ids), self._keys(ids)
-        return {one: titles.get(one) or self._other_name(one, keys) for one in ids}
+        titles, programs = self._titles(ids), self._program_names(ids)
+        return {one: titles.get(one) or self._other_name(one, programs) for one in ids}
 
     def name(self, request_id: str) -> str:
         """What a request is called, also one that has ended meanwhile."""
         found = self._titles([request_id]).get(request_id)
-        return found or self._other_name(request_id, self._keys([request_id]))
+        return found or self._other_name(request_id, self._program_names([request_id]))
 
     def program(self, request_id: str) -> str:
-        """What the program is called that a request came from: its key, else `program_word`."""
+        """What the program is called that a request came from: its key, its own name, or `program_word`."""
         if is_summary(request_id):
             return self.summary_word
-        return self._keys([request_id]).get(request_id) or self.program_word
+        return self._program_names([request_id]).get(request_id) or self.program_word
 
-    def _other_name(self, request_id: str, keys: dict[str, str]) -> str:
+    def _other_name(self, request_id: str, programs: dict[str, str]) -> str:
         if is_summary(request_id):
             return self.summary_word
-        name, found = keys.get(request_id) or self.program_word, _SHORT_ID.match(request_id)
+        name, found = programs.get(request_id) or self.program_word, _SHORT_ID.match(request_id)
         return f"{name} {found.group(1) if found else request_id}".rstrip()
 
     def _titles(self, request_ids: Iterable[str]) -> dict[str, str]:
@@ -103,8 +103,8 @@ class RunService:
         known = (chat for chat in every if chat.chat_id in replies)
         return {one: chat.title for chat in known for one in replies[chat.chat_id]}
 
-    def _keys(self, request_ids: Iterable[str]) -> dict[str, str]:
-        """Names of the keys that these came with, as far as there are some; the newest rows are looked at first."""
+    def _program_names(self, request_ids: Iterable[str]) -> dict[str, str]:
+        """Names of the keys that these came with, or of the programs; the newest rows are looked at first."""
         wanted = {one for one in request_ids if ids_of_request(one) is None}
         rows = self._programs.rows if self._programs is not None else ()
         found: dict[str, str] = {}
@@ -113,7 +113,7 @@ class RunService:
                 break
             for run_id in wanted.intersection(row.run_ids):
                 wanted.remove(run_id)
-                found[run_id] = row.key
+                found[run_id] = row.key or row.program
         return found
 
     def steer_chat(self, chat: Conversation, steer: Steer) -> None:

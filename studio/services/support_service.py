@@ -29,6 +29,9 @@ _MOST_LOG_BYTES = 2_000_000
 """Of each file, from its end."""
 
 
+_KEPT_FOR_ITSELF = frozenset({"window.recent_commands", "window.export_folder"})
+
+
 @dataclass(frozen=True, slots=True)
 class BundleFile:
     """One file of a bundle."""
@@ -118,7 +121,7 @@ class SupportService:
         except (OSError, ValueError) as error:
             return f"not readable: {error}\n"
         for declared in all_settings():
-            if declared.info.is_secret or declared.key == "window.recent_commands":
+            if declared.info.is_secret or declared.key in _KEPT_FOR_ITSELF:
                 group = data.get(declared.group)
                 if isinstance(group, dict):
                     group.pop(declared.name, None)

@@ -21,6 +21,7 @@ import httpx
 
 from studio.models.downloads import FileProgress, RemoteFile
 from studio.models.errors import FetchMismatch, FetchUnavailable, NoSpace
+from studio.models.sizes import size_text
 from studio.services.download_store import Place
 from studio.services.model_files import sha256_of
 from studio.services.network_faults import network_fault
@@ -28,6 +29,7 @@ from studio.services.network_faults import network_fault
 SPARE_BYTES = 64 << 20
 """Left free on the disk: a full one harms every program."""
 _CHECK_EVERY_BYTES = 64 << 20
+_MAGIC = b"GGUF"
 _RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
 _SAME_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 
@@ -89,7 +91,10 @@ class Transfer:
             raise TransferBroken(network_fault(error)) from error
 
     async def check(self) -> str:
-        """The SHA-256 of what has come. Raises FetchMismatch, the bytes thrown away, if it is not the promised one."""
+        """The SHA-256 of what has come. Raises FetchMismatch, the bytes thrown away, if it is not the promised one or
+        no model at all.
+        """
+        self._check_kind()
         found = await asyncio.to_thread(sha256_of, self._place.part)
         promised = self._file.sha256
         if promised is not None and found != promised.lower():
@@ -131,6 +136,7 @@ class Transfer:
         self, answer: httpx.Response, out: BinaryIO, progress: FileProgress
     ) -> FileProgress:
         done, total, checked = progress.done_bytes, progress.total_bytes, progress.done_bytes
+        is_kind_known = False
         async for chunk in answer.aiter_raw():
             if total is not None and done + len(chunk) > total:
                 self._place.discard()
@@ -142,8 +148,28 @@ class Transfer:
                 self._check_room((total or done) - done)
             self._write(out, chunk)
             done += len(chunk)
+            if not is_kind_known and done >= len(_MAGIC):
+                self._check_kind()
+                is_kind_known = True
             progress = self._tell(replace(progress, done_bytes=done))
         return progress
+
+    def _check_kind(self) -> None:
+        """Raises FetchMismatch, the bytes thrown away, for what does not begin as a model."""
+        head = self._place.head()
+        if head.startswith(_MAGIC):
+            return
+        self._place.discard()
+        self._tell(FileProgress())
+        name, host = self._file.file_name, httpx.URL(self._file.url).host
+        if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+            raise FetchMismatch(
+                f"{host} sent a web page in place of {name}; nothing is kept. Give the address of the file itself, or "
+                "download it in a browser and add it"
+            )
+        raise FetchMismatch(
+            f"what {host} sent as {name} is no GGUF file; nothing is kept. Check the address"
+        )
 
     def _write(self, out: BinaryIO, chunk: bytes) -> None:
         try:
@@ -152,7 +178,7 @@ class Transfer:
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise NoSpace(
-                    f"the disk of {self._place.part.parent} is full; make room, then go on from where it stopped"
+                    f"the disk of {self._place.home} is full; make room, then go on from where it stopped"
                 ) from error
             raise
 
@@ -184,12 +210,11 @@ class Transfer:
         return total if total is not None else promised
 
     def _check_room(self, missing: int) -> None:
-        folder = self._place.part.parent
-        free = self._free_bytes(folder)
-        if free < max(missing, 0) + SPARE_BYTES:
+        free, needed = self._free_bytes(self._place.part.parent), max(missing, 0) + SPARE_BYTES
+        if free < needed:
             raise NoSpace(
-                f"the disk of {folder} has {free >> 20:,} MiB free, {self._file.file_name} needs "
-                f"{(max(missing, 0) + SPARE_BYTES) >> 20:,} MiB more; make room, then go on from where it stopped"
+                f"the disk of {self._place.home} has {size_text(free)} free, {self._file.file_name} needs "
+                f"{size_text(needed)} more; make room, then go on from where it stopped"
             )
 
     def _tell(self, progress: FileProgress) -> FileProgress:

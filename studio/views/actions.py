@@ -267,7 +267,7 @@ COMMANDS: tuple[Command, ...] = (
         keys=("Ctrl+B",),
         is_checked=lambda state: state.has_sidebar,
     ),
-    Command(id=CommandId.ARCHIVED, menu=Menu.VIEW, text="&Archive"),
+    Command(id=CommandId.ARCHIVED, menu=Menu.VIEW, text="&Archive and deleted"),
     Command(
         id=CommandId.INSPECTOR,
         menu=Menu.VIEW,

@@ -133,6 +133,7 @@ class AppCommands:
             NoticeAction.LOG_BUNDLE: self.support.create_bundle,
             NoticeAction.OPEN_SETTINGS: self._settings_window.open,
             NoticeAction.STOP_IMPORT: self.exchange.stop_import,
+            NoticeAction.OPEN_TOOL_SERVERS: self.open_tool_servers,
         }
 
     def open_tool_servers(self) -> None:

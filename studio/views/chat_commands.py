@@ -76,6 +76,11 @@ class ChatCommands:
         target = self.inspector.preset_bar.button if is_hidden else self._panes.active.composer
         target.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
+    def choose_tools(self) -> None:
+        """Show the chat's settings, the keyboard where its tools are chosen."""
+        reveal(self.inspector, instead_of=(self._sidebar, self._pool_panel))
+        self.inspector.show_tools()
+
     def show_sidebar(self) -> None:
         """Have the list of chats on screen."""
         reveal(self._sidebar, instead_of=(self.inspector, self._pool_panel))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from studio.models.chat import NEW_CHAT_TITLE, Conversation
 from studio.models.search_hit import FoundPlace
+from studio.views.chat.chat_pane import ChatPane
 from studio.views.chat_windows import ChatWindows
 from studio.views.context import Context
 from studio.views.panes import PaneArea
@@ -69,6 +70,26 @@ class ChatNavigation:
         elif self._panes.can_split:
             self._tasks.start(self._panes.split(chat))
 
+    def show_asking(self) -> None:
+        """Put the keyboard where a chat asks about a tool: in the active pane, or, if it is there already, the next."""
+        if (chat := self._next_asking()) is None:
+            return
+        pane = self._pane_of(chat)
+        if pane is not None and pane is self._panes.active:
+            pane.approval.take_focus()
+        else:
+            self._tasks.start(self._show_asking(chat))
+
+    def show_tools(self, chat_id: int) -> None:
+        """Show a chat, and where its tools are chosen."""
+        if (chat := self._service.book.find(chat_id)) is not None:
+            self._tasks.start(self._show_tools(chat))
+
+    @property
+    def is_any_asking(self) -> bool:
+        """Whether a chat waits for the user's word on a call."""
+        return any(chat.is_asking for chat in self._service.chats)
+
     def step(self, places: int) -> None:
         """Show the chat so many places further down the list, skipping what stands in other panes."""
         active = self._panes.active
@@ -82,16 +103,49 @@ class ChatNavigation:
         self._panes.changed.emit()
         self.windows.open(chat)
 
-    async def _show_found(self, chat: Conversation, place: FoundPlace | None) -> None:
+    def _next_asking(self) -> Conversation | None:
+        """In the order of the list, from the chat on that the keyboard is in."""
+        chats, here = self._service.chats, self._chat_of_keyboard()
+        place = chats.index(here) if here in chats else 0
+        pane = self._pane_of(here) if here is not None else None
+        if pane is not None and pane.approval.has_keyboard:
+            place += 1
+        return next((chat for chat in chats[place:] + chats[:place] if chat.is_asking), None)
+
+    async def _show_asking(self, chat: Conversation) -> None:
+        if (pane := await self._bring(chat)) is not None:
+            pane.approval.take_focus()
+
+    async def _show_tools(self, chat: Conversation) -> None:
+        if (pane := await self._bring(chat)) is not None:
+            pane.sending.tools_wanted.emit()
+
+    def _chat_of_keyboard(self) -> Conversation | None:
+        own = next(
+            (chat for chat, one in self.windows.windows.items() if one.isActiveWindow()), None
+        )
+        return own or self._panes.active.chat
+
+    async def _bring(self, chat: Conversation) -> ChatPane | None:
+        """Show a chat where it is or in the active pane, its window in front; its pane, if it is there by then."""
         if not self.windows.bring_forward(chat):
+            if not (window := self._panes.window()).isActiveWindow():
+                window.raise_()
+                window.activateWindow()
             await self._panes.show_chat(chat)
+        return self._pane_of(chat)
+
+    def _pane_of(self, chat: Conversation) -> ChatPane | None:
+        window = self.windows.windows.get(chat)
+        return window.pane if window is not None else self._panes.pane_of(chat)
+
+    async def _show_found(self, chat: Conversation, place: FoundPlace | None) -> None:
+        pane = await self._bring(chat)
         message = chat.tree.get(place.message_id) if place is not None else None
         if place is None or message is None:
             return
         if message not in chat.messages:
             self._service.versions.choose(chat, message)
-        window = self.windows.windows.get(chat)
-        pane = window.pane if window is not None else self._panes.pane_of(chat)
         if pane is not None:
             pane.show_found(place)
 

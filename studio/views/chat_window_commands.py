@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from PySide6.QtWidgets import QInputDialog
 
 from studio.models.chat import Conversation
-from studio.models.notices import NoticeAction
+from studio.models.notices import Notice
 from studio.models.settings import Settings
 from studio.services.run_service import Steer
 from studio.views.actions import CommandId
@@ -65,7 +65,7 @@ class Home:
     """Bring a chat to the front, wherever it is."""
     open_setting: Callable[[str], object]
     compare: Callable[[Conversation], object]
-    do_notice: Callable[[NoticeAction], object]
+    do_notice: Callable[[Notice], object]
     open_tool_servers: Callable[[], object]
 
 
@@ -91,6 +91,7 @@ class ChatWindowCommands:
         window.notice_bar.action_wanted.connect(home.do_notice)
         window.inspector.close_wanted.connect(self._toggle_inspector)
         window.inspector.tool_servers_wanted.connect(lambda: home.open_tool_servers())
+        window.pane.sending.tools_wanted.connect(self._choose_tools)
         services = context.services
         self._disconnects = (
             services.chats.chat_changed.connect(lambda _chat: self.update()),
@@ -150,7 +151,6 @@ class ChatWindowCommands:
             CommandId.ARCHIVE_CHAT: lambda: rows.archive([chat], is_archived=not chat.is_archived),
             CommandId.DELETE_CHAT: lambda: rows.delete([chat]),
             CommandId.STOP: pane.stop,
-            CommandId.ANSWER_TOOL: pane.approval.take_focus,
             CommandId.ANSWER_AGAIN: lambda: pane.do(MessageAction.REGENERATE),
             CommandId.CONTINUE: lambda: pane.do(MessageAction.CONTINUE),
             CommandId.GO_FIRST: lambda: pane.steer(Steer.GO_FIRST),
@@ -178,6 +178,11 @@ class ChatWindowCommands:
         inspector.setVisible(inspector.isHidden())
         target = self._pane.composer if inspector.isHidden() else inspector.preset_bar.button
         target.setFocus()
+        self.update()
+
+    def _choose_tools(self) -> None:
+        self._window.inspector.show()
+        self._window.inspector.show_tools()
         self.update()
 
     def _compare(self) -> None:

@@ -43,13 +43,25 @@ def error_sentence(error: Exception) -> str:
 
 
 def as_sentence(text: str) -> str:
-    """With a capital, unless it begins with the name of a file or a field, and a full stop; empty if it is empty."""
+    """With a capital, unless it begins with the name of a file, field or place, and a full stop; nothing of nothing."""
     if not text:
         return ""
     first_word = text.split(maxsplit=1)[0]
-    head = text[0] if first_word.endswith(":") else text[0].upper()
-    return f"{head}{text[1:]}."
+    is_name = any(mark in first_word for mark in _OF_NAMES)
+    head = text[0] if is_name else text[0].upper()
+    return with_stop(f"{head}{text[1:]}")
 
+
+def with_stop(text: str) -> str:
+    """A sentence that ends as one, also where others' words stand at its end that do already."""
+    bare = text.rstrip()
+    if bare.endswith(".") and not bare.endswith("..."):
+        bare = bare.rstrip(".")
+    return bare if bare.endswith(_ENDS) else f"{bare}."
+
+
+_OF_NAMES = (".", ":", "/", "\\", "_")
+_ENDS = ("...", "…", "!", "?", ".”", "!”", "?”")
 
 _INSTEAD = {
     EngineError.code: "the log has the particulars",

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from engine.system_faults import system_fault
 from studio.models.chat import NEW_CHAT_TITLE, Conversation, MessageStatus
-from studio.models.errors import ExchangeError, StoreError
+from studio.models.errors import ExchangeError, SettingError
 from studio.models.notices import Notice, NoticeAction, NoticeLevel
 from studio.services.chat_prompt import full_title
 from studio.services.exchange.importing import ImportReport, ImportRun
@@ -25,6 +25,7 @@ from studio.views.words import count, plural, tr
 
 _IMPORTED = "chats_imported"
 _EXPORTED = "chats_exported"
+_FOLDER = "window.export_folder"
 _STAY_MS = 10_000
 """So long it is said where a chat was exported to."""
 
@@ -93,14 +94,15 @@ class ExchangeActions(QObject):
             run.stop()
 
     async def export(self, chats: Sequence[Conversation], path: Path) -> None:
-        """Write chats in the form that the file's ending names. Raises ExchangeError, StoreError."""
-        if len(chats) > 1:
-            words = plural(len(chats), "Exporting 1 chat", "Exporting {count} chats")
-            self._say(_EXPORTED, words)
+        """Write chats in the form that the file's ending names, and say so. Raises ExchangeError, StoreError."""
+        notices = self._context.services.notices
+        self._timer.stop()
+        words = tr("Writing {name}").format(name=path.name)
+        notices.show(Notice(code=_EXPORTED, level=NoticeLevel.INFO, text=words, is_progress=True))
         try:
             await self._write(chats, path)
-        except (ExchangeError, StoreError):
-            self._stop_saying()
+        except BaseException:
+            notices.resolve(_EXPORTED)
             raise
         self._say(_EXPORTED, tr("Exported to {path}").format(path=path))
         self._timer.start()
@@ -121,6 +123,7 @@ class ExchangeActions(QObject):
     def _start_export(self, chats: Sequence[Conversation], path: Path, chosen: str) -> None:
         if not path.suffix:
             path = path.with_suffix(_suffix_of(chosen))
+        self._remember(path.parent)
         self._context.tasks.start(self.export(chats, path))
 
     async def _import(self, path: Path) -> None:
@@ -165,9 +168,21 @@ class ExchangeActions(QObject):
     def _dialog(self, title: str, mode: QFileDialog.AcceptMode) -> QFileDialog:
         dialog = file_dialog(self._window, title)
         dialog.setAcceptMode(mode)
-        documents = QStandardPaths.StandardLocation.DocumentsLocation
-        dialog.setDirectory(QStandardPaths.writableLocation(documents))
+        dialog.setDirectory(str(self._folder()))
         return dialog
+
+    def _folder(self) -> Path:
+        """Where the last export went, or the user's documents, or else what is the user's, as far as they are there."""
+        last = self._context.services.settings.settings.window.export_folder
+        documents = QStandardPaths.StandardLocation.DocumentsLocation
+        places = (last, QStandardPaths.writableLocation(documents))
+        return next((Path(one) for one in places if one and Path(one).is_dir()), Path.home())
+
+    def _remember(self, folder: Path) -> None:
+        try:
+            self._context.services.settings.change(_FOLDER, str(folder))
+        except SettingError as error:
+            self._context.services.notices.report(error)
 
     def _stop_saying(self) -> None:
         self._timer.stop()

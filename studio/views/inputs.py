@@ -6,16 +6,19 @@ GUI thread. Must not import services.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, Qt
 from PySide6.QtGui import (
     QColor,
     QFontMetricsF,
+    QKeySequence,
     QPainter,
     QPaintEvent,
     QPalette,
     QPen,
     QResizeEvent,
+    QShortcut,
     QWheelEvent,
 )
 from PySide6.QtWidgets import (
@@ -87,8 +90,7 @@ class QuietList(QComboBox):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
-        right = QRect(self.width() - _ARROW_PX - 8, 0, _ARROW_PX, self.height())
-        _draw_icon(self, "chevron-down", self.palette().placeholderText().color(), right)
+        draw_list_arrow(self)
 
     def _cut(self) -> str:
         option = QStyleOptionComboBox()
@@ -114,6 +116,20 @@ class QuietNumber(QSpinBox):
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         event.ignore()
+
+
+def on_ctrl_enter(form: QWidget, do: Callable[[], object]) -> None:
+    """Ctrl+Enter anywhere in a form does what it is there for, also where Enter begins a line."""
+    for key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+        shortcut = QShortcut(QKeySequence(Qt.Modifier.CTRL | key), form)
+        shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        shortcut.activated.connect(do)
+
+
+def draw_list_arrow(widget: QWidget) -> None:
+    """The mark of what opens a list, at the right of a field."""
+    right = QRect(widget.width() - _ARROW_PX - 8, 0, _ARROW_PX, widget.height())
+    _draw_icon(widget, "chevron-down", widget.palette().placeholderText().color(), right)
 
 
 def _draw_icon(widget: QWidget, name: str, color: QColor, room: QRect) -> None:

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import QApplication, QHBoxLayout, QMainWindow, QVBoxLayou
 
 from engine.api import EngineState
 from studio.models.chat import Conversation
-from studio.models.notices import NoticeAction
+from studio.models.notices import Notice, NoticeAction
 from studio.models.settings import AppearanceSettings, Settings
 from studio.services.run_service import Steer
 from studio.views.actions import CommandId
@@ -259,6 +259,7 @@ class MainWindow(QMainWindow):
         self.chat_commands.inspector.tool_servers_wanted.connect(self.app.open_tool_servers)
         self.notice_bar.action_wanted.connect(self._do_notice_action)
         self.panes.changed.connect(self._update_commands)
+        self.panes.tools_wanted.connect(self._choose_tools)
         self.panes.changed.connect(self._pool_place.choose)
         self.pool_panel.chosen.connect(self._show_chat_of)
         self.pool_panel.figures.size_wanted.connect(
@@ -289,7 +290,7 @@ class MainWindow(QMainWindow):
             CommandId.SEARCH: self._search,
             CommandId.FIND: lambda: self.panes.active.open_find(),
             CommandId.STOP: lambda: self.panes.active.stop(),
-            CommandId.ANSWER_TOOL: lambda: self.panes.active.approval.take_focus(),
+            CommandId.ANSWER_TOOL: self._navigation.show_asking,
             CommandId.ANSWER_AGAIN: lambda: self.panes.active.do(MessageAction.REGENERATE),
             CommandId.CONTINUE: lambda: self.panes.active.do(MessageAction.CONTINUE),
             CommandId.GO_FIRST: lambda: self.panes.active.steer(Steer.GO_FIRST),
@@ -319,6 +320,7 @@ class MainWindow(QMainWindow):
         self.commands.update(
             replace(
                 self.panes.active.state(),
+                is_asking=self._navigation.is_any_asking,
                 can_export=self.chat_commands.has_messages,
                 can_undo=self.chat_commands.undo_bar.undo is not None,
                 num_chats=len(chats),
@@ -370,6 +372,10 @@ class MainWindow(QMainWindow):
         self.chat_commands.toggle_inspector()
         self._update_commands()
 
+    def _choose_tools(self) -> None:
+        self.chat_commands.choose_tools()
+        self._update_commands()
+
     def _on_chat_removed(self, chat: Conversation) -> None:
         pane = self.panes.pane_of(chat)
         if pane is not None and len(self.panes.panes) > 1:
@@ -378,12 +384,13 @@ class MainWindow(QMainWindow):
             self._navigation.show_first()
         self._settling.ask()
 
-    def _do_notice_action(self, action: NoticeAction) -> None:
+    def _do_notice_action(self, notice: Notice) -> None:
         ways: dict[NoticeAction, Callable[[], object]] = {
             NoticeAction.LOAD_MODEL: self._top.selector.open_menu,
             NoticeAction.GET_MODEL: self.context.model_actions.get_starter,
             NoticeAction.NEW_CHAT: self._navigation.show_new,
             NoticeAction.OPEN_SERVER: self.server_window.open,
             NoticeAction.OPEN_MODELS: self.models_window.open,
+            NoticeAction.CHOOSE_TOOLS: lambda: self._navigation.show_tools(notice.chat_id),
         }
-        (ways | self.app.notice_ways())[action]()
+        (ways | self.app.notice_ways())[notice.action]()

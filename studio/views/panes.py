@@ -30,6 +30,8 @@ class PaneArea(QSplitter):
     """`changed` tells that another pane is active, that it shows another chat, or that the number of panes changed."""
 
     changed = Signal()
+    tools_wanted = Signal()
+    """Where the tools of the active pane's chat are chosen is asked for."""
 
     def __init__(self, context: Context, parent: QWidget) -> None:
         super().__init__(Qt.Orientation.Horizontal, parent)
@@ -120,6 +122,7 @@ class PaneArea(QSplitter):
     def _add_pane(self) -> ChatPane:
         pane = ChatPane(self._context, self)
         pane.close_wanted.connect(lambda: self.close_pane(pane))
+        pane.sending.tools_wanted.connect(self.tools_wanted)
         self.panes.append(pane)
         self.addWidget(pane)
         self._show_headers()

@@ -89,8 +89,8 @@ def describe_row(reply: Message, run: Run | None) -> StatusWords:
     if run is not None and reply.park is not None and _is_coming_back(run):
         return StatusWords(Mark.TURN, tr("Coming back"), Tone.ACTIVE)
     if reply.is_asking and run is not None and run.wait is not None:
-        words = describe_reply(reply)
-        return replace(words, text=joined(words.text, tr("its room is lent out")))
+        text = joined(tr("Asks you"), tr("room lent"))  # short, or the list cuts the second half
+        return replace(describe_reply(reply), text=text)
     status = _standing(reply, run)
     if run is None or run.wait is None or status not in _WAITING:
         return describe_reply(replace(reply, status=status))

@@ -19,6 +19,7 @@ from studio.models.window_settings import Language
 CONTEXT = "layby"
 _FOLDER = files("resources") / "i18n"
 _PLACE = re.compile(r"\{(\d+)\}")
+_FIGURE = re.compile(r"(\d{1,3}((?:,\d{3})*))(\.\d+)?( [kMG]i?B)?")
 _QUOTED = "“{title}”"
 _MOST_REMEMBERED = 512
 _SHORTER_THAN_QTS = {("QKeySequenceEdit", "Press shortcut")}
@@ -112,7 +113,17 @@ class Catalogue(QTranslator):
         is_quoted = len(part) > 1 and part[0] == part[-1] == "'" and "'" not in part[1:-1]
         if is_quoted and (marks := self._table.get(_QUOTED)) is not None:
             return marks.format(title=part[1:-1])
-        return self.find(part) or part
+        return _figure(part) or self.find(part) or part
+
+
+def _figure(part: str) -> str:
+    """A figure of the sources as the language writes it, with its unit; empty for what is none."""
+    found = _FIGURE.fullmatch(part)
+    if found is None or not (found[2] or found[4]):
+        return ""
+    here = QLocale()
+    whole = found[1].replace(",", here.groupSeparator())
+    return whole + (found[3] or "").replace(".", here.decimalPoint()) + (found[4] or "")
 
 
 def _pattern(source: str) -> re.Pattern[str]:

@@ -95,7 +95,7 @@ def serving(num_bytes: int) -> Iterator[RemoteFile]:
 
 def serve(num_bytes: int) -> None:
     with file_server() as served:
-        served.files["/large.gguf"] = ServedFile(os.urandom(num_bytes))
+        served.files["/large.gguf"] = ServedFile(b"GGUF" + os.urandom(num_bytes - 4))
         file = served.remote("large.gguf")
         facts = {name: getattr(file, name) for name in ("url", "file_name", "size_bytes", "sha256")}
         print(json.dumps(facts), flush=True)

@@ -22,7 +22,10 @@ NOTES = ToolFacts(name="notes", title="Reads notes", description="Reads notes.")
 
 
 class FakeTools(ToolService):
-    """One server, "home", with two tools. `gate` holds calls back until it is set; `called` is what was asked."""
+    """One server, "home", with two tools. `gate` holds calls back until it is set; `called` is what was asked.
+
+    `may_start` holds the server's start back in the same way.
+    """
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -37,6 +40,9 @@ class FakeTools(ToolService):
         self.gate = asyncio.Event()
         self.gate.set()
         self.problem = ""
+        self.tools: tuple[ToolFacts, ...] = (WEATHER, NOTES)
+        self.may_start = asyncio.Event()
+        self.may_start.set()
 
     async def tools_of(self, names: Iterable[str]) -> dict[str, tuple[ToolFacts, ...]]:
         if "home" not in names:
@@ -44,8 +50,11 @@ class FakeTools(ToolService):
         if self.problem:
             self._tell("home", LinkStatus(state=LinkState.FAILED, problem=self.problem))
             return {}
-        self._tell("home", LinkStatus(state=LinkState.READY, tools=(WEATHER, NOTES)))
-        return {"home": (WEATHER, NOTES)}
+        if not self.may_start.is_set():
+            self._tell("home", LinkStatus(state=LinkState.STARTING))
+            await self.may_start.wait()
+        self._tell("home", LinkStatus(state=LinkState.READY, tools=self.tools))
+        return {"home": self.tools}
 
     async def _open(self, server: ToolServer) -> None:
         await self.tools_of([server.name])

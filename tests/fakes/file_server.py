@@ -52,7 +52,8 @@ class FileServer:
         self.asked: list[tuple[str, str | None]] = []
 
     def add(self, name: str, size: int, *, seed: int = 0) -> ServedFile:
-        file = ServedFile(random.Random(seed).randbytes(size))
+        """Bytes that begin as a model's do."""
+        file = ServedFile((b"GGUF" + random.Random(seed).randbytes(size))[:size])
         self.files[f"/{name}"] = file
         return file
 

@@ -68,8 +68,8 @@ def check_recalled(state: SavedState, *, window_tokens: int, vocab_size: int) ->
     """Raises ContextLengthExceeded when it no longer fits, ResumeRefused on a token that the model does not have."""
     if len(state.token_ids) >= window_tokens:
         raise ContextLengthExceeded(
-            f"the reply was parked with {len(state.token_ids)} tokens and needs at least one more, but a request can "
-            f"hold {window_tokens}; load the model with a larger context to go on",
+            f"the reply was parked with {len(state.token_ids):,} tokens and needs at least one more, but a request can "
+            f"hold {window_tokens:,}; load the model with a larger context to go on",
             needed_tokens=len(state.token_ids) + 1,
             limit_tokens=window_tokens,
         )

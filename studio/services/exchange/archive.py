@@ -14,6 +14,7 @@ from pathlib import Path
 from engine.system_faults import system_fault
 from studio.models.errors import ExchangeError
 from studio.models.json_faults import json_fault
+from studio.models.sizes import size_text
 from studio.services.exchange import chatgpt_file, layby_file
 from studio.services.exchange.reading import BrokenEntry, Reading
 
@@ -73,5 +74,5 @@ def _read(data: bytes, name: str) -> Reading:
 
 def _too_large(path: Path, most_bytes: int) -> ExchangeError:
     return ExchangeError(
-        f"{path.name} is larger than {most_bytes >> 20} MiB; export fewer chats into one file"
+        f"{path.name} is larger than {size_text(most_bytes)}; export fewer chats into one file"
     )

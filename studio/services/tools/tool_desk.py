@@ -15,6 +15,7 @@ from engine.api import Stay, Tool
 from studio.models.chat import Conversation, Message, MessageStatus, Role
 from studio.models.errors import ToolServerError
 from studio.models.signal import Signal
+from studio.models.tool_servers import LinkState
 from studio.models.tool_settings import ToolSettings
 from studio.models.tool_use import ToolUse, ToolUseState
 from studio.services.call_rows import settled
@@ -65,8 +66,11 @@ class ToolDesk:
         self._window_tokens = window_tokens
         self._offers: dict[int, dict[str, Offered]] = {}
         """By chat: the tools that its last reply was offered, by the name that the model knows."""
+        self._told: set[str] = set()
+        """Servers of which a notice says that they do not work."""
         self._news: dict[int, asyncio.Event] = {}
         """By message: set when the user has said something. Those of replies that are carried on."""
+        service.changed.connect(self._on_server)
 
     # --- what a reply may call
 
@@ -81,6 +85,7 @@ class ToolDesk:
         for name in chat.tools.servers:
             problem = self.service.status(name).problem
             if name not in listed and problem:
+                self._told.add(name)
                 self._notices.report(ToolServerError(problem))
         offer = offered(listed)
         self._offers[chat.chat_id] = {one.name: one for one in offer}
@@ -94,6 +99,13 @@ class ToolDesk:
     def known_tools(self, chat: Conversation) -> tuple[Tool, ...]:
         """What its next reply would be offered, as far as its servers have been heard of; nothing is started."""
         return tuple(map(_engine_tool, offered(self.service.known_tools(chat.tools.servers))))
+
+    async def hear_of_tools(self, chat: Conversation) -> None:
+        """Start those of its servers that were not asked for yet, and return when each has said what it offers.
+
+        One that does not start is told of when a reply has to do without it.
+        """
+        await self.service.hear_of(chat.tools.servers)
 
     # --- calls
 
@@ -163,6 +175,16 @@ class ToolDesk:
         reply.calls = settled(reply.calls)
 
     # --- how
+
+    def _on_server(self, name: str) -> None:
+        """The notice goes once all servers that it told of run or are switched off."""
+        if name in self._told and self.service.status(name).state in (
+            LinkState.READY,
+            LinkState.OFF,
+        ):
+            self._told.discard(name)
+            if not self._told:
+                self._notices.resolve(ToolServerError.code)
 
     async def _carry_out(
         self, chat: Conversation, reply: Message, use: ToolUse, news: asyncio.Event

@@ -49,24 +49,30 @@ class ToolService:
 
     def known_tools(self, names: Iterable[str]) -> dict[str, tuple[ToolFacts, ...]]:
         """What those servers that are switched on offered when they were last heard of; nothing is started."""
-        wanted = [one for one in map(self.store.find, names) if one is not None and one.is_on]
+        wanted = self._switched_on(names)
         return {one.name: self._known[one.name] for one in wanted if one.name in self._known}
 
     def start_soon(self, names: Iterable[str]) -> None:
         """Start those of them that were not asked for yet; what comes of it is in their status."""
-        for server in map(self.store.find, names):
-            if server is not None and server.is_on and self.status(server.name) == _OFF:
+        for server in self._switched_on(names):
+            if self.status(server.name) == _OFF:
                 task = asyncio.get_running_loop().create_task(self._open(server))
                 self._starting.add(task)
                 task.add_done_callback(self._starting.discard)
+
+    async def hear_of(self, names: Iterable[str]) -> None:
+        """The same, and return when they have started or failed; those that had failed before are left alone."""
+        waiting = (LinkState.OFF, LinkState.STARTING)
+        wanted = [one for one in self._switched_on(names) if self.status(one.name).state in waiting]
+        await asyncio.gather(*map(self._open, wanted))
 
     async def tools_of(self, names: Iterable[str]) -> dict[str, tuple[ToolFacts, ...]]:
         """The tools of those servers that are switched on, which are started where they are not running.
 
         One that does not start is not among them; its status says why.
         """
-        wanted = [one for one in map(self.store.find, names) if one is not None and one.is_on]
-        await asyncio.gather(*(self._open(server) for server in wanted))
+        wanted = self._switched_on(names)
+        await asyncio.gather(*map(self._open, wanted))
         ready = {server.name: self.status(server.name) for server in wanted}
         return {name: one.tools for name, one in ready.items() if one.state is LinkState.READY}
 
@@ -116,6 +122,9 @@ class ToolService:
         await asyncio.to_thread(self._thread.close)
 
     # --- how
+
+    def _switched_on(self, names: Iterable[str]) -> list[ToolServer]:
+        return [one for one in map(self.store.find, names) if one is not None and one.is_on]
 
     async def _there(self, work: Coroutine[Any, Any, _T]) -> _T:
         """Do it on the loop of the servers."""
@@ -181,8 +190,12 @@ class ToolService:
                 task = asyncio.get_running_loop().create_task(self._stop(name))
                 self._stopping.add(task)
                 task.add_done_callback(self._stopping.discard)
-        for name in [one for one in self._status if self.store.find(one) is None]:
-            del self._status[name]
+        for name, status in tuple(self._status.items()):
+            declared = self.store.find(name)
+            if status.state is LinkState.FAILED and (declared is None or not declared.is_on):
+                self._tell(name, _OFF)
+            if declared is None:
+                del self._status[name]
 
     def _tell(self, name: str, status: LinkStatus) -> None:
         self._status[name] = status

@@ -10,6 +10,7 @@ from enum import Enum
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
+    QApplication,
     QFrame,
     QHBoxLayout,
     QLabel,
@@ -94,6 +95,12 @@ class ApprovalCard(QFrame):
     def take_focus(self) -> None:
         """Bring the keyboard to the first answer."""
         self.once.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    @property
+    def has_keyboard(self) -> bool:
+        """Whether the keyboard is on one of its answers."""
+        focused = QApplication.focusWidget()
+        return focused is not None and self.isAncestorOf(focused)
 
     def _show_use(self, use: ToolUse) -> None:
         self._mark.show_state(describe_use(use))

@@ -145,6 +145,7 @@ class ChatPane(QWidget):
         if self.chat is chat:
             self.attaching.show_chat(chat)  # its files are there now
             self.context_watch.show_chat(chat)
+            self._show_strip()
         if self.chat is chat and self.transcript is None:
             self._show_messages()
 
@@ -206,7 +207,7 @@ class ChatPane(QWidget):
             is_waiting=run is not None and may_go_first(run),
             can_park=run is not None and others.can_park and not is_held(run),
             is_pinned=run is not None and run.is_pinned,
-            is_asking=not self.approval.isHidden(),
+            is_asking=chat is not None and chat.is_asking,
         )
 
     @property

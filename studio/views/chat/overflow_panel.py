@@ -22,7 +22,11 @@ def too_long_words(use: ContextUse) -> str:
     words = tr("This would be {tokens}; the model reads {window} at once.")
     if use.is_pool_limit:
         words = tr("This would be {tokens}; the pool has room for {window}.")
-    return words.format(tokens=tokens(use.tokens), window=count(use.window_tokens))
+    told = words.format(tokens=tokens(use.tokens), window=count(use.window_tokens))
+    if not use.tools_tokens:
+        return told
+    share = tr("The tools of this chat take {tokens} of them.")
+    return f"{told} {share.format(tokens=count(use.tools_tokens))}"
 
 
 class OverflowPanel(QFrame):
@@ -31,6 +35,8 @@ class OverflowPanel(QFrame):
     leave_out_wanted = Signal()
     summarise_wanted = Signal()
     raise_wanted = Signal()
+    tools_off_wanted = Signal()
+    tools_wanted = Signal()
     cancelled = Signal()
 
     def __init__(self, parent: QWidget) -> None:
@@ -44,12 +50,17 @@ class OverflowPanel(QFrame):
         self.leave_out = self._button(self.leave_out_wanted)
         self.summarise = self._button(self.summarise_wanted)
         self.raise_limit = self._button(self.raise_wanted)
+        self.tools_off = self._button(self.tools_off_wanted)
+        self.tools_off.set_words(tr("Switch the tools off and send"))
+        self.tools_off.setToolTip(tr("The chat's settings switch them on again"))
+        self.tools = self._button(self.tools_wanted)
+        self.tools.set_words(tr("Choose the tools"))
         self.cancel = self._button(self.cancelled)
         self.cancel.set_words(tr("Change the message"))
         inside = QWidget()
         buttons = QWidget(inside)
         row = FlowLayout(buttons, _GAP_PX)
-        for button in (self.leave_out, self.summarise, self.raise_limit, self.cancel):
+        for button in self._buttons:
             row.addWidget(button)
         column = QVBoxLayout(inside)
         column.setContentsMargins(14, 12, 14, 12)
@@ -79,9 +90,14 @@ class OverflowPanel(QFrame):
             more = tr("Make room for {tokens} and load again")
             self.raise_limit.set_words(more.format(tokens=tokens(pool_tokens)))
             self.raise_limit.setToolTip(tr("Replies that run are parked meanwhile, and go on"))
-        self._why.setText(self._reason(plan, pool_tokens))
+        self.tools_off.setVisible(use.tools_tokens > 0 and use.fits_without_tools)
+        self.tools.setVisible(use.tools_tokens > 0)
+        self._why.setText(self._reason(use, plan, pool_tokens))
         self._why.setVisible(bool(self._why.text()))
         self.show()
+
+    def take_focus(self) -> None:
+        """Put the keyboard on the first choice."""
         first = next(b for b in self._buttons if not b.isHidden() and b.isEnabled())
         first.setFocus()
 
@@ -100,7 +116,14 @@ class OverflowPanel(QFrame):
 
     @property
     def _buttons(self) -> tuple[WrappedButton, ...]:
-        return self.leave_out, self.summarise, self.raise_limit, self.cancel
+        return (
+            self.tools_off,
+            self.tools,
+            self.leave_out,
+            self.summarise,
+            self.raise_limit,
+            self.cancel,
+        )
 
     def _button(self, wanted: SignalInstance) -> WrappedButton:
         button = WrappedButton(self)
@@ -108,10 +131,12 @@ class OverflowPanel(QFrame):
         return button
 
     @staticmethod
-    def _reason(plan: CutPlan | None, pool_tokens: int | None) -> str:
-        if plan is None and pool_tokens is None:
-            return tr("The message alone is too long; shorten it.")
+    def _reason(use: ContextUse, plan: CutPlan | None, pool_tokens: int | None) -> str:
         reason = tr("The message alone is too long for that.")
+        if use.tools_tokens and use.fits_without_tools:
+            reason = tr("There is room for all of it without them.")
+        elif plan is None and pool_tokens is None:
+            return tr("The message alone is too long; shorten it.")
         if plan is not None:
             reason = tr(
                 "Messages that are left out stay in the chat; the model is not given them any more."

@@ -6,7 +6,7 @@ GUI thread.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,11 @@ from engine.errors import ModelUnavailable
 from studio.models.chat import ContextCut, Conversation
 from studio.models.errors import StudioError
 from studio.models.notices import Notice, NoticeLevel
-from studio.services.context_service import CutPlan
+from studio.models.tool_use import ChatTools
+from studio.services.context_service import ContextUse, CutPlan
 from studio.services.reload_service import ReloadChoice, Target
 from studio.views.chat.composer import Composer
+from studio.views.chat.counting_word import CountingWord
 from studio.views.chat.overflow_panel import OverflowPanel
 from studio.views.chat.queued_bar import QueuedBar
 from studio.views.context import Context
@@ -33,7 +35,8 @@ class _TooLong:
 
     chat: Conversation
     text: str
-    tokens: int
+    tools: ChatTools
+    use: ContextUse
     plan: CutPlan | None
 
 
@@ -41,9 +44,11 @@ class Sending(QObject):
     """One for each pane; `show_chat` tells it whose messages these are.
 
     `counted` carries the ContextUse of a message that is too long: what else shows one is to say the same.
+    `tools_wanted` asks for the place where the chat's tools are chosen.
     """
 
     counted = Signal(object)
+    tools_wanted = Signal()
 
     def __init__(self, context: Context, composer: Composer, pane: QObject) -> None:
         super().__init__(pane)
@@ -55,11 +60,14 @@ class Sending(QObject):
         self._too_long: _TooLong | None = None
         self.queued = QueuedBar(composer)
         self.overflow = OverflowPanel(composer)
+        self._word = CountingWord(composer, self._chats.desk)
         self.queued.send_wanted.connect(self._send_queued)
         self.queued.take_back_wanted.connect(self._take_back)
         self.overflow.leave_out_wanted.connect(lambda: self._on_plan(self._leave_out))
         self.overflow.summarise_wanted.connect(lambda: self._on_plan(self._summarise))
         self.overflow.raise_wanted.connect(lambda: self._on_plan(self._raise_limit))
+        self.overflow.tools_off_wanted.connect(lambda: self._on_plan(self._send_without_tools))
+        self.overflow.tools_wanted.connect(self.tools_wanted)
         self.overflow.cancelled.connect(self._cancel)
         composer.submitted.connect(self._on_submitted)
         composer.queue_wanted.connect(self._on_queue_wanted)
@@ -68,6 +76,7 @@ class Sending(QObject):
     def show_chat(self, chat: Conversation | None) -> None:
         """Send to this chat from now on."""
         self._chat = chat
+        self._word.show_chat(chat)
         self._close_overflow()
         self.refresh()
 
@@ -77,6 +86,9 @@ class Sending(QObject):
         queued = chat.queued if chat is not None else None
         is_running = chat is not None and chat.running_message is not None
         self.queued.show_prompt(queued, is_running=is_running)
+        asked = self._too_long
+        if chat is not None and asked is not None and asked.tools != chat.tools:
+            self._context.tasks.start(self._count_again(asked))
         if chat is None or queued is None or not queued.is_too_long:
             return
         if not self._composer.text() and not chat.draft_attachments:
@@ -97,7 +109,7 @@ class Sending(QObject):
 
     def _on_submitted(self, text: str) -> None:
         chat = self._chat
-        if chat is None:
+        if chat is None or self._word.is_counting(chat):
             return
         if not self._has_model() and self._models.is_coming and chat.queued is None:
             self._context.tasks.start(self._queue_for_model(chat, text))
@@ -131,22 +143,43 @@ class Sending(QObject):
             self._composer.clear()
 
     async def _fits(self, chat: Conversation, text: str) -> bool:
-        """Whether there is room; if not, what can be done about it is asked."""
-        context = self._chats.context
-        use = await context.use(chat, text)
-        if use is None or use.fits:
-            return True
-        plan = await context.plan_cut(chat, text)
-        larger = context.larger_pool(use.tokens)
+        """Whether there is room; if not, what can be done about it is asked, here or when the chat is looked at."""
+        with self._word.counting(chat):
+            use = await self._chats.context.use(chat, text)
+            if use is None or use.fits:
+                return True
+            plan = await self._chats.context.plan_cut(chat, text)
         if chat is self._chat:
-            self._too_long = _TooLong(chat, text, use.tokens, plan)
-            self.counted.emit(use)
-            self.overflow.ask(
-                use,
-                plan,
-                pool_tokens=larger.pool_tokens if larger is not None else None,
-            )
+            self._ask(_TooLong(chat, text, chat.tools, use, plan))
+        else:
+            await self._chats.drafts.set_aside(chat, text)
         return False
+
+    def _ask(self, asked: _TooLong, *, takes_keyboard: bool = True) -> None:
+        self._too_long, use = asked, asked.use
+        self.counted.emit(use)
+        larger = self._chats.context.larger_pool(use.tokens)
+        pool_tokens = larger.pool_tokens if larger is not None else None
+        self.overflow.ask(use, asked.plan, pool_tokens=pool_tokens)
+        if takes_keyboard:
+            self.overflow.take_focus()
+
+    async def _count_again(self, asked: _TooLong) -> None:
+        """Other tools were chosen meanwhile: what was asked may be answered by that."""
+        self._too_long = again = replace(asked, tools=asked.chat.tools)
+        use = await self._chats.context.use(asked.chat, asked.text)
+        plan = await self._chats.context.plan_cut(asked.chat, asked.text)
+        if self._too_long is not again:
+            return
+        if use is None or use.fits:
+            self._close_overflow()
+        else:
+            self._ask(replace(again, use=use, plan=plan), takes_keyboard=False)
+
+    async def _send_without_tools(self, asked: _TooLong) -> None:
+        self._close_overflow()
+        self._chats.set_tools(asked.chat, replace(asked.chat.tools, servers=()))
+        await self._send(asked.chat, asked.text)
 
     def _on_plan(self, do: Callable[[_TooLong], Coroutine[Any, Any, None]]) -> None:
         if (asked := self._too_long) is not None:
@@ -167,7 +200,7 @@ class Sending(QObject):
             await self._send(asked.chat, asked.text, (plan or asked.plan).cut)
 
     async def _raise_limit(self, asked: _TooLong) -> None:
-        options = self._chats.context.larger_pool(asked.tokens)
+        options = self._chats.context.larger_pool(asked.use.tokens)
         model = self._models.model
         self._close_overflow()
         if options is None or model is None:

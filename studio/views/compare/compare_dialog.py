@@ -20,6 +20,7 @@ from studio.services.preset_service import PresetService
 from studio.views.compare.column_editor import ColumnEditor
 from studio.views.compare.share_words import share_words
 from studio.views.dialogs.dialog import Dialog
+from studio.views.inputs import on_ctrl_enter
 from studio.views.labels import line
 from studio.views.paged_dialog import scrolled
 from studio.views.word_button import WordButton
@@ -77,6 +78,7 @@ class CompareDialog(Dialog):
         self._do.setObjectName("primary")
         self._do.setDefault(True)
         self._do.clicked.connect(self._on_done)
+        on_ctrl_enter(self, self._do.click)  # from the prompt, too
         self._lay_out()
         for _ in range(2):
             self.add_column()

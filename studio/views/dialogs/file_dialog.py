@@ -8,14 +8,25 @@ from __future__ import annotations
 from typing import Any
 
 from PySide6.QtCore import (
+    QEvent,
     QIdentityProxyModel,
     QLocale,
     QModelIndex,
+    QObject,
     QPersistentModelIndex,
     Qt,
 )
-from PySide6.QtWidgets import QFileDialog, QFileSystemModel, QHeaderView, QTreeView, QWidget
+from PySide6.QtGui import QPaintEvent
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFileDialog,
+    QFileSystemModel,
+    QHeaderView,
+    QTreeView,
+    QWidget,
+)
 
+from studio.views.inputs import draw_list_arrow
 from studio.views.words import locale, size
 
 _NAME, _SIZE, _KIND, _CHANGED = 0, 1, 2, 3
@@ -28,6 +39,8 @@ def file_dialog(parent: QWidget, title: str) -> QFileDialog:
     dialog.setProxyModel(_Spoken(dialog))
     if (details := dialog.findChild(QTreeView, "treeView")) is not None:  # Qt's own
         _share_out(details)
+    for field in dialog.findChildren(QComboBox):
+        _Arrow(field)
     dialog.finished.connect(dialog.deleteLater)
     return dialog
 
@@ -40,6 +53,23 @@ def _share_out(details: QTreeView) -> None:
         header.setSectionResizeMode(column, mode.ResizeToContents)
     header.setStretchLastSection(False)
     header.setSectionResizeMode(_NAME, mode.Stretch)
+
+
+class _Arrow(QWidget):
+    """Over a field of Qt's that opens a list, which otherwise looks like one to write in."""
+
+    def __init__(self, field: QComboBox) -> None:
+        super().__init__(field)
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        field.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(watched, QComboBox) and event.type() == QEvent.Type.Resize:
+            self.setGeometry(watched.rect())
+        return False
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        draw_list_arrow(self)
 
 
 class _Spoken(QIdentityProxyModel):

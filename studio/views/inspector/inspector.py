@@ -94,6 +94,13 @@ class Inspector(QWidget):
             self._chat = chat
             self._show()
 
+    def show_tools(self) -> None:
+        """Put the keyboard where the tools are chosen."""
+        if self.tools is not None:
+            self.tools.take_focus()
+            self._page.adjustSize()  # it may have been hidden until now
+            self._area.ensureWidgetVisible(self.tools)
+
     def _on_changed(self, chat: Conversation) -> None:
         if chat is self._chat:
             self._show()
@@ -178,7 +185,7 @@ class Inspector(QWidget):
         page.addSpacing(16)
         page.addWidget(self.reset)
         page.addStretch(1)
-        area = QScrollArea(self)
+        self._area = area = QScrollArea(self)
         area.setObjectName("inspectorArea")
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         area.setWidgetResizable(True)

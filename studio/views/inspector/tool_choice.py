@@ -68,6 +68,11 @@ class ToolChoice(QWidget):
         self._always.setText(words)
         self._always.setToolTip(", ".join(tool for _, tool in tools.always))
 
+    def take_focus(self) -> None:
+        """Put the keyboard on the first switch, or on the way to where servers are declared."""
+        first = next(iter(self.switches.values()), self.declare)
+        first.setFocus(Qt.FocusReason.OtherFocusReason)
+
     def _list_servers(self) -> None:
         if not isValid(self):
             return

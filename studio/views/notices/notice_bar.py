@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QPushButton, QWidget
 
 from studio.models.notices import Notice, NoticeAction, NoticeLevel
 from studio.services.notice_service import NoticeService
-from studio.views.error_words import detail_words
+from studio.views.error_words import detail_words, with_stop
 from studio.views.icon_button import IconButton
 from studio.views.icons import pixmap
 from studio.views.notices.notice_text import NoticeText
@@ -24,7 +24,7 @@ _SHARE = 0.15
 
 
 class NoticeBar(QFrame):
-    """Hidden while there is no notice. `action_wanted` carries the NoticeAction of its button."""
+    """Hidden while there is no notice. `action_wanted` carries the Notice whose button was pressed."""
 
     action_wanted = Signal(object)
 
@@ -126,9 +126,9 @@ class NoticeBar(QFrame):
 
     def _on_action(self) -> None:
         if self._notice is not None:
-            action = self._notice.action
-            self._service.resolve(self._notice.code)
-            self.action_wanted.emit(action)
+            notice = self._notice
+            self._service.resolve(notice.code)
+            self.action_wanted.emit(notice)
 
     def _on_dismiss(self) -> None:
         if self._notice is not None:
@@ -142,8 +142,8 @@ def notice_words(notice: Notice) -> str:
     if "\n" in detail:
         return f"{text}:\n{detail}"
     if detail:  # may begin with the name of a file
-        text = f"{text}: {detail.rstrip('.')}"
-    return f"{text}."
+        text = f"{text}: {detail}"
+    return with_stop(text)
 
 
 def action_words(action: NoticeAction) -> str:
@@ -165,4 +165,8 @@ def action_words(action: NoticeAction) -> str:
             return tr("Open the models' page")
         case NoticeAction.STOP_IMPORT:
             return tr("Stop")
+        case NoticeAction.CHOOSE_TOOLS:
+            return tr("Choose the tools")
+        case NoticeAction.OPEN_TOOL_SERVERS:
+            return tr("Open the tool servers")
     return ""

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 from studio.models.errors import ToolServerError
 from studio.models.tool_servers import ToolServer
 from studio.views.error_words import error_sentence
-from studio.views.inputs import LinesField, QuietList
+from studio.views.inputs import LinesField, QuietList, on_ctrl_enter
 from studio.views.labels import line
 from studio.views.words import tr
 
@@ -55,6 +55,7 @@ class ServerForm(QFrame):
         self.add.clicked.connect(self._ask)
         self._problem = line("", "failed", self)
         self._problem.hide()
+        on_ctrl_enter(self, self._ask)
         self._rows = QFormLayout()
         self._lay_out()
         self.kind.currentIndexChanged.connect(self._show_kind)

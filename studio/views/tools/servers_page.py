@@ -65,17 +65,23 @@ class ServersPage(QWidget):
         self.refresh()
 
     def refresh(self) -> None:
-        """Show the servers there are."""
+        """Show the servers there are; rows of those that are as they were stay, with what they say."""
         if not isValid(self):
             return
-        for row in self.rows.values():
+        servers = self._tools.store.servers
+        switched = next((name for name, row in self.rows.items() if row.switch.hasFocus()), "")
+        for name in [name for name, row in self.rows.items() if row.server not in servers]:
+            row = self.rows.pop(name)
             self._list.removeWidget(row)
             row.hide()
             row.deleteLater()
-        self.rows = {}
-        for server in self._tools.store.servers:
-            self.rows[server.name] = row = ServerRow(server, self._context, self._tools, self)
-            self._list.addWidget(row)
+        for place, server in enumerate(servers):
+            if server.name not in self.rows:
+                row = ServerRow(server, self._context, self._tools, self)
+                self.rows[server.name] = row
+                self._list.insertWidget(place, row)
+        if switched in self.rows:
+            self.rows[switched].switch.setFocus()  # the keyboard stays where it was
 
     def _on_status(self, name: str) -> None:
         if isValid(self) and name in self.rows:
@@ -109,7 +115,7 @@ class ServerRow(QFrame):
     ) -> None:
         super().__init__(page)
         self.setObjectName("card")
-        self._server = server
+        self.server = server
         self._context = context
         self._tools = tools
         self.switch = CheckBox(server.name, self)
@@ -135,7 +141,7 @@ class ServerRow(QFrame):
 
     def refresh(self) -> None:
         """Say how the server stands now."""
-        words = link_words(self._server, self._tools.status(self._server.name))
+        words = link_words(self.server, self._tools.status(self.server.name))
         self._show(words.text, "failed" if words.tone is Tone.FAILED else "secondary")
         self._mark.show_state(words)
 
@@ -148,7 +154,7 @@ class ServerRow(QFrame):
 
     def _switch(self, is_on: bool) -> None:
         try:
-            self._tools.store.switch(self._server.name, is_on=is_on)
+            self._tools.store.switch(self.server.name, is_on=is_on)
         except ToolServerError as error:
             self._context.services.notices.report(error)
 
@@ -159,7 +165,7 @@ class ServerRow(QFrame):
 
     async def _test(self) -> None:
         try:
-            found = await self._tools.test(self._server)
+            found = await self._tools.test(self.server)
         except ToolServerError as error:
             if isValid(self):
                 self._show_tools(())
@@ -188,7 +194,7 @@ class ServerRow(QFrame):
 
     def _ask_removal(self) -> None:
         question = Question(
-            text=tr("Remove the server “{name}”?").format(name=self._server.name),
+            text=tr("Remove the server “{name}”?").format(name=self.server.name),
             detail=tr("Chats that use it go on without its tools."),
             do=tr("Remove"),
         )
@@ -196,14 +202,14 @@ class ServerRow(QFrame):
 
     def _remove(self) -> None:
         try:
-            self._tools.store.remove(self._server.name)
+            self._tools.store.remove(self.server.name)
         except ToolServerError as error:
             self._context.services.notices.report(error)
 
     def _button(self, text: str, spoken: str) -> QPushButton:
         button = QPushButton(text, self)
         button.setAutoDefault(False)
-        button.setAccessibleName(spoken.format(name=self._server.name))
+        button.setAccessibleName(spoken.format(name=self.server.name))
         return button
 
     def _lay_out(self, place: QLabel) -> None:

@@ -79,7 +79,7 @@ def test_what_tests_may_twist_is_hidden_and_nothing_else_is() -> None:
     kept_by_the_window = {
         f"window.{name}"
         for name in (
-            "keys", "recent_commands", "was_told_of_tray", "has_sidebar", "has_pool_panel", "place",
+            "keys", "recent_commands", "was_told_of_tray", "has_sidebar", "has_pool_panel", "place", "export_folder",
         )
     }  # fmt: skip
     assert hidden == twists | kept_by_the_window

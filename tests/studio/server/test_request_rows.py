@@ -43,6 +43,34 @@ async def test_a_client_that_leaves_and_an_error_in_a_stream(*, stream: bool) ->
     assert (log.rows[0].state, log.rows[0].is_over) == (RequestState.LEFT, True)
 
 
+@pytest.mark.parametrize(
+    ("agent", "name"),
+    [
+        ("Zed/0.211.6 (linux; x86_64)", "Zed"),
+        ("python-requests/2.31.0", "python-requests"),
+        ("OpenAI/Python 1.99.1", "OpenAI"),
+        ("AsyncOpenAI/JS", "AsyncOpenAI"),
+        ("curl", "curl"),
+        ("Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0", "Firefox"),
+        (
+            "Mozilla/5.0 (X11) AppleWebKit/537.36 (KHTML, like Gecko) My-Notes/2.1 Chrome/138.0 Electron/37.2",
+            "My-Notes",
+        ),
+        ("", ""),
+        ("\u202e/1 <b>/2 " + "x" * 5000, ""),
+    ],
+)
+@on_a_loop
+async def test_a_program_without_a_key_goes_by_what_it_calls_itself(agent: str, name: str) -> None:
+    log = RequestLog()
+    async with open_client(FakeEngine(), parts=ServerParts(log=log)) as client:
+        await client.post(CHAT, json=HELLO, headers={"user-agent": agent.encode()})
+    (row,) = log.rows
+    assert row.program == name
+    assert row.client == (name or "127.0.0.1")
+    assert row.key == ""
+
+
 def test_only_the_newest_thousand_are_kept() -> None:
     log = RequestLog()
     rows = [

@@ -45,6 +45,20 @@ async def service(engine: FakeEngine | None = None) -> AsyncIterator[ContextServ
     client.close()
 
 
+class Tools:
+    """Known once they have been asked for, if the chat wants any."""
+
+    def __init__(self, *tools: Tool) -> None:
+        self.tools = tools
+        self.is_heard = False
+
+    def known_tools(self, chat: Conversation) -> tuple[Tool, ...]:
+        return self.tools if self.is_heard and chat.tools.servers else ()
+
+    async def hear_of_tools(self, chat: Conversation) -> None:
+        self.is_heard = True
+
+
 def use(chat: Conversation, draft: str) -> tuple[int, int, bool] | None:
     async def ask() -> tuple[int, int, bool] | None:
         async with service() as made:
@@ -72,7 +86,7 @@ def test_tools_are_counted_where_something_is_said_and_where_nothing_is_yet() ->
 
     async def ask() -> None:
         client = EngineClient(FakeEngine(), asyncio.get_running_loop())
-        made = ContextService(client, lambda chat: (tool,) if chat.tools.servers else ())
+        made = ContextService(client, Tools(tool))
         for chat, plain in ((chat_of(3), 605), (Conversation(1, "Empty", 0.0, 0.0), 0)):
             draft = "one two three" if chat.messages else ""
             for servers, more in (((), 0), (("home",), 5)):
@@ -87,16 +101,39 @@ def test_tools_are_counted_where_something_is_said_and_where_nothing_is_yet() ->
 
 
 def test_the_tools_of_a_long_chat_are_counted_when_they_become_known() -> None:
-    tools: list[Tool] = []
+    tools = Tools(Tool(name="weather", description="Tells the weather.", parameters="{}"))
 
     async def ask() -> None:
         client = EngineClient(FakeEngine(), asyncio.get_running_loop())
-        made, chat = ContextService(client, lambda _chat: tuple(tools)), chat_of(200, words=110)
+        made, chat = ContextService(client, tools), chat_of(200, words=110)
+        chat.tools = ChatTools(servers=("home",))
         for more in (0, 5):
             found = await made.estimate(chat, "x")
             assert found is not None
             assert found.tokens == 400 * 110 + 2 + 1 + more
-            tools.append(Tool(name="weather", description="Tells the weather.", parameters="{}"))
+            tools.is_heard = True
+        client.close()
+
+    asyncio.run(ask())
+
+
+def test_before_sending_tools_are_asked_for_and_what_they_take_is_told_where_there_is_no_room() -> (
+    None
+):
+    long = Tool(name="weather", description="words " * 3000, parameters="{}")
+
+    async def ask() -> None:
+        client = EngineClient(FakeEngine(), asyncio.get_running_loop())
+        made, chat = ContextService(client, Tools(long)), chat_of(1)
+        chat.tools = ChatTools(servers=("home",))
+        found = await made.use(chat, "one two three")
+        assert found is not None
+        assert (found.tokens - found.tools_tokens, found.fits) == (205, False)
+        assert found.tools_tokens > 3000
+        assert found.fits_without_tools
+        found = await made.use(chat, "word " * 2500)
+        assert found is not None
+        assert not found.fits_without_tools
         client.close()
 
     asyncio.run(ask())

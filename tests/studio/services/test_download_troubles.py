@@ -91,7 +91,10 @@ def test_without_room_nothing_is_begun_and_with_room_it_goes_on(
             await rig.downloads.add(offer(server))
             failed = await rig.until(DownloadState.FAILED)
             assert isinstance(failed.error, NoSpace)
-            assert "MiB free, model.gguf needs" in str(failed.error)
+            assert f"the disk of {rig.library.folder} has 1 kB free, model.gguf" in str(
+                failed.error
+            )
+            assert "needs 70 MB more" in str(failed.error)
             assert server.asked == []
             free[0] = ROOMY
             await rig.downloads.go_on(rig.only.download_id)

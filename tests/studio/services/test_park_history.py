@@ -239,7 +239,7 @@ def test_a_program_has_a_lane_for_its_requests_and_one_more_for_each_at_the_same
         engine.submit(make_request(request_id="chatcmpl-c"))
         await stage.after(1, lambda: engine.start("chatcmpl-c"))
         lanes = stage.history.lanes()
-        assert [lane.name for lane in lanes] == ["API request", "API request b"], "as in the list"
+        assert [lane.name for lane in lanes] == ["API request c", "API request b"], "as in the list"
         ids = [[span.request_id for span in lane.spans] for lane in lanes]
         assert ids == [["chatcmpl-a", "chatcmpl-c"], ["chatcmpl-b"]]
 

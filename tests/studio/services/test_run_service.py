@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -127,9 +128,15 @@ def test_a_programs_request_is_called_by_its_key(tmp_path: Path) -> None:
                     run_ids=("chatcmpl-3f2a1b9c77-0",),
                 )
             )
+            unnamed = replace(log.rows[0], row_id=log.new_id(), client="Zed", key="")
+            log.put(replace(unnamed, program="Zed", run_ids=("chatcmpl-55aa0011",)))
             runs = RunService(client, rig.chats, log)
-            rows = (make_run("chatcmpl-3f2a1b9c77-0"), make_run("chatcmpl-000000"))
-            assert list(runs.names(rows).values()) == ["editor 3f2a1b", "API request 000000"]
+            rows = [make_run(f"chatcmpl-{one}") for one in ("3f2a1b9c77-0", "55aa0011", "000000")]
+            assert list(runs.names(rows).values()) == [
+                "editor 3f2a1b",
+                "Zed 55aa00",
+                "API request 000000",
+            ]
             assert runs.name("chatcmpl-3f2a1b9c77-0") == "editor 3f2a1b"
             client.close()
 

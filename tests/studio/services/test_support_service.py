@@ -20,6 +20,7 @@ def make_support() -> SupportService:
     settings = SettingsService(paths.settings_file, environment={}, flags={})
     settings.change("server.api_key", "s3cret-key")
     settings.change("window.recent_commands", "chat 12")
+    settings.change("window.export_folder", "/media/my-secret-life")
     settings.change("appearance.text_size", 18)
     for path, text in (
         (paths.log_file, f"INFO started with s3cret-key in {Path.home()}/models\n"),
@@ -46,7 +47,7 @@ def test_a_bundle_has_logs_settings_and_the_doctors_lines_but_nothing_private(
         "logs/layby.log", "logs/layby.log.1", "logs/crash-before.log",
     }  # fmt: skip
     everything = "\n".join(by_name.values())
-    for private in ("s3cret-key", "my diary", "hashed", "chat 12"):
+    for private in ("s3cret-key", "my diary", "hashed", "chat 12", "my-secret-life"):
         assert private not in everything
     if len(Path.home().parts) > 2:
         assert str(Path.home()) not in everything

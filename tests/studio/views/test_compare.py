@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QCoreApplication, QEvent, QRect
+from PySide6.QtCore import QCoreApplication, QEvent, QRect, Qt
 from PySide6.QtGui import QScreen
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton, QScrollArea
@@ -63,6 +63,23 @@ def test_a_prompt_runs_in_columns_and_one_is_gone_on_with(play: Play, tmp_path: 
             assert panes.active.chat.title == "A (2)"
             assert bar.isHidden()
             assert len(stage.chats.chats) == 2
+
+    play(story())
+
+
+@pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Enter])
+def test_ctrl_and_enter_compare_from_the_prompt(play: Play, tmp_path: Path, key: Qt.Key) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            dialog = asked(stage)
+            dialog.activateWindow()
+            dialog.prompt.setFocus()
+            await until(dialog.prompt.hasFocus)
+            QTest.keyClick(dialog.prompt, key, Qt.KeyboardModifier.ControlModifier)
+            assert dialog.isVisible(), "nothing is asked yet"
+            QTest.keyClicks(dialog.prompt, "Hello?")
+            QTest.keyClick(dialog.prompt, key, Qt.KeyboardModifier.ControlModifier)
+            await until(lambda: stage.engine.requests)
 
     play(story())
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import shutil
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -52,6 +54,56 @@ def test_a_chat_is_exported_in_the_form_that_is_asked_for(
             await until(lambda: str(target) in notice(stage))
             content = target.read_bytes()
             assert content.startswith({"md": b"# ", "json": b"{", "pdf": b"%PDF"}[ending])
+
+    play(story())
+
+
+def test_while_it_is_written_that_is_said_and_the_next_dialog_opens_where_it_went(
+    play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_asked, may_go_on = asyncio.Event(), asyncio.Event()
+
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("Lisbon",)) as stage:
+            chat, exchange = stage.chats.chats[0], stage.chats.exchange
+            write = exchange.export_markdown
+
+            async def held(*args: Any, **options: Any) -> None:
+                is_asked.set()
+                await may_go_on.wait()
+                await write(*args, **options)
+
+            monkeypatch.setattr(exchange, "export_markdown", held)
+            actions, there = stage.window.app.exchange, tmp_path / "there"
+            there.mkdir()
+            dialog = actions.export_chat(chat)
+            assert Path(dialog.directory().path()) != there
+            dialog.fileSelected.emit(str(there / "lisbon.md"))
+            dialog.reject()
+            await is_asked.wait()
+            assert notice(stage) == "Writing lisbon.md"
+            may_go_on.set()
+            await until(lambda: notice(stage).startswith("Exported to"))
+            for ask in (lambda: actions.export_chat(chat), actions.export_all):
+                dialog = ask()
+                assert Path(dialog.directory().path()) == there
+                dialog.reject()
+            shutil.rmtree(there)
+            dialog = actions.export_chat(chat)
+            assert Path(dialog.directory().path()) not in (there, Path.cwd())
+            dialog.reject()
+
+    play(story())
+
+
+def test_what_went_wrong_is_said_alone(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("Lisbon",)) as stage:
+            actions, in_the_way = stage.window.app.exchange, tmp_path / "file"
+            in_the_way.write_text("no folder")
+            actions._start_export(stage.chats.chats, in_the_way / "a.md", "")
+            await until(lambda: notice(stage) == "Chats were not exported or imported")
+            assert len(stage.services.notices.notices.notices) == 1
 
     play(story())
 

@@ -25,7 +25,6 @@ from shiboken6 import isValid
 
 from fakes.fake_window import open_stage, until
 from studio import __version__
-from studio.models.notices import NoticeAction
 from studio.services.notice_service import UNEXPECTED_NOTICE
 from studio.services.support_service import Stored, StoredKind, SupportService
 from studio.views.actions import CommandId
@@ -110,7 +109,7 @@ def test_a_notice_of_the_unexpected_leads_to_the_bundle(play: Play, tmp_path: Pa
             stage.services.notices.show(UNEXPECTED_NOTICE)
             stage.services.notices.show(UNEXPECTED_NOTICE)
             assert len(stage.services.notices.notices.notices) == 1
-            stage.window.notice_bar.action_wanted.emit(NoticeAction.LOG_BUNDLE)
+            stage.window.notice_bar.action_wanted.emit(UNEXPECTED_NOTICE)
             await until(lambda: stage.window.app.support.dialog)
             dialog = stage.window.app.support.dialog
             assert dialog is not None

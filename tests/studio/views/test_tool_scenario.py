@@ -115,7 +115,7 @@ def test_s15_who_waits_for_an_answer_lends_its_room_out_and_comes_back_first(
             assert run.wait.kind is WaitKind.OWNER
             assert real.services.runs.snapshot().holdings == ()
             words = describe_row(reply, run).text
-            assert words == " · ".join((tr("Waiting for your answer"), tr("its room is lent out")))
+            assert words == " · ".join((tr("Asks you"), tr("room lent")))
             real.window.commands[CommandId.POOL].trigger()
             await real.shoot("s15-lent-out")
 

@@ -119,6 +119,25 @@ def test_sentences_that_come_with_their_figures_are_translated_too(german: Catal
     assert words.tr(expected_wait_words((20, 20), what="starts")) == "beginnt in etwa 20 s"
 
 
+@pytest.mark.parametrize(
+    ("english", "german_words"),
+    [
+        ("1.5 GB", "1,5 GB"),
+        ("1,204.5 GB", "1.204,5 GB"),
+        ("98 MB", "98 MB"),
+        ("1,204", "1.204"),
+        ("312", "312"),
+        ("3.11", "3.11"),  # of a version
+        ("10,20,30", "10,20,30"),
+    ],
+)
+def test_figures_in_a_sentence_are_written_as_the_language_does(
+    german: Catalogue, english: str, german_words: str
+) -> None:
+    told = f"the disk of /m has {english} free, a.gguf needs 2 GB more; make room, then go on from where it stopped"
+    assert (german.find(told) or "").startswith(f"die Platte von /m hat {german_words} frei, ")
+
+
 def test_what_no_catalogue_has_stays_english(german: Catalogue) -> None:
     assert words.tr("nobody said this") == "nobody said this"
     assert words.tr("") == ""

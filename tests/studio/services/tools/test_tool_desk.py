@@ -7,17 +7,19 @@ import json
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from engine.api import Chat, ChatMessage, FinishReason, Request, Stay, ToolCall, ToolChoice
+from engine.errors import ContextLengthExceeded
 from fakes.chat_rig import ChatRig, open_chats, until
-from fakes.fake_tools import FakeTools
+from fakes.fake_tools import NOTES, FakeTools
 from fakes.on_a_loop import on_a_loop
 from studio.models.chat import Conversation, Message, MessageStatus
 from studio.models.errors import ToolServerError
+from studio.models.tool_servers import LinkState
 from studio.models.tool_settings import ToolSettings
 from studio.models.tool_use import ChatTools, ToolUse, ToolUseState
 from studio.services.exchange.layby_file import decode, encode
@@ -251,6 +253,42 @@ async def test_a_server_that_does_not_start_is_told_and_the_chat_goes_on(tmp_pat
         assert rig.chats.notice_codes == ["tool_server_failed"]
         rig.end("Hello.")
         await until(lambda: chat.running_message is None)
+        rig.tools.problem = ""
+        await rig.chats.ask("And now?", chat)
+        assert rig.chats.notice_codes == [], "it runs now"
+
+
+@on_a_loop
+async def test_the_notice_of_a_server_goes_when_it_is_switched_off(tmp_path: Path) -> None:
+    async with open_rig(tmp_path) as rig:
+        rig.tools.problem = "home: the program was not found"
+        chat = await rig.new_chat()
+        await rig.chats.ask("Hello", chat)
+        assert rig.chats.notice_codes == ["tool_server_failed"]
+        rig.tools.store.switch("home", is_on=False)
+        assert rig.chats.notice_codes == []
+        assert rig.tools.status("home").state is LinkState.OFF
+
+
+@on_a_loop
+async def test_a_reply_that_fails_for_its_tools_says_what_they_take(tmp_path: Path) -> None:
+    async with open_rig(tmp_path) as rig:
+        rig.tools.tools = (replace(NOTES, description="w " * 3000),)
+        chat = await rig.new_chat()
+        _, reply, request_id = await rig.chats.ask("Hello there", chat)
+        needed = rig.chats.engine.count_tokens(rig.last_request.prompt)
+        error = ContextLengthExceeded("too long", needed_tokens=needed, limit_tokens=2048)
+        rig.chats.engine.fail(request_id, error)
+        await until(lambda: rig.chats.notice_codes == ["tools_too_long"])
+        (notice,) = rig.chats.notices.notices.notices
+        assert f"they take {needed - 2:,} of {needed:,} tokens" in notice.detail
+        assert notice.chat_id == chat.chat_id
+        assert reply.status is MessageStatus.FAILED
+
+        rig.tools.tools = (NOTES,)
+        _, _, request_id = await rig.chats.ask("w " * 3000, chat)
+        rig.chats.engine.fail(request_id, error)
+        await until(lambda: "context_length_exceeded" in rig.chats.notice_codes)
 
 
 @on_a_loop

@@ -87,6 +87,26 @@ async def test_nothing_is_started_before_a_chat_needs_it(tmp_path: Path) -> None
 
 
 @on_a_loop
+async def test_to_hear_of_the_tools_starts_each_server_once_and_none_that_has_failed(
+    tmp_path: Path,
+) -> None:
+    broken = ToolServer(name="broken", command="no-such-program", is_on=True)
+    off = program(name="off", is_on=False)
+    async with service(tmp_path, program(), broken, off) as tools:
+        starts: list[str] = []
+        tools.changed.connect(
+            lambda name: (
+                starts.append(name) if tools.status(name).state is LinkState.STARTING else None
+            )
+        )
+        names = ("weather", "broken", "off", "not there")
+        await asyncio.gather(tools.hear_of(names), tools.hear_of(names))
+        await tools.hear_of(names)
+        assert sorted(starts) == ["broken", "weather"]
+        assert list(tools.known_tools(names)) == ["weather"]
+
+
+@on_a_loop
 async def test_one_that_is_switched_off_is_never_started(tmp_path: Path) -> None:
     pid = tmp_path / "pid"
     async with service(tmp_path, program("--pid", str(pid), is_on=False)) as tools:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton
 
 from engine.api import EngineSnapshot, EngineState, LoadOptions, ModelChanged
@@ -15,10 +16,14 @@ from fakes.fake_engine import TINY_MODEL, FakeEngine
 from fakes.fake_tools import NOTES, WEATHER
 from fakes.fake_window import Stage, open_stage, until
 from studio.models.load_choices import LoadChoices
+from studio.models.tool_servers import LinkState
 from studio.models.tool_use import ChatTools
 from studio.views.actions import CommandId
 from studio.views.chat.chat_pane import ChatPane
+from studio.views.chat.overflow_panel import OverflowPanel
 from studio.views.chat.queued_bar import QueuedBar
+from studio.views.status_words import describe_chat
+from studio.views.wrapped_button import WrappedButton
 
 WORDS_OF_TOOLS = sum(
     len(f"{one.name} {one.description} {one.parameters}".split()) for one in (WEATHER, NOTES)
@@ -102,6 +107,165 @@ def test_what_is_left_out_may_be_summed_up_first(play: Play, tmp_path: Path) -> 
             *_, request = stage.engine.requests.values()
             assert "They spoke." in request.prompt.messages[0].content
             assert pane.chat.cut.summary == "They spoke."
+
+    play(story())
+
+
+async def open_with_long_tools(stage: Stage, *, words: int = 3000) -> ChatPane:
+    """A chat whose tools alone are longer than the window; their server was not heard of yet."""
+    chat = stage.chats.chats[0]
+    stage.tools.tools = (replace(WEATHER, description="w " * words), NOTES)
+    stage.chats.set_tools(chat, ChatTools(servers=("home",)))
+    return stage.window.panes.active
+
+
+def shown_buttons(panel: OverflowPanel) -> list[str]:
+    return [b.words for b in panel.findChildren(WrappedButton) if b.isVisible()]
+
+
+def said(panel: OverflowPanel) -> str:
+    return "\n".join(one.text() for one in panel.findChildren(QLabel) if one.isVisible())
+
+
+def test_tools_that_are_too_long_are_named_and_the_message_may_go_without(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            pane = await open_with_long_tools(stage)
+            panel = pane.sending.overflow
+            type_and_send(pane, "four words of mine")
+            await until(panel.isVisible)
+            assert "The tools of this chat take 3,0" in said(panel)
+            assert "There is room for all of it without them." in said(panel)
+            assert shown_buttons(panel) == [
+                "Switch the tools off and send",
+                "Choose the tools",
+                "Change the message",
+            ]
+            assert not stage.engine.requests
+            panel.tools_off.click()
+            await until(lambda: len(stage.engine.requests) == 1)
+            (request,) = stage.engine.requests.values()
+            assert request.prompt.tools == ()
+            assert pane.chat.tools.servers == ()
+            assert not panel.isVisible()
+
+    play(story())
+
+
+def test_a_message_that_is_too_long_beside_its_tools_says_both(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            pane = await open_with_long_tools(stage)
+            panel = pane.sending.overflow
+            type_and_send(pane, "w " * 2500)
+            await until(panel.isVisible)
+            assert "The tools of this chat take 3,0" in said(panel)
+            assert "The message alone is too long; shorten it." in said(panel)
+            assert shown_buttons(panel) == ["Choose the tools", "Change the message"]
+
+    play(story())
+
+
+def test_choosing_the_tools_leads_to_them_and_the_question_goes_when_there_is_room(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            pane = await open_with_long_tools(stage)
+            panel, inspector = pane.sending.overflow, stage.window.chat_commands.inspector
+            type_and_send(pane, "four words of mine")
+            await until(panel.isVisible)
+            panel.tools.click()
+            switch = inspector.tools.switches["home"]
+            await until(lambda: QApplication.focusWidget() is switch)
+            await until(lambda: not switch.visibleRegion().isEmpty())
+            assert panel.isVisible()
+            switch.click()
+            await until(lambda: not panel.isVisible())
+            assert QApplication.focusWidget() is switch
+            assert pane.composer.text() == "four words of mine"
+            switch.click()
+            pane.composer._button.click()
+            await until(panel.isVisible)
+
+    play(story())
+
+
+def test_a_chat_that_was_left_while_its_message_was_counted_asks_when_it_is_looked_at(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A", "B")) as stage:
+            first, second = stage.chats.chats
+            pane = stage.window.panes.active
+            await pane.show_chat(first)
+            stage.tools.tools = (replace(WEATHER, description="w " * 3000),)
+            stage.chats.set_tools(first, ChatTools(servers=("home",)))
+            stage.tools.may_start.clear()
+            type_and_send(pane, "four words of mine")
+            await until(lambda: stage.tools.status("home").state is LinkState.STARTING)
+            await pane.show_chat(second)
+            stage.tools.may_start.set()
+            await until(lambda: first.queued is not None)
+            assert describe_chat(first, 0.0).text == "A message is too long to be sent"
+            assert not pane.sending.overflow.isVisible()
+            await pane.show_chat(first)
+            await until(pane.sending.overflow.isVisible)
+            assert pane.composer.text() == "four words of mine"
+            assert first.queued is None
+
+    play(story())
+
+
+@pytest.mark.parametrize("leaves", ["chat", "pane"])
+def test_what_was_typed_since_is_not_set_aside_for_what_was_too_long(
+    play: Play, tmp_path: Path, leaves: str
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A", "B")) as stage:
+            first, second = stage.chats.chats
+            panes = stage.window.panes
+            await panes.active.show_chat(first)
+            stage.tools.tools = (replace(WEATHER, description="w " * 3000),)
+            stage.chats.set_tools(first, ChatTools(servers=("home",)))
+            stage.tools.may_start.clear()
+            pane = panes.active
+            type_and_send(pane, "four words of mine")
+            await until(lambda: stage.tools.status("home").state is LinkState.STARTING)
+            pane.composer._input.setPlainText("on second thoughts")
+            if leaves == "chat":
+                await pane.show_chat(second)
+            else:
+                await panes.split(second)
+                panes.close_pane(pane)
+            tasks = stage.window.context.tasks
+            stage.tools.may_start.set()
+            await until(lambda: not tasks.num_running)
+            assert first.queued is None
+            assert first.draft == "on second thoughts"
+            assert not stage.services.notices.notices.notices
+
+    play(story())
+
+
+def test_what_takes_a_while_to_count_is_told_and_a_second_enter_sends_nothing_twice(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A", "B")) as stage:
+            pane, word = stage.window.panes.active, stage.window.panes.active.sending._word
+            stage.chats.set_tools(pane.chat, ChatTools(servers=("home",)))
+            stage.tools.may_start.clear()
+            type_and_send(pane, "hello")
+            await until(word.isVisible)
+            assert word.text() == "Starting the tools…"
+            pane.composer._button.click()
+            stage.tools.may_start.set()
+            await until(lambda: stage.engine.requests)
+            assert not word.isVisible()
+            assert len(stage.engine.requests) == 1
 
     play(story())
 

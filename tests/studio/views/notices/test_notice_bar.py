@@ -69,7 +69,7 @@ def test_the_action_is_asked_for_and_the_notice_goes(
     assert button.text() == "New chat"
     with qtbot.waitSignal(bar.action_wanted) as asked:
         button.click()
-    assert asked.args == [NoticeAction.NEW_CHAT]
+    assert [notice.action for notice in asked.args] == [NoticeAction.NEW_CHAT]
     assert not bar.isVisible()
 
 

@@ -46,6 +46,18 @@ def test_only_a_few_recent_ones_are_kept_each_once() -> None:
     assert len(recent) == len(set(recent)) == 8
 
 
+def test_what_was_deleted_is_found_by_that_word(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            palette = stage.window.app.palette
+            stage.window.commands[CommandId.PALETTE].trigger()
+            await until(palette.field.hasFocus)
+            QTest.keyClicks(palette.field, "deleted")
+            assert texts(palette)[0] == "Archive and deleted"
+
+    play(story())
+
+
 def test_a_command_is_found_done_and_first_the_next_time(play: Play, tmp_path: Path) -> None:
     async def story() -> None:
         async with open_stage(tmp_path, titles=("A", "B")) as stage:

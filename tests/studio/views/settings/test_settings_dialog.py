@@ -24,11 +24,11 @@ from engine.api import EngineState
 from fakes.fake_engine import TINY_MODEL
 from fakes.fake_window import open_stage, until
 from studio.models.engine_state import ModelStatus
-from studio.models.notices import NoticeAction
+from studio.models.errors import SettingError
 from studio.models.park_settings import ParkPolicy
 from studio.models.settings import Theme as ThemeChoice
 from studio.models.settings import all_settings
-from studio.services.notice_service import NoticeService
+from studio.services.notice_service import NoticeService, notice_for
 from studio.services.settings_service import SettingsService
 from studio.views.actions import CommandId
 from studio.views.models.models_window import ModelsWindow
@@ -243,7 +243,8 @@ def test_the_window_opens_it_by_key_and_by_notice_and_closes_it(play: Play, tmp_
             assert opener.dialog is first
             first.close()
             await until(lambda: opener.dialog is None)
-            stage.window.notice_bar.action_wanted.emit(NoticeAction.OPEN_SETTINGS)
+            notice = notice_for(SettingError("no"))
+            stage.window.notice_bar.action_wanted.emit(notice)
             assert opener.dialog is not None
 
     play(story())

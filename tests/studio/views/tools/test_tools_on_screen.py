@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QAction
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QCheckBox, QMessageBox, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QCheckBox, QMessageBox, QWidget
 
 from engine.api import Chat, FinishReason
 from engine.runs import RunState, WaitKind, WaitReason
@@ -33,6 +34,7 @@ from studio.views.words import count, tr
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
 
+_TEXT_OF_KEY = "&Answer the question about a tool"
 ROOMY = QSize(1280, 800)
 LISBON = '{"city": "Lisbon", "days": 3, "units": ["°C", "mm"]}'
 
@@ -138,6 +140,73 @@ def test_a_call_is_asked_about_with_the_keyboard_and_its_result_is_folded(
     play(story())
 
 
+async def ask_in(stage: Stage, chat: Conversation) -> None:
+    stage.chats.set_tools(chat, ChatTools(servers=("home",)))
+    request_id = await stage.ask(chat, "Do I need an umbrella?")
+    stage.engine.start(request_id)
+    stage.engine.call(request_id, "weather", LISBON, call_id="c0", index=0)
+    stage.engine.finish(request_id, FinishReason.TOOL_CALLS)
+    await until(lambda: chat.is_asking)
+
+
+def test_the_key_leads_from_each_chat_that_asks_to_the_next(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A", "B", "C", "D")) as stage:
+            answer, panes = stage.window.commands[CommandId.ANSWER_TOOL], stage.window.panes
+            asking = [chat for chat in stage.chats.chats if chat.title in "ABD"]
+            other = next(chat for chat in stage.chats.chats if chat.title == "C")
+            await panes.show_chat(other)
+            assert not answer.isEnabled()
+            for chat in asking:
+                await ask_in(stage, chat)
+            await until(answer.isEnabled)
+            assert panes.active.chat is other
+
+            met = []
+            for _ in range(4):
+                answer.trigger()
+                await until(lambda: panes.active.approval.has_keyboard)
+                await until(lambda: not met or panes.active.chat is not met[-1])
+                await until(lambda: QApplication.focusWidget() is panes.active.approval.once)
+                met.append(panes.active.chat)
+            assert set(met[:3]) == set(asking)
+            assert met[3] is met[0]
+
+            panes.active.composer.setFocus()
+            answer.trigger()
+            assert panes.active.chat is met[3], "the chat in view asks first"
+            assert panes.active.approval.has_keyboard
+
+    play(story())
+
+
+@pytest.mark.qt_log_ignore(r"does not support raise\(\)", extend=True)
+def test_from_a_window_of_its_own_the_key_leads_to_its_question_and_then_on(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A", "B")) as stage:
+            first, second = stage.chats.chats
+            stage.window.chat_commands.windows.open(first)
+            window = stage.window.chat_commands.windows.windows[first]
+            await until(lambda: window.pane.chat is first)
+            await ask_in(stage, second)
+            await ask_in(stage, first)
+            window.activateWindow()
+            await until(window.isActiveWindow)
+            answer = next(
+                one for one in window.findChildren(QAction) if one.text() == tr(_TEXT_OF_KEY)
+            )
+            await until(answer.isEnabled)
+            answer.trigger()
+            await until(lambda: window.pane.approval.has_keyboard)
+            answer.trigger()
+            await until(lambda: stage.window.panes.active.approval.has_keyboard)
+            assert stage.window.panes.active.chat is second
+
+    play(story())
+
+
 def test_a_reply_that_is_only_a_call_is_seen_too(play: Play, tmp_path: Path) -> None:
     async def story() -> None:
         async with open_stage(tmp_path, titles=("Umbrella",)) as stage:
@@ -157,7 +226,7 @@ def test_a_room_that_is_lent_out_is_said_with_the_hand(play: Play, tmp_path: Pat
             assert chat.request_id is not None
             stage.engine.publish(make_run(chat.request_id, RunState.AWAITS_OWNER, wait=wait))
             pane = stage.window.panes.active
-            words = " · ".join((tr("Waiting for your answer"), tr("its room is lent out")))
+            words = " · ".join((tr("Asks you"), tr("room lent")))
             await until(lambda: chat_row(stage, chat).text == words)
             await until(lambda: words in spoken(pane.strip))
             stage.window.resize(window_size())
@@ -266,6 +335,44 @@ def test_servers_are_declared_tested_switched_and_removed(play: Play, tmp_path: 
     play(story())
 
 
+def test_what_a_test_has_found_stays_when_something_else_is_set(play: Play, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("Umbrella",)) as stage:
+            page = opened_page(stage)
+            row = page.rows["home"]
+            row.test.click()
+            await until(row.test.isEnabled)
+            stage.services.settings.change("tools.grace_s", 7)
+            stage.tools.store.add((ToolServer(name="other", command="other", is_on=True),))
+            assert page.rows["home"] is row
+            assert tr("It works: {tools}").format(tools=tools_words(2)) in spoken(row)
+            assert list(page.rows) == ["home", "other"]
+
+    play(story())
+
+
+def test_the_keyboard_is_never_led_to_a_button_that_nobody_chose(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("Umbrella",)) as stage:
+            page = opened_page(stage)
+            stage.tools.store.add((ToolServer(name="other", command="other", is_on=True),))
+            page.rows["home"].test.setFocus()
+            await until(page.rows["home"].test.hasFocus)
+            QTest.keyClick(page.rows["home"].test, Qt.Key.Key_Space)
+            await until(page.rows["home"].test.isEnabled)
+            led_to = QApplication.focusWidget()
+            assert led_to is page.rows["home"].test or not isinstance(led_to, QAbstractButton)
+
+            page.rows["home"].switch.setFocus()
+            QTest.keyClick(page.rows["home"].switch, Qt.Key.Key_Space)
+            assert page.rows["home"].switch.hasFocus()
+            assert not page.rows["home"].switch.isChecked()
+
+    play(story())
+
+
 def test_what_is_wrong_in_the_form_is_said_there(play: Play, tmp_path: Path) -> None:
     async def story() -> None:
         async with open_stage(tmp_path, titles=("Umbrella",)) as stage:
@@ -279,7 +386,9 @@ def test_what_is_wrong_in_the_form_is_said_there(play: Play, tmp_path: Path) -> 
             assert "quotation mark" in spoken(form)
             form.command.setText("x")
             form.env.setPlainText("KEY")
-            form.add.click()
+            form.env.setFocus()
+            await until(form.env.hasFocus)
+            QTest.keyClick(form.env, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
             assert "The line 'KEY' has no '='" in spoken(form)
             form.kind.setCurrentIndex(2)
             form.json.setPlainText("{")
