@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from engine.system_faults import system_fault
 from studio.models.chat import NEW_CHAT_TITLE, Conversation, MessageStatus
-from studio.models.errors import ExchangeError
+from studio.models.errors import ExchangeError, StoreError
 from studio.models.notices import Notice, NoticeAction, NoticeLevel
 from studio.services.chat_prompt import full_title
 from studio.services.exchange.importing import ImportReport, ImportRun
@@ -94,6 +94,18 @@ class ExchangeActions(QObject):
 
     async def export(self, chats: Sequence[Conversation], path: Path) -> None:
         """Write chats in the form that the file's ending names. Raises ExchangeError, StoreError."""
+        if len(chats) > 1:
+            words = plural(len(chats), "Exporting 1 chat", "Exporting {count} chats")
+            self._say(_EXPORTED, words)
+        try:
+            await self._write(chats, path)
+        except (ExchangeError, StoreError):
+            self._stop_saying()
+            raise
+        self._say(_EXPORTED, tr("Exported to {path}").format(path=path))
+        self._timer.start()
+
+    async def _write(self, chats: Sequence[Conversation], path: Path) -> None:
         exchange = self._chats.exchange
         match path.suffix.lower():
             case ".json":
@@ -105,8 +117,6 @@ class ExchangeActions(QObject):
                 await asyncio.to_thread(_write_pdf, path, page, full_title(chats[0]), family)
             case _:
                 await exchange.export_markdown(chats, path, labels=_labels())
-        self._say(_EXPORTED, tr("Exported to {path}").format(path=path))
-        self._timer.start()
 
     def _start_export(self, chats: Sequence[Conversation], path: Path, chosen: str) -> None:
         if not path.suffix:
