@@ -140,28 +140,50 @@ def _draw_icon(widget: QWidget, name: str, color: QColor, room: QRect) -> None:
     painter.end()
 
 
+def line_px(field: QPlainTextEdit) -> int:
+    """How high one of its lines is: Qt gives each of them whole pixels."""
+    return math.ceil(QFontMetricsF(field.document().defaultFont()).lineSpacing())
+
+
+def text_px(field: QPlainTextEdit, num_lines: int) -> int:
+    """What so many lines take; with one pixel less it would scroll."""
+    return num_lines * line_px(field) + math.ceil(2 * field.document().documentMargin()) + 1
+
+
 class LinesField(QPlainTextEdit):
     """A field of so many lines, whole ones at every size of text; then it scrolls."""
 
     def __init__(self, num_lines: int, parent: QWidget) -> None:
         super().__init__(parent)
-        self.num_lines = num_lines
+        self._num_lines = num_lines
         self.setObjectName("field")
         self.setTabChangesFocus(True)
         self._fit()
+
+    def set_lines(self, num_lines: int) -> None:
+        """As high as so many lines."""
+        if num_lines != self._num_lines:
+            self._num_lines = num_lines
+            self._fit()
+
+    def num_written(self) -> int:
+        """Lines that the text takes, as wide as the field is."""
+        return max(1, round(self.document().size().height()))
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
             self._fit()
 
-    def _fit(self) -> None:
+    def px_of(self, num_lines: int) -> int:
+        """How high it is with so many lines."""
         option, outer = QStyleOptionFrame(), QRect(0, 0, 200, 200)
         self.ensurePolished()
         self.initStyleOption(option)
         option.rect = outer
         part = QStyle.SubElement.SE_ShapedFrameContents
         inner = self.style().subElementRect(part, option, self)
-        line_px = QFontMetricsF(self.font()).lineSpacing()
-        text_px = self.num_lines * line_px + 2 * self.document().documentMargin()
-        self.setFixedHeight(outer.height() - inner.height() + math.ceil(text_px) + 1)
+        return outer.height() - inner.height() + text_px(self, num_lines)
+
+    def _fit(self) -> None:
+        self.setFixedHeight(self.px_of(self._num_lines))

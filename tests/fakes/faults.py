@@ -6,6 +6,7 @@ Qt decides where everything stands, so all of it can be asked for. Each function
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Iterable, Iterator
 
@@ -225,7 +226,7 @@ def _label_has_room(label: QLabel, text: str, metrics: QFontMetrics) -> bool:
 
 def _num_lines(field: QPlainTextEdit) -> float:
     room_px = field.viewport().height() - 2 * field.document().documentMargin()
-    return room_px / QFontMetricsF(field.document().defaultFont()).lineSpacing()
+    return room_px / math.ceil(QFontMetricsF(field.document().defaultFont()).lineSpacing())
 
 
 def _indent(widget: QWidget) -> int | None:

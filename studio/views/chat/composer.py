@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, 
 
 from studio.views.elided_label import WholeLabel
 from studio.views.icon_button import IconButton
+from studio.views.inputs import line_px, text_px
 from studio.views.words import tr
 
 _BUTTON_PX = 32
@@ -193,7 +194,7 @@ class _Input(QPlainTextEdit):
         self.fit()
 
     def set_most_px(self, height_px: float) -> None:
-        num_lines = int(height_px / QFontMetricsF(self.document().defaultFont()).lineSpacing())
+        num_lines = int(height_px / line_px(self))
         most = max(_LEAST_LINES, min(_MOST_LINES, num_lines))
         if most != self._most_lines:
             self._most_lines = most
@@ -206,10 +207,8 @@ class _Input(QPlainTextEdit):
 
     def fit(self) -> None:
         """Take the height of the text."""
-        line_px = QFontMetricsF(self.document().defaultFont()).lineSpacing()
         num_lines = max(1, round(self.document().size().height()))
-        shown_px = min(self._most_lines, num_lines) * line_px + 2 * self.document().documentMargin()
-        self.setFixedHeight(math.ceil(shown_px) + 1)
+        self.setFixedHeight(text_px(self, min(self._most_lines, num_lines)))
         policy = Qt.ScrollBarPolicy
         is_long = num_lines > self._most_lines
         self.setVerticalScrollBarPolicy(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
@@ -17,6 +15,7 @@ from PySide6.QtWidgets import (
 
 from studio.models.chat import Message, Role
 from studio.views.elided_label import ElidedLabel
+from studio.views.inputs import text_px
 from studio.views.theme import Theme
 from studio.views.words import tr
 
@@ -100,7 +99,6 @@ class _Text(QPlainTextEdit):
 
     def wanted_px(self) -> int:
         """The height of the text, up to _MAX_LINES lines."""
-        line_px = self.fontMetrics().lineSpacing()
         all_lines = max(1, round(self.document().size().height()))
         lines = min(_MAX_LINES, all_lines)
         policy = Qt.ScrollBarPolicy
@@ -108,7 +106,7 @@ class _Text(QPlainTextEdit):
         self.setVerticalScrollBarPolicy(
             policy.ScrollBarAsNeeded if is_long else policy.ScrollBarAlwaysOff
         )
-        return math.ceil(lines * line_px + 2 * self.document().documentMargin()) + 2
+        return text_px(self, lines)
 
     def take_cursor(self) -> None:
         self.setFocus(Qt.FocusReason.OtherFocusReason)

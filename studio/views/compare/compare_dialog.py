@@ -7,7 +7,6 @@ from dataclasses import replace
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtWidgets import (
     QHBoxLayout,
-    QPlainTextEdit,
     QPushButton,
     QVBoxLayout,
     QWidget,
@@ -20,15 +19,15 @@ from studio.services.preset_service import PresetService
 from studio.views.compare.column_editor import ColumnEditor
 from studio.views.compare.share_words import share_words
 from studio.views.dialogs.dialog import Dialog
-from studio.views.inputs import on_ctrl_enter
+from studio.views.inputs import LinesField, on_ctrl_enter
 from studio.views.labels import line
 from studio.views.paged_dialog import scrolled
 from studio.views.word_button import WordButton
 from studio.views.words import tr
 
 _WIDTH_PX = 620
-_LEAST_PROMPT_PX = 48
-_PROMPT_PX = 96
+_LEAST_PROMPT_LINES = 2
+_PROMPT_LINES = 5
 _LEAST_AREA_PX = 40
 _EDGE_PX = 2
 """Of the area around the columns."""
@@ -52,13 +51,10 @@ class CompareDialog(Dialog):
         self._fitting_px = self.height()
         """As high as it was made, unless the user has made it higher since."""
         self.columns: list[ColumnEditor] = []
-        self.prompt = QPlainTextEdit(chat.draft, self)
-        self.prompt.setObjectName("field")
+        self.prompt = LinesField(_PROMPT_LINES, self)
+        self.prompt.setPlainText(chat.draft)
         self.prompt.setAccessibleName(tr("Prompt"))
         self.prompt.setPlaceholderText(tr("The prompt that all columns are asked"))
-        self.prompt.setTabChangesFocus(True)
-        self.prompt.setMinimumHeight(_LEAST_PROMPT_PX)
-        self.prompt.setMaximumHeight(_PROMPT_PX)
         self.prompt.textChanged.connect(self._refresh)
         self._rows = QVBoxLayout()
         self._rows.setSpacing(8)
@@ -129,19 +125,31 @@ class CompareDialog(Dialog):
         return False
 
     def _give_room(self) -> None:
-        """The columns are seen whole, unless the dialog would outgrow the screen: then they scroll."""
-        if (layout := self.layout()) is None:
+        """The columns are seen whole, unless the dialog would outgrow the screen: then they scroll.
+
+        Before they do, the prompt keeps no more room than its text takes.
+        """
+        if self.layout() is None:
             return
-        gaps_px = self._rows.spacing() * (len(self.columns) - 1)
-        columns_px = sum(editor.sizeHint().height() for editor in self.columns) + gaps_px + _EDGE_PX
-        area = layout.itemAt(layout.indexOf(self._area))
-        assert area is not None
-        around_px = layout.totalHeightForWidth(self.width()) - area.sizeHint().height()
         most_px = self.screen().availableGeometry().height() - _FRAME_PX
-        fitting_px = min(around_px + columns_px, most_px)
+        shorter_px = self.prompt.px_of(_PROMPT_LINES) - self.prompt.minimumHeight()
+        is_low = self._wanted_px() + shorter_px > most_px
+        num_lines = max(_LEAST_PROMPT_LINES, self.prompt.num_written()) if is_low else _PROMPT_LINES
+        self.prompt.set_lines(min(num_lines, _PROMPT_LINES))
+        fitting_px = min(self._wanted_px(), most_px)
         if self.height() < fitting_px or self.height() == self._fitting_px:
             self.resize(self.width(), fitting_px)
         self._fitting_px = self.height()
+
+    def _wanted_px(self) -> int:
+        layout = self.layout()
+        area = layout.itemAt(layout.indexOf(self._area)) if layout is not None else None
+        assert layout is not None
+        assert area is not None
+        gaps_px = self._rows.spacing() * (len(self.columns) - 1)
+        columns_px = sum(editor.sizeHint().height() for editor in self.columns) + gaps_px + _EDGE_PX
+        around_px = layout.totalHeightForWidth(self.width()) - area.sizeHint().height()
+        return around_px + columns_px
 
     def _on_done(self) -> None:
         settings = tuple(editor.settings() for editor in self.columns)

@@ -191,6 +191,7 @@ def test_four_columns_with_prompts_of_their_own_scroll_on_a_low_screen(
             await until(dialog.columns[3].system_prompt.isVisible)
             (area,) = dialog.findChildren(QScrollArea)
             await until(lambda: not area.verticalScrollBar().maximum())
+            roomy_px = dialog.prompt.height()
             dialog.close()
             room = QRect(0, 0, 640, 400)
             monkeypatch.setattr(QScreen, "availableGeometry", lambda _screen: room)
@@ -203,6 +204,9 @@ def test_four_columns_with_prompts_of_their_own_scroll_on_a_low_screen(
                 column.source.activated.emit(column.source.count() - 1)
             await until(dialog.columns[3].system_prompt.isVisible)
             assert dialog.height() < room.height()
+            assert dialog.prompt.height() < roomy_px, "the columns need the room more"
+            dialog.prompt.setPlainText("Why?\nHow?\nWhen?")
+            await until(lambda: not dialog.prompt.verticalScrollBar().maximum())
             dialog.close()
 
     play(story())

@@ -103,6 +103,7 @@ def test_the_field_grows_to_eight_lines_and_then_scrolls(
     for lines in (1, 2, 8, 20):
         composer.set_text("\n".join("x" * lines))
         heights.append(field.height())
+        assert bool(field.verticalScrollBar().maximum()) is (lines > 8), "whole lines are seen"
     assert heights[0] < heights[1] < heights[2] == heights[3]
     assert field.verticalScrollBar().maximum() > 0
     composer.set_text("x")

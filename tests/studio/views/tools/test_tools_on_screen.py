@@ -308,7 +308,8 @@ def test_servers_are_declared_tested_switched_and_removed(play: Play, tmp_path: 
             )  # the list may be written anew
             row = page.rows["home"]
             row.test.click()
-            await until(row.test.isEnabled)
+            await until(lambda: page.rows["home"].test.isEnabled())
+            row = page.rows["home"]
             assert tr("It works: {tools}").format(tools=tools_words(2)) in spoken(row)
             assert "weather · The weather in a city." in spoken(row)
             form = page.form
