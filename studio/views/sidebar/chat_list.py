@@ -84,8 +84,8 @@ class ChatList(QListView):
         return self._selected() or ([current] if current is not None else [])
 
     def selected_chats(self) -> list[Conversation]:
-        """The chats among them."""
-        return [row.chat for row in self.selected_rows() if isinstance(row, ChatRow)]
+        """The chats among them, as `chats_of` counts."""
+        return self._chat_model.chats_of(self.selected_rows())
 
     def go_to(self, index: QModelIndex) -> None:
         """Let the keyboard start from a row, nothing else being selected."""

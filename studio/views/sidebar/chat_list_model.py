@@ -24,7 +24,7 @@ from PySide6.QtCore import (
 )
 
 from studio.models.chat import Conversation, Message
-from studio.models.folder import Folder
+from studio.models.folder import Folder, lies_within
 from studio.services.chat_service import ChatService
 from studio.views.frame_ticker import FrameTicker
 from studio.views.run_sentences import describe_row, describe_run
@@ -143,6 +143,26 @@ class ChatListModel(QAbstractListModel):
         self._settling.settle()
         if self._has_more:
             self._show_more(sys.maxsize - 1)
+
+    def chats_of(self, rows: Sequence[Row]) -> list[Conversation]:
+        """The chats among rows; of several, those in closed folders too: they are marked with the folder."""
+        chats: list[Conversation] = []
+        for row in rows:
+            if isinstance(row, ChatRow):
+                chats.append(row.chat)
+            elif isinstance(row, FolderRow) and len(rows) > 1 and not row.folder.is_open:
+                chats += self._inside(row.folder)
+        return chats
+
+    def _inside(self, folder: Folder) -> list[Conversation]:
+        """What the folder's row counts."""
+        folders = self._service.folders.folders
+        return [
+            chat
+            for chat in self._service.chats
+            if chat.folder_id is not None and not (chat.is_pinned or chat.is_archived)
+            if lies_within(folders, chat.folder_id, folder.folder_id)
+        ]
 
     # what Qt asks
 

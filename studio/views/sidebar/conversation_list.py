@@ -214,7 +214,7 @@ class Sidebar(QWidget):
         return self._model.index(-1)
 
     def _open_menu(self, rows: list[Row], spot: QPoint) -> None:
-        chats = [row.chat for row in rows if isinstance(row, ChatRow)]
+        chats = self._model.chats_of(rows)
         if chats:
             self._menu.open_for_chats(chats, spot)
         elif isinstance(rows[0], FolderRow):
@@ -238,7 +238,7 @@ class Sidebar(QWidget):
     def _on_delete(self) -> None:
         """Delete takes chats away with a way back; a folder too, and keeps its chats."""
         rows = self._list.selected_rows()
-        chats = [row.chat for row in rows if isinstance(row, ChatRow)]
+        chats = self._model.chats_of(rows)
         if chats and all(chat.deleted_s is not None for chat in chats):
             self.actions_of_rows.delete_for_good(chats)
         elif chats:

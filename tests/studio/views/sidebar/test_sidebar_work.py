@@ -465,3 +465,32 @@ def test_a_chat_whose_name_alone_has_it_is_shown_without_marks(play: Play, tmp_p
             assert stage.window.panes.active.find_bar.isHidden()
 
     play(story())
+
+
+def test_chats_in_a_closed_folder_are_selected_with_it_and_one_folder_alone_keeps_its_chats(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A", "B", "C", "D")) as stage:
+            folders, chats = stage.chats.folders, tuple(stage.chats.chats)
+            outer = await folders.new("Outer")
+            inner = await folders.new("Inner", parent_id=outer.folder_id)
+            stage.chats.shelf.move(chats[:1], outer.folder_id)
+            stage.chats.shelf.move(chats[1:2], inner.folder_id)
+            await folders.set_open(outer, is_open=False)
+            await until(lambda: rows_in(stage) == ["Folders", "Outer", "Today", "B", "A"])
+            rows = list_of(stage)
+            rows.setFocus()
+            await until(rows.hasFocus)
+            rows.go_to(index_of(stage, "Outer"))
+            assert rows.selected_chats() == []
+            QTest.keyClick(rows, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
+            assert len(rows.selected_chats()) == 4
+            QTest.keyClick(rows, Qt.Key.Key_Delete)
+            bar = stage.window.findChild(UndoBar)
+            await until(lambda: bar.accessibleName() == "4 chats deleted")
+            bar.take_back()
+            await until(lambda: set(chats) <= set(stage.chats.chats))
+            assert {chat.folder_id for chat in chats} == {outer.folder_id, inner.folder_id, None}
+
+    play(story())
