@@ -209,6 +209,7 @@ async def _window_until_closed(
     engine = create_late_engine()
     async with open_services(settings, paths, engine=engine) as services:
         watch = _watch_for_crashes(paths, services.notices)
+        tidying = asyncio.create_task(asyncio.to_thread(end_left_behind))
         wanted, is_seen = what_ran or usual_start(settings.settings), asyncio.Event()
         coming = asyncio.create_task(bring_back(services, engine, wanted, is_seen))
         await asyncio.sleep(0)  # from now on the model is expected
@@ -228,6 +229,7 @@ async def _window_until_closed(
         others.close()
         coming.cancel()
         window.deleteLater()
+        await tidying
         watch.stop()
     if services.support.wants_all_deleted:
         for path in services.support.delete_everything():
@@ -283,7 +285,6 @@ async def open_services(
     parking = ParkService(client, settings, notices)
     comebacks = ComebackService(client, chats, notices)
     server = _server(engine, settings, parts, keys, notices=notices)
-    tidying = asyncio.create_task(asyncio.to_thread(end_left_behind))
     try:
         await chats.start()
         await models.scan()
@@ -303,15 +304,13 @@ async def open_services(
             support=_support(settings, paths, library),
         )
     finally:
-        for listener in (idle, reloads, history):
+        for listener in (idle, reloads, history, parking):
             listener.close()
         await downloads.close()
         await server.stop()
         await comebacks.close()
         await chats.close()
-        await tidying
         await models.close()
-        parking.close()
         client.close()
         await asyncio.to_thread(engine.shutdown)
 

@@ -20,8 +20,6 @@ Work = Callable[[], Awaitable[bool]]
 SAVE_INTERVAL_S = 0.5
 """Half of the second that may be lost at most, so that the write itself has time as well."""
 
-_NEW_MESSAGES = "new messages"
-
 
 class ChatSaver:
     """`save_*` marks what has changed; the ticks write it."""
@@ -77,11 +75,11 @@ class ChatSaver:
 
     def refuse(self, error: StoreError) -> None:
         """Show why messages were not stored; the notice goes when others are (`took`)."""
-        self._troubles.refuse(_NEW_MESSAGES, error)
+        self._troubles.refuse(error)
 
     def took(self) -> None:
         """New messages were stored."""
-        self._troubles.over(_NEW_MESSAGES)
+        self._troubles.took()
 
     async def flush(self) -> None:
         """Write everything that is marked; a failure becomes one notice, withdrawn when writing works again."""

@@ -13,8 +13,8 @@ from studio.models.one_line import one_line
 from studio.models.search_hit import Snippet, TextHit
 from studio.services.history_file import HistoryFile
 
-MAX_HITS = 200
-"""Chats."""
+MAX_HITS = 5_000
+"""Chats: what is done with all that a search lists is meant of all that have the words."""
 _SNIPPET_TOKENS = 14
 _OPEN, _CLOSE = "\ue000", "\ue001"
 """Private-use characters around what was found; none of them stays in a snippet."""
@@ -33,8 +33,9 @@ _BY_WORDS = (
 )
 _SNIPPETS = (
     "SELECT rowid, snippet(message_words, 0, ?, ?, '…', ?) FROM message_words "
-    "WHERE message_words MATCH ? AND rowid IN ({marks})"
+    "WHERE message_words MATCH ? AND +rowid IN ({marks})"
 )
+"""In one walk over all that match; without the plus the index would be asked anew for each id."""
 _BY_LETTERS = f"SELECT chat_id, max(messages.message_id), text FROM messages {_LISTED} AND {{conditions}} {_NEWEST}"
 
 
@@ -53,27 +54,25 @@ class HistorySearch:
             return await self._find_letters(query.split(), most)
         match = " ".join(f'"{word}"*' if len(word) > 1 else f'"{word}"' for word in words)
 
-        def read(database: sqlite3.Connection) -> list[tuple[int, int, str]]:
+        def read(database: sqlite3.Connection) -> list[TextHit]:
             found = database.execute(_BY_WORDS, (match, most)).fetchall()
             ids = [message_id for _, message_id in found]
             statement = _SNIPPETS.format(marks=", ".join("?" for _ in ids))
             values = (_OPEN, _CLOSE, _SNIPPET_TOKENS, match, *ids)
             snippets = dict(database.execute(statement, values).fetchall())
-            return [(chat_id, one, snippets[one]) for chat_id, one in found]
+            return [_hit(chat_id, one, snippets[one]) for chat_id, one in found]
 
-        return [_hit(*found) for found in await self._file.do(read)]
+        return await self._file.do(read)
 
     async def _find_letters(self, parts: list[str], most: int) -> list[TextHit]:
         conditions = " AND ".join("instr(messages.text, ?)" for _ in parts)
         statement = _BY_LETTERS.format(conditions=conditions)
 
-        def read(database: sqlite3.Connection) -> list[tuple[int, int, str]]:
-            return database.execute(statement, (*parts, most)).fetchall()
+        def read(database: sqlite3.Connection) -> list[TextHit]:
+            found = database.execute(statement, (*parts, most))
+            return [_hit(chat_id, one, _cut_around(text, parts)) for chat_id, one, text in found]
 
-        return [
-            _hit(chat_id, message_id, _cut_around(text, parts))
-            for chat_id, message_id, text in await self._file.do(read)
-        ]
+        return await self._file.do(read)
 
 
 def words_of(query: str) -> list[str]:

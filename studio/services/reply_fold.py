@@ -29,6 +29,8 @@ NO_MODEL_WAS_READY = "no model was ready for it"
 MODEL_WAS_UNLOADED = "its model was unloaded meanwhile"
 _SPEED_S = 2.0
 """The present speed is measured over so long, at least."""
+_SHORTEST_S = 0.05
+"""A rate is told after so long: tokens that come together at the beginning would be tens of thousands a second."""
 _ENDED_AS = {
     FinishReason.STOP: MessageStatus.DONE,
     FinishReason.LENGTH: MessageStatus.LENGTH,
@@ -129,7 +131,8 @@ class ReplyFold:
         writing_s = now_s - self._first_token_at_s - (stats.parked_s - self._parked_before_s)
         if self._thoughts.has_thought and not had_thought:
             stats.thought_s = (stats.thought_s or 0.0) + writing_s
-        stats.tokens_per_s = _rate(stats.completion_tokens - self._tokens_before, writing_s)
+        if writing_s >= _SHORTEST_S:
+            stats.tokens_per_s = _rate(stats.completion_tokens - self._tokens_before, writing_s)
 
     def _measure_speed(self, num_tokens: int, now_s: float) -> None:
         if self._speed_from is None:

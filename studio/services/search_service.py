@@ -41,8 +41,10 @@ class SearchService:
     async def find(self, query: str) -> list[FoundChat]:
         """Chats whose name or text has the query: first by name, then by text, each once. Raises StoreError."""
         found = {chat.chat_id: FoundChat(chat=chat) for chat in self.in_names(query)}
-        for hit in await self._history.find(query):
-            chat = self._book.find(hit.chat_id)
+        hits = await self._history.find(query)
+        chats = {chat.chat_id: chat for chat in self._book.chats}
+        for hit in hits:
+            chat = chats.get(hit.chat_id)
             known = found.get(hit.chat_id)
             if chat is not None and (known is None or known.message_id is None):
                 found[hit.chat_id] = FoundChat(

@@ -24,6 +24,8 @@ class StoreTroubles:
         self._notices = notices
         self._open: dict[Hashable, str] = {}
         """Codes of the errors, by whose they are."""
+        self._refused: set[str] = set()
+        """Codes of those that nobody tries again."""
 
     def tell(self, whose: Hashable, error: StoreError) -> None:
         """Show the error, and that it will be tried again."""
@@ -31,9 +33,9 @@ class StoreTroubles:
         _log.info("%s: %s", error.code, error)
         self._notices.show(notice_while_trying(error))
 
-    def refuse(self, whose: Hashable, error: StoreError) -> None:
+    def refuse(self, error: StoreError) -> None:
         """Show the error; whoever wanted it stored has to want it again."""
-        self._open[whose] = error.code
+        self._refused.add(error.code)
         self._notices.report(error)
 
     def is_told(self, whose: Hashable) -> bool:
@@ -42,8 +44,17 @@ class StoreTroubles:
 
     def over(self, whose: Hashable) -> None:
         """Whatever it was is written now, or need not be any more."""
-        code = self._open.pop(whose, None)
-        if code is not None and code not in self._open.values():
+        if (code := self._open.pop(whose, None)) is not None:
+            self._resolve(code)
+
+    def took(self) -> None:
+        """What is like that which was refused has been stored."""
+        for code in tuple(self._refused):
+            self._resolve(code)
+
+    def _resolve(self, code: str) -> None:
+        if code not in self._open.values():
+            self._refused.discard(code)
             self._notices.resolve(code)
 
 

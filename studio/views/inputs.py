@@ -1,15 +1,17 @@
-"""Check box, list and number field as the whole window has them: in the theme's colours, left alone by the wheel.
+"""Check box, list and fields as the whole window has them: in the theme's colours, left alone by the wheel.
 
 GUI thread. Must not import services.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
-from PySide6.QtCore import QPoint, QRect, QRectF, Qt
+from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, Qt
 from PySide6.QtGui import (
     QColor,
+    QFontMetricsF,
     QKeySequence,
     QPainter,
     QPaintEvent,
@@ -22,10 +24,12 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
+    QPlainTextEdit,
     QSpinBox,
     QStyle,
     QStyleOptionButton,
     QStyleOptionComboBox,
+    QStyleOptionFrame,
     QWidget,
 )
 
@@ -134,3 +138,30 @@ def _draw_icon(widget: QWidget, name: str, color: QColor, room: QRect) -> None:
     corner = room.center() - QPoint(side // 2 - 1, side // 2 - 1)
     painter.drawPixmap(corner, pixmap(name, color, side, scale=widget.devicePixelRatioF()))
     painter.end()
+
+
+class LinesField(QPlainTextEdit):
+    """A field of so many lines, whole ones at every size of text; then it scrolls."""
+
+    def __init__(self, num_lines: int, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.num_lines = num_lines
+        self.setObjectName("field")
+        self.setTabChangesFocus(True)
+        self._fit()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self._fit()
+
+    def _fit(self) -> None:
+        option, outer = QStyleOptionFrame(), QRect(0, 0, 200, 200)
+        self.ensurePolished()
+        self.initStyleOption(option)
+        option.rect = outer
+        part = QStyle.SubElement.SE_ShapedFrameContents
+        inner = self.style().subElementRect(part, option, self)
+        line_px = QFontMetricsF(self.font()).lineSpacing()
+        text_px = self.num_lines * line_px + 2 * self.document().documentMargin()
+        self.setFixedHeight(outer.height() - inner.height() + math.ceil(text_px) + 1)

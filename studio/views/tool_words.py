@@ -11,6 +11,7 @@ from typing import assert_never
 from studio.models.one_line import one_line
 from studio.models.tool_servers import LinkState, LinkStatus, ToolServer
 from studio.models.tool_use import ToolUse, ToolUseState
+from studio.views.error_words import as_sentence
 from studio.views.status_words import Mark, StatusWords, Tone, joined
 from studio.views.words import plural, tr
 
@@ -68,7 +69,8 @@ def link_words(server: ToolServer, status: LinkStatus) -> StatusWords:
         case LinkState.READY:
             return StatusWords(Mark.CHECK, joined(tr("Running"), tools_words(len(status.tools))))
         case LinkState.FAILED:
-            return StatusWords(Mark.CROSS, tr(status.problem), Tone.FAILED)
+            words = tr(status.problem).removeprefix(f"{server.name}: ")  # the row says whose it is
+            return StatusWords(Mark.CROSS, as_sentence(words), Tone.FAILED)
     assert_never(status.state)
 
 

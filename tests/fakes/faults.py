@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from PySide6.QtCore import QRect, Qt
-from PySide6.QtGui import QFontMetrics
+from PySide6.QtGui import QFontMetrics, QFontMetricsF
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
@@ -46,6 +46,8 @@ from studio.views.elided_label import WholeLabel
 _SLACK_PX = 1
 _INDENT_PX = 9
 """Of the words in an input: its hairline and eight more."""
+_MOST_OF_A_GAP = 0.2
+"""Of a line may be left below the last one: no letter reaches that high."""
 _HIDDEN_MARGIN_PX = 4
 """What a line edit keeps free of its own beside what its style says."""
 
@@ -60,6 +62,7 @@ def faults_of(window: QWidget) -> list[str]:
         *on_each_other(window),
         *ragged(window),
         *askew(window),
+        *halved(window),
     ]
 
 
@@ -137,6 +140,16 @@ def askew(window: QWidget) -> list[str]:
     ]
 
 
+def halved(window: QWidget) -> list[str]:
+    """Fields of a height of their own that end within a line: it would be cut whenever the text is longer."""
+    return [
+        f"halved: {_name(field)} shows {lines:.2f} lines"
+        for field in seen(window)
+        if isinstance(field, QPlainTextEdit) and field.minimumHeight() == field.maximumHeight()
+        if _MOST_OF_A_GAP < (lines := _num_lines(field)) % 1 < 1 - _MOST_OF_A_GAP / 2
+    ]
+
+
 def unmarked(window: QWidget, mark: str, data: re.Pattern[str]) -> list[str]:
     """Words that did not come out of a catalogue whose every sentence has the mark, and are no `data`."""
     return [
@@ -208,6 +221,11 @@ def _label_has_room(label: QLabel, text: str, metrics: QFontMetrics) -> bool:
     is_tall_enough = label.height() + _SLACK_PX >= label.heightForWidth(label.width())
     longest = max(re.split(r"\s|(?<=[-/])", text), key=len)
     return is_tall_enough and _width(metrics, longest) <= room.width() + _SLACK_PX
+
+
+def _num_lines(field: QPlainTextEdit) -> float:
+    room_px = field.viewport().height() - 2 * field.document().documentMargin()
+    return room_px / QFontMetricsF(field.document().defaultFont()).lineSpacing()
 
 
 def _indent(widget: QWidget) -> int | None:

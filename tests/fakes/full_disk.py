@@ -16,7 +16,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from engine.api import EngineState, ModelChanged
 from fakes.chat_rig import ChatRig, open_chats, until
+from fakes.fake_engine import TINY_MODEL
 from studio.models.errors import StoreError
 from studio.services.history_store import HistoryStore
 
@@ -94,7 +96,13 @@ async def _story(folder: Path) -> dict[str, Any]:
         made = await rig.chats.new_chat()
         rig.chats.set_draft(made, "kept")
         told["sent"] = await rig.chats.send(made, "keep this in the field")
+        early = await rig.chats.new_chat()
+        await rig.chats.drafts.queue_for_model(early, "early")
+        rig.engine.emit(ModelChanged(state=EngineState.READY, model=TINY_MODEL))
+        await until(lambda: early.queued is not None and early.queued.waits_for_store)
         filler.unlink()
+        await until(lambda: early.running_message is not None)
+        told["early"] = [one.text for one in early.messages]
         await until(lambda: not rig.notices.notices.notices)
         told["later"] = rig.notice_codes
         told["sent later"] = await rig.chats.send(made, "keep this in the field")

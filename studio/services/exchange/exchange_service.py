@@ -14,7 +14,7 @@ from studio.services.chat_prompt import full_title
 from studio.services.chat_records import ChatRecords
 from studio.services.exchange.archive import read_chats
 from studio.services.exchange.importing import Importer, ImportReport, ImportRun
-from studio.services.exchange.layby_file import encode
+from studio.services.exchange.layby_file import encode, entry_of
 from studio.services.exchange.markdown_file import Labels, file_name, to_markdown
 from studio.services.folder_service import FolderService
 from studio.services.safe_file import write_atomically
@@ -44,8 +44,11 @@ class ExchangeService:
 
     async def export_json(self, chats: Sequence[Conversation], path: Path) -> None:
         """Write chats with all their versions into one file, which can be imported again."""
-        entries = [(chat, self._folder_names(chat)) for chat in await self.loaded(chats)]
-        await _write(path, encode(entries, now_s=self._clock()))
+        entries = []
+        for chat in chats:
+            await self._records.load(chat)
+            entries.append(entry_of(chat, self._folder_names(chat)))
+        await _write(path, await asyncio.to_thread(encode, entries, now_s=self._clock()))
 
     async def export_markdown(
         self, chats: Sequence[Conversation], path: Path, *, labels: Labels

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from studio.models.attachment import Attachment, AttachmentKind
@@ -38,13 +38,13 @@ FORMAT = "layby chats"
 VERSION = 1
 
 
-def encode(chats: Iterable[tuple[Conversation, Sequence[str]]], *, now_s: float) -> bytes:
-    """The file of these chats, each loaded and with the names of its folders from the top."""
+def encode(entries: Sequence[Mapping[str, Any]], *, now_s: float) -> bytes:
+    """The file of these entries."""
     data = {
         "format": FORMAT,
         "version": VERSION,
         "exported_s": now_s,
-        "chats": [_chat(chat, folder) for chat, folder in chats],
+        "chats": entries,
     }
     return json.dumps(data, ensure_ascii=False, indent=1).encode("utf-8", "replace")
 
@@ -68,7 +68,8 @@ def decode(data: Mapping[str, Any]) -> Reading:
     return Reading(chats=tuple(chats), num_broken=num_broken)
 
 
-def _chat(chat: Conversation, folder: Sequence[str]) -> dict[str, Any]:
+def entry_of(chat: Conversation, folder: Sequence[str]) -> dict[str, Any]:
+    """A chat that is loaded, with the names of its folders from the top."""
     return {
         "title": valid_text(chat.title),
         "created_s": chat.created_s,

@@ -46,8 +46,9 @@ def _has_owner(mark: str) -> bool:
     pid, _, rest = mark.partition("-")
     started_s, _, _ = rest.partition("-")
     try:
-        return abs(psutil.Process(int(pid)).create_time() - float(started_s)) < _CLOCK_S
+        is_off_s = psutil.Process(int(pid)).create_time() - float(started_s)
     except psutil.NoSuchProcess:
         return False
     except (psutil.Error, ValueError):
         return True
+    return bool(abs(is_off_s) < _CLOCK_S)

@@ -12,20 +12,18 @@ from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
     QLabel,
-    QPlainTextEdit,
     QVBoxLayout,
     QWidget,
 )
 
 from studio.models.chat_settings import ChatSettings
 from studio.views.icon_button import IconButton
-from studio.views.inputs import QuietList
+from studio.views.inputs import LinesField, QuietList
 from studio.views.inspector.chat_numbers import Scale
 from studio.views.inspector.number_field import NumberField
 from studio.views.words import tr
 
 _TITLE_PX = 76
-_PROMPT_PX = 52
 _HEAT = Scale(default=0.8, low=0.0, high=2.0, most=100.0, step=0.1)
 
 
@@ -49,11 +47,9 @@ class ColumnEditor(QWidget):
         self.source.activated.connect(self._on_source)
         self._first = choices[0][1]
         """What a system prompt of its own is put into."""
-        self.system_prompt = QPlainTextEdit(self._first.system_prompt, self)
-        self.system_prompt.setObjectName("field")
+        self.system_prompt = LinesField(2, self)
+        self.system_prompt.setPlainText(self._first.system_prompt)
         self.system_prompt.setPlaceholderText(tr("How the model is to answer in this chat"))
-        self.system_prompt.setTabChangesFocus(True)
-        self.system_prompt.setFixedHeight(_PROMPT_PX)
         self.system_prompt.textChanged.connect(self.changed)
         self.system_prompt.hide()
         self.temperature = NumberField(_HEAT, self)

@@ -24,6 +24,7 @@ from studio.models.chat import Conversation
 from studio.models.chat_settings import ChatSettings
 from studio.views.context import Context
 from studio.views.icon_button import IconButton
+from studio.views.inputs import LinesField
 from studio.views.inspector.chat_numbers import ChatNumber, chat_numbers
 from studio.views.inspector.knob import Knob
 from studio.views.inspector.preset_bar import PresetBar
@@ -32,8 +33,6 @@ from studio.views.words import tr
 
 WIDTH_PX = 320
 _SIDE_PX = 16
-_PROMPT_PX = 104
-_STOP_PX = 56
 _MOST_SEED = (1 << 64) - 1
 
 
@@ -52,12 +51,9 @@ class Inspector(QWidget):
         self._presets = context.services.chats.presets
         self._chat: Conversation | None = None
         self.preset_bar = PresetBar(self._presets, context.tasks, self)
-        self.system_prompt = QPlainTextEdit(self)
-        self.system_prompt.setObjectName("field")
+        self.system_prompt = LinesField(5, self)
         self.system_prompt.setAccessibleName(tr("System prompt"))
         self.system_prompt.setPlaceholderText(tr("How the model is to answer in this chat"))
-        self.system_prompt.setTabChangesFocus(True)
-        self.system_prompt.setFixedHeight(_PROMPT_PX)
         self.system_prompt.textChanged.connect(self._on_prompt)
         self.knobs = [Knob(number, self) for number in chat_numbers()]
         for knob in self.knobs:
@@ -67,12 +63,9 @@ class Inspector(QWidget):
         self.seed.setPlaceholderText(tr("another one each time"))
         self.seed.setValidator(QRegularExpressionValidator(QRegularExpression(r"\d{0,20}"), self))
         self.seed.textEdited.connect(self._on_seed)
-        self.stop = QPlainTextEdit(self)
-        self.stop.setObjectName("field")
+        self.stop = LinesField(2, self)
         self.stop.setAccessibleName(tr("Stop strings"))
         self.stop.setPlaceholderText(tr("One on each line; \\n is a line break"))
-        self.stop.setTabChangesFocus(True)
-        self.stop.setFixedHeight(_STOP_PX)
         self.stop.textChanged.connect(self._on_stop)
         self.tools: ToolChoice | None = None
         if (desk := context.services.chats.desk) is not None:

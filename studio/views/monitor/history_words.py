@@ -32,6 +32,8 @@ def tally_words(tally: Tally) -> str:
     if tally.num_told == 1:
         held = tr("The one wait so far ended within what was said")
         return held if tally.num_held else tr("The one wait so far took longer than was said")
+    if tally.num_held == tally.num_told == 2:
+        return tr("Both waits so far ended within what was said")
     if tally.num_held == tally.num_told:
         return tr("All {told} waits ended within what was said").format(told=count(tally.num_told))
     text = tr("Of {told} waits {held} ended within what was said")

@@ -24,28 +24,27 @@ _R = TypeVar("_R", bound=Keyed)
 def apply_changes(model: QAbstractListModel, rows: list[_R], new: Sequence[_R]) -> None:
     """Make `rows`, which `model` shows, equal to `new`, telling the view of every step. Keys are unique.
 
-    Rows that go or come side by side do so in one step: thousands may, and a view looks at all it has after each.
+    Rows that go or come side by side do so in one step, and so do all that change their order: thousands may, and a
+    view looks at all it has after each step.
     """
     _remove_others(model, rows, {row.key for row in new})
     present = {row.key for row in rows}
+    _reorder(model, rows, [row for row in new if row.key in present])
     place = 0
     while place < len(new):
-        row = new[place]
-        if place < len(rows) and rows[place].key == row.key:
-            if rows[place] != row:
-                rows[place] = row
+        if new[place].key in present:
+            if rows[place] != new[place]:
+                rows[place] = new[place]
                 model.dataChanged.emit(model.index(place), model.index(place))
-        elif row.key in present:
-            _move_up(model, rows, place, row)
-        else:
-            end = place + 1
-            while end < len(new) and new[end].key not in present:
-                end += 1
-            model.beginInsertRows(QModelIndex(), place, end - 1)
-            rows[place:place] = new[place:end]
-            model.endInsertRows()
-            place = end - 1
-        place += 1
+            place += 1
+            continue
+        end = place + 1
+        while end < len(new) and new[end].key not in present:
+            end += 1
+        model.beginInsertRows(QModelIndex(), place, end - 1)
+        rows[place:place] = new[place:end]
+        model.endInsertRows()
+        place = end
 
 
 def _remove_others(
@@ -63,9 +62,22 @@ def _remove_others(
         end = max(start - 1, 0)
 
 
-def _move_up(model: QAbstractListModel, rows: list[_R], place: int, row: _R) -> None:
-    old = next(i for i in range(place, len(rows)) if rows[i].key == row.key)
-    model.beginMoveRows(QModelIndex(), old, old, QModelIndex(), place)
-    del rows[old]
-    rows.insert(place, row)
-    model.endMoveRows()
+def _reorder(model: QAbstractListModel, rows: list[_R], wanted: Sequence[_R]) -> None:
+    """Bring the rows into the order of the same rows in `wanted`; the usual one that goes up alone is moved alone."""
+    keys, order = [row.key for row in rows], [row.key for row in wanted]
+    place = next((at for at, key in enumerate(order) if keys[at] != key), None)
+    if place is None:
+        return
+    old = keys.index(order[place])
+    if order == [*keys[:place], keys[old], *keys[place:old], *keys[old + 1 :]]:
+        model.beginMoveRows(QModelIndex(), old, old, QModelIndex(), place)
+        rows.insert(place, rows.pop(old))
+        model.endMoveRows()
+        return
+    model.layoutAboutToBeChanged.emit()
+    places = {key: at for at, key in enumerate(order)}
+    before = model.persistentIndexList()
+    after = [model.index(places[keys[index.row()]]) for index in before]
+    rows.sort(key=lambda row: places[row.key])
+    model.changePersistentIndexList(before, after)
+    model.layoutChanged.emit()

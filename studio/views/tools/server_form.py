@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QLineEdit,
-    QPlainTextEdit,
     QPushButton,
     QVBoxLayout,
     QWidget,
@@ -23,12 +22,9 @@ from PySide6.QtWidgets import (
 from studio.models.errors import ToolServerError
 from studio.models.tool_servers import ToolServer
 from studio.views.error_words import error_sentence
-from studio.views.inputs import QuietList, on_ctrl_enter
+from studio.views.inputs import LinesField, QuietList, on_ctrl_enter
 from studio.views.labels import line
 from studio.views.words import tr
-
-_FIELD_PX = 60
-_JSON_PX = 120
 
 
 class ServerForm(QFrame):
@@ -47,13 +43,12 @@ class ServerForm(QFrame):
         self.kind.setAccessibleName(tr("What it is"))
         self.name = self._field(tr("Name"), tr("files"))
         self.command = self._field(tr("Command"), "uvx mcp-server-time")
-        self.env = self._lines(tr("Variables"), "KEY=value")
+        self.env = self._lines(3, tr("Variables"), "KEY=value")
         self.url = self._field(tr("Address"), "http://127.0.0.1:8000/mcp")
-        self.headers = self._lines(tr("Headers"), "Authorization: Bearer …")
+        self.headers = self._lines(3, tr("Headers"), "Authorization: Bearer …")
         self.json = self._lines(
-            tr("JSON"), '{"mcpServers": {"files": {"command": "npx", "args": ["…"]}}}'
+            6, tr("JSON"), '{"mcpServers": {"files": {"command": "npx", "args": ["…"]}}}'
         )
-        self.json.setFixedHeight(_JSON_PX)
         self.add = QPushButton(tr("Add"), self)
         self.add.setObjectName("primary")
         self.add.setAutoDefault(False)
@@ -130,13 +125,10 @@ class ServerForm(QFrame):
         field.returnPressed.connect(self._ask)
         return field
 
-    def _lines(self, name: str, example: str) -> QPlainTextEdit:
-        field = QPlainTextEdit(self)
-        field.setObjectName("field")
+    def _lines(self, num_lines: int, name: str, example: str) -> LinesField:
+        field = LinesField(num_lines, self)
         field.setAccessibleName(name)
         field.setPlaceholderText(example)
-        field.setTabChangesFocus(True)
-        field.setFixedHeight(_FIELD_PX)
         return field
 
     def _lay_out(self) -> None:

@@ -44,8 +44,10 @@ def test_chats_can_be_read_on_a_full_disk_and_what_is_new_is_kept_until_there_is
     ]
     assert told["notices"] == [["store_full", " make room; Layby tries again by itself"]]
     assert (told["sent"], told["sent later"]) == (False, True)
+    assert told["early"] == ["early", ""], "it waited for a model, and then for room"
     assert told["later"] == []
-    assert told["kept"] == [["Where is the key?", ""], ["keep this in the field", ""]]
+    titles = [title for title, _draft in told["kept"]]
+    assert titles == ["Where is the key?", "early", "keep this in the field"]
 
 
 @pytest.mark.parametrize("code", ERRORS)

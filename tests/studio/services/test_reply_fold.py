@@ -48,6 +48,15 @@ def test_the_first_token_is_timed_from_the_asking(message: Message) -> None:
     assert message.stats.tokens_per_s is None
 
 
+def test_tokens_that_come_at_once_are_no_rate(message: Message) -> None:
+    fold = ReplyFold(message, asked_s=100.0)
+    fold.apply(tokens("a", 1), 101.0)
+    fold.apply(tokens("b", 10), 101.0001)
+    assert message.stats.tokens_per_s is None
+    fold.apply(tokens("c", 10), 102.0)
+    assert message.stats.tokens_per_s == 20.0
+
+
 def test_the_rate_counts_tokens_after_the_first_and_no_parked_time(message: Message) -> None:
     fold = ReplyFold(message, asked_s=100.0)
     fold.apply(tokens("a", 1), 101.0)

@@ -87,8 +87,8 @@ def test_s3_a_chat_that_is_left_goes_on_and_is_found_as_it_was(
             assert await real.services.models.load(str(starter_model))
             panes, long = real.window.panes, replace(SETTINGS, max_tokens=1800)
             first = await real.new_chat(long)
-            num_screens = -(-real.window.height() // 800)
-            real.gate.shut_at(1, 460 * num_screens)  # more than there is room for
+            num_tokens = 460 + round(0.68 * max(0, real.window.height() - 800))
+            real.gate.shut_at(1, num_tokens)  # more than there is room for
             reply = await real.send(PROMPTS[0])
             await until(lambda: real.gate.is_shut)
             real.type("half a thou")

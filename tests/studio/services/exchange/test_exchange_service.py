@@ -290,6 +290,7 @@ def test_many_chats_come_in_a_few_steps_of_the_disk_and_are_told_as_they_come(
             assert len(works) <= 6  # one for each step, and the check of the file
             titles = [chat.title for chat in chats.chats]
             assert titles == [f"Chat {one}" for one in reversed(range(number))]
+            assert len(await chats.search.find("hello")) == number
             chat = await chats.open_chat(chats.chats[-1].chat_id)
             assert [one.text for one in chat.messages] == ["Hello"]
             assert await chats.exchange.import_file(path) == ImportReport(num_known=number)

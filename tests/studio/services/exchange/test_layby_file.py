@@ -13,7 +13,7 @@ from studio.models.attachment import Attachment, AttachmentKind
 from studio.models.chat import Conversation, Message, MessageStatus, ReplyStats, Role
 from studio.models.chat_settings import ChatSettings
 from studio.models.message_tree import MessageTree
-from studio.services.exchange.layby_file import decode, encode
+from studio.services.exchange.layby_file import decode, encode, entry_of
 from studio.services.exchange.reading import BrokenEntry, parents_first
 
 
@@ -64,7 +64,7 @@ def plain(chat: Conversation) -> list[tuple[Any, ...]]:
 
 def test_nothing_is_lost_on_the_way() -> None:
     chat = rich_chat()
-    (found,) = decode(json.loads(encode([(chat, ["Work", "Trips"])], now_s=1.0))).chats
+    (found,) = decode(json.loads(encode([entry_of(chat, ["Work", "Trips"])], now_s=1.0))).chats
     again = found.chat
     assert (again.title, again.created_s, again.updated_s) == (chat.title, 100.5, 200.25)
     assert (again.settings, again.draft) == (chat.settings, chat.draft)
@@ -81,13 +81,13 @@ def test_a_reply_that_is_being_written_is_interrupted_in_the_file() -> None:
     chat = Conversation(1, "A", 1.0, 2.0, is_loaded=True)
     chat.append(message(1, "Hello"))
     chat.append(message(2, "Hel", status=MessageStatus.WRITING))
-    (found,) = decode(json.loads(encode([(chat, [])], now_s=1.0))).chats
+    (found,) = decode(json.loads(encode([entry_of(chat, [])], now_s=1.0))).chats
     assert found.messages[1].status is MessageStatus.INTERRUPTED
 
 
 def test_halves_of_surrogate_pairs_do_not_stop_an_export() -> None:
     chat = Conversation(1, "A \ud83d", 1.0, 2.0, draft="\udc00", is_loaded=True)
-    assert decode(json.loads(encode([(chat, [])], now_s=1.0))).chats
+    assert decode(json.loads(encode([entry_of(chat, [])], now_s=1.0))).chats
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_file_without_a_list_is_none() -> None:
 
 def test_any_damage_to_a_file_is_survived(caplog: pytest.LogCaptureFixture) -> None:
     """Values are swapped for others at random; reading ends, and what it gives can be shown."""
-    data = json.loads(encode([(rich_chat(), ["A"])], now_s=1.0))
+    data = json.loads(encode([entry_of(rich_chat(), ["A"])], now_s=1.0))
     dice = random.Random(3)
     junk: list[Any] = [None, -1, 0, 1 << 70, 1e400, "", "x", [], {}, [[]], True, "text", -0.5]
 

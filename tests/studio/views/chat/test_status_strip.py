@@ -20,6 +20,7 @@ from studio.models.chat import MessageStatus
 from studio.views.actions import CommandId
 from studio.views.chat.status_strip import StatusStrip
 from studio.views.icon_button import IconButton
+from studio.views.words import tr
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
 PARKS = ParkUsage(budget_bytes=1 << 30)
@@ -152,8 +153,8 @@ def test_while_chats_take_turns_the_button_stays_and_a_click_counts_whenever_it_
             stage.engine.say(parked, " and on")
             await until(lambda: stage.chats.chats[0].running_message.park is None)
             await stage.settle()
-            assert "let go first" in said(strip)
-            assert "It keeps its room for some seconds" in said(strip)
+            assert tr("let go first") in said(strip)
+            assert tr("It keeps its room for some seconds") in said(strip)
             shoot(stage.window, f"let-go-first-in-time-{is_narrow}")
             stage.engine.publish(inside, parks=PARKS)
             await stage.settle()

@@ -113,6 +113,7 @@ def test_the_sentences() -> None:
     assert longest_words(LongestWait("Children", 14.2, ())) == "Longest wait: Children, 14 s"
     assert tally_words(Tally()) == ""
     assert tally_words(Tally(12, 11)) == "Of 12 waits 11 ended within what was said"
+    assert tally_words(Tally(2, 2)) == "Both waits so far ended within what was said"
     assert tally_words(Tally(12, 12)) == "All 12 waits ended within what was said"
     assert tally_words(Tally(1, 0)) == "The one wait so far took longer than was said"
     assert saving_words(Saving()) == ""

@@ -177,3 +177,14 @@ def test_words_are_marked_as_they_stand_in_the_text(
         marks.append((len(text), len(text) + len(one)))
         text += one + " "
     assert words_in(query, Snippet(text=text, marks=tuple(marks))) == words
+
+
+def test_many_rows_go_come_and_change_places_in_one_step_each() -> None:
+    model, steps = Items(), []
+    for signal in (model.rowsRemoved, model.rowsInserted, model.rowsMoved, model.layoutChanged):
+        signal.connect(lambda *_: steps.append(1))
+    apply_changes(model, model.rows, [Item(str(number)) for number in range(500)])
+    kept = [Item(str(number)) for number in range(499, 99, -1)]
+    apply_changes(model, model.rows, [*kept, *(Item(f"new {number}") for number in range(100))])
+    assert [row.name for row in model.rows[:2]] == ["499", "498"]
+    assert len(steps) == 4

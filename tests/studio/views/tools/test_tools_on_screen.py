@@ -303,6 +303,9 @@ def test_servers_are_declared_tested_switched_and_removed(play: Play, tmp_path: 
     async def story() -> None:
         async with open_stage(tmp_path, titles=("Umbrella",)) as stage:
             page = opened_page(stage)
+            await until(
+                lambda: not stage.window.context.tasks.num_running
+            )  # the list may be written anew
             row = page.rows["home"]
             row.test.click()
             await until(row.test.isEnabled)
