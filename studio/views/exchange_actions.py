@@ -95,14 +95,16 @@ class ExchangeActions(QObject):
 
     async def export(self, chats: Sequence[Conversation], path: Path) -> None:
         """Write chats in the form that the file's ending names, and say so. Raises ExchangeError, StoreError."""
-        notices = self._context.services.notices
-        self._timer.stop()
         words = tr("Writing {name}").format(name=path.name)
+        if len(chats) > 1:
+            words = plural(len(chats), "Exporting 1 chat", "Exporting {count} chats")
+        self._timer.stop()
+        notices = self._context.services.notices
         notices.show(Notice(code=_EXPORTED, level=NoticeLevel.INFO, text=words, is_progress=True))
         try:
             await self._write(chats, path)
         except BaseException:
-            notices.resolve(_EXPORTED)
+            self._stop_saying()
             raise
         self._say(_EXPORTED, tr("Exported to {path}").format(path=path))
         self._timer.start()
