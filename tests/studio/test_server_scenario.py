@@ -87,6 +87,6 @@ def test_the_server_from_its_first_start_to_its_last_request(
             states = [row.state for row in server.log.rows]
             assert states.count(RequestState.DONE) == 2
             assert all(row.prompt == "" for row in server.log.rows)
-            assert {row.client for row in server.log.rows} == {"127.0.0.1", "agent"}
+            assert {row.client for row in server.log.rows} == {"python-httpx", "agent"}
 
     asyncio.run(story())
