@@ -22,7 +22,7 @@ from studio.models.errors import ToolServerError
 from studio.models.tool_servers import LinkState
 from studio.models.tool_settings import ToolSettings
 from studio.models.tool_use import ChatTools, ToolUse, ToolUseState
-from studio.services.exchange.layby_file import decode, encode
+from studio.services.exchange.layby_file import decode, encode, entry_of
 from studio.services.exchange.markdown_file import Labels, to_markdown
 from studio.services.tools.answers import ToolAnswer
 from studio.services.tools.tool_desk import ToolDesk, Verdict
@@ -398,7 +398,7 @@ async def test_calls_go_out_and_in_with_their_chat(tmp_path: Path) -> None:
         reply = await rig.calls(chat, ("weather", LISBON), ("notes", "{}"))
         rig.desk.answer(chat, reply, "c0", Verdict.ONCE)
         await until(lambda: states(reply)[0] is ToolUseState.DONE)
-        written = encode([(chat, ())], now_s=1.0)
+        written = encode([entry_of(chat, [])], now_s=1.0)
         copy = await rig.chats.chats.versions.duplicate(chat)
         page = to_markdown(chat, Labels())
     assert '**Tool: weather** `{"city": "Lisbon"}`\n\n> 7 degrees, rain' in page
