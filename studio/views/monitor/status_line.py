@@ -22,6 +22,7 @@ from studio.views.words import count, memory, rate, tr
 
 _BAR_PX = 140
 _BAR_HEIGHT_PX = 8
+_LEAST_LETTERS = 8
 
 
 class StatusLine(QWidget):
@@ -43,7 +44,7 @@ class StatusLine(QWidget):
         hint(self._pool, tr("Who is in the pool, and who waits"), CommandId.POOL)
         self._pool.clicked.connect(self.pool_wanted)
         self._work = ElidedFigures(self)
-        self._model = ElidedLabel(self)
+        self._model = ModelLabel(self)
         self._model.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self._model.setAlignment(Qt.AlignmentFlag.AlignRight)
         self._address = QPushButton(self)
@@ -130,6 +131,14 @@ class StatusLine(QWidget):
         self.server_menu.addAction(tr("Server, keys, requests…"), self.server_wanted.emit)
         stop = self.server_menu.addAction(tr("Stop the local server"))
         stop.triggered.connect(self._stop_server)
+
+
+class ModelLabel(ElidedLabel):
+    """What the model is, or nothing where only a scrap of its name would be seen."""
+
+    def shown(self, width: int) -> str:
+        shown = super().shown(width)
+        return shown if shown == self.text() or len(shown) > _LEAST_LETTERS else ""
 
 
 class _PoolSummary(PoolBar):

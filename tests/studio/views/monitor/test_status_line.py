@@ -18,7 +18,13 @@ from fakes.fake_window import open_stage, until
 from studio.models.settings import Theme as ThemeChoice
 from studio.views.monitor.pool_bar import PoolBar
 from studio.views.monitor.segments import Kind, Segment, describe_pool
-from studio.views.monitor.status_line import StatusLine, model_words, pool_words, work_words
+from studio.views.monitor.status_line import (
+    ModelLabel,
+    StatusLine,
+    model_words,
+    pool_words,
+    work_words,
+)
 from studio.views.theme import Theme, load_colors
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
@@ -54,6 +60,17 @@ def test_the_model_in_words() -> None:
     named = EngineSnapshot(state=EngineState.READY, model=replace(TINY_MODEL, name="tiny.f32"))
     assert model_words(named) == "tiny.f32", "nothing is said twice"
     assert len(set(states.values())) == len(EngineState)
+
+
+def test_a_scrap_of_a_models_name_is_not_seen(page: QWidget) -> None:
+    label = ModelLabel(page)
+    label.set_text("tiny-llama-F32")
+    width, scrap = label.sizeHint().width(), label.fontMetrics().horizontalAdvance("tiny…")
+    assert label.shown(width) == "tiny-llama-F32"
+    assert label.shown(width - 1).startswith("tiny-llama")
+    assert label.shown(scrap) == ""
+    label.set_text("tiny")
+    assert label.shown(scrap) == "tiny", "a short name is whole"
 
 
 def test_the_bar_is_drawn_in_proportion(theme: Theme, page: QWidget) -> None:
