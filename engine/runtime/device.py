@@ -100,10 +100,15 @@ def pool_pages(options: LoadOptions, spec: ModelSpec, page_bytes: int, free: int
         pages = min(wanted, limit // page_bytes)
     if pages < 1 or pages * page_bytes > limit:
         asked = max(1, pages)
-        halving = "" if options.kv_type is KvType.Q8_0 else "halve it with --kv-type q8_0, "
+        needed = f"{asked * page_bytes / GIB:,.2f} GB"
+        if options.kv_type is KvType.Q8_0:
+            raise NotEnoughMemory(
+                f"a pool of {asked * PAGE_TOKENS:,} tokens needs {needed}, {max(0, limit) / GIB:,.2f} GB are free for "
+                "it; ask for a smaller pool, close other programs or take a smaller model"
+            )
         raise NotEnoughMemory(
-            f"a pool of {asked * PAGE_TOKENS:,} tokens needs {asked * page_bytes / GIB:.2f} GiB, "
-            f"{max(0, limit) / GIB:.2f} GiB are free for it; {halving}ask for a smaller pool, close other programs or "
-            "take a smaller model"
+            f"a pool of {asked * PAGE_TOKENS:,} tokens needs {needed}, {max(0, limit) / GIB:,.2f} GB are free for it; "
+            "ask for a smaller pool, halve it with numbers of 8 bits (q8_0), close other programs or take a smaller "
+            "model"
         )
     return pages

@@ -253,7 +253,7 @@ def plan_memory(
     needed = backend.weight_bytes + reserve
     if needed + page_bytes > free:
         raise NotEnoughMemory(
-            f"the model needs {needed / GIB:.2f} GiB, {free / GIB:.2f} GiB are free; close other programs or take a "
+            f"the model needs {needed / GIB:,.2f} GB, {free / GIB:,.2f} GB are free; close other programs or take a "
             "smaller model"
         )
     num_pages = pool_pages(options, spec, page_bytes, free - needed)

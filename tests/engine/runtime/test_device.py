@@ -38,7 +38,7 @@ def test_a_pool_of_the_size_asked_for_in_whole_pages() -> None:
 
 
 def test_a_pool_that_does_not_fit_is_refused_with_the_numbers() -> None:
-    with pytest.raises(NotEnoughMemory, match=r"pool of 352 tokens needs 0\.00 GiB.*smaller pool"):
+    with pytest.raises(NotEnoughMemory, match=r"pool of 352 tokens needs 0\.00 GB.*smaller pool"):
         pool_pages(LoadOptions(pool_tokens=352), _spec(), PAGE, 10 * PAGE)
 
 
@@ -47,7 +47,7 @@ def test_who_stores_halves_is_told_that_bytes_would_halve_it() -> None:
         options = LoadOptions(pool_tokens=352, kv_type=kv_type)
         with pytest.raises(NotEnoughMemory) as raised:
             pool_pages(options, _spec(), PAGE, 10 * PAGE)
-        assert ("--kv-type q8_0" in str(raised.value)) == is_told
+        assert ("8 bits (q8_0)" in str(raised.value)) == is_told
 
 
 def test_left_to_memory_the_pool_is_every_window_or_half_of_what_is_free() -> None:

@@ -215,7 +215,7 @@ def test_weights_that_do_not_fit_are_refused_before_they_are_read(
     read: list[float] = []
     with (
         closing(open_checkpoint(write_tiny_gguf(tmp_path))) as checkpoint,
-        pytest.raises(NotEnoughMemory, match=r"needs 0\.25 GiB, .* GiB are free; close other"),
+        pytest.raises(NotEnoughMemory, match=r"needs 0\.25 GB, .* GB are free; close other"),
     ):
         ModelRunner.load(checkpoint, OPTIONS, read.append)
     assert read == []
