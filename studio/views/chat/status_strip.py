@@ -57,6 +57,8 @@ class StatusStrip(QWidget):
         self.first_button.clicked.connect(lambda: self.steer_wanted.emit(Steer.GO_FIRST))
         self.more_button = SteerButton(tr("More for this reply"), self)
         self.more_button.setFixedHeight(_LINE_PX)
+        for button in (self.first_button, self.more_button):
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click leaves the cursor
         self.more_button.wanted.connect(self.steer_wanted)
         head = QHBoxLayout()
         head.setSpacing(8)

@@ -61,6 +61,8 @@ class RunRow(QFrame):
             self.stop_button,
             self.more_button,
         )
+        for button in self._buttons:
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click leaves the cursor
         self._lay_out()
 
     def show_run(self, run: Run, others: Others) -> None:

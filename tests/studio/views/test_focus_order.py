@@ -7,9 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit, QPushButton, QVBoxLayout, QWidget
 
+from engine.runs import RunState
 from fakes.fake_window import Stage, open_stage, until
+from fakes.runs import make_run, make_wait
+from studio.views.actions import CommandId
 from studio.views.dialogs.dialog import Dialog
 
 Play = Callable[[Coroutine[Any, Any, None]], None]
@@ -75,6 +80,28 @@ def test_in_the_window_the_focus_comes_to_what_is_typed(play: Play, tmp_path: Pa
         await until(lambda: stage.window.focusWidget() is going)
         way(going)
         row.deleteLater()
+
+    play(story())
+
+
+def test_a_click_on_what_acts_on_a_chat_leaves_the_cursor_where_it_is(
+    play: Play, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        async with open_stage(tmp_path, titles=("A", "B")) as stage:
+            chat = stage.chats.chats[0]
+            await stage.window.panes.show_chat(chat)
+            request_id = await stage.ask(chat, "Hello?")
+            stage.engine.start(request_id)
+            stage.engine.publish(make_run(request_id, RunState.PARKED, wait=make_wait()))
+            stage.window.commands[CommandId.POOL].trigger()
+            pane, runs = stage.window.panes.active, stage.window.pool_panel.runs
+            await until(lambda: pane.strip.first_button.isVisible() and runs.rows)
+            pane.composer.setFocus()
+            (row,) = runs.rows.values()
+            for target in (pane.strip.first_button, row.first_button, row.pin_button):
+                QTest.mouseClick(target, Qt.MouseButton.LeftButton)
+                assert stage.window.focusWidget() is pane.composer.focusProxy(), target
 
     play(story())
 
