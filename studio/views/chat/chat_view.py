@@ -266,6 +266,7 @@ class ChatView(QScrollArea):
                 self.events.reveal(section)
         if has_moved:
             self._keep_place(read)
+        self.events.selection.follow()
 
     def _fold_when_over(self, section: Section[RowView]) -> bool:
         """Thinking folds itself when it is over, unless it is being read; whether it did."""

@@ -84,6 +84,11 @@ class Selection(QObject):
         self._end = Spot(sections[-1], sections[-1].rows[-1], END)
         self._show()
 
+    def follow(self) -> None:
+        """Text has come: where rows are selected to their end, it is selected too, as it will be copied."""
+        if self._end is not None:
+            self._show()
+
     def clear(self) -> None:
         """Select nothing."""
         had_rows = self._end is not None

@@ -146,6 +146,22 @@ def test_a_selection_over_blocks_survives_new_tokens(
     assert not any(edit.textCursor().hasSelection() for edit in edits(view)[3:])
 
 
+def test_all_of_a_reply_that_is_written_is_what_is_there_when_it_is_copied(
+    view: ChatView, chat: Conversation, qtbot: Any
+) -> None:
+    reply = chat.messages[-1]
+    reply.status = MessageStatus.WRITING
+    view.events.selection.select_all()
+    for words in (" And more.", "\n\nA new paragraph", " grows."):
+        reply.text += words
+        view.mark_changed(reply.message_id)
+        qtbot.waitUntil(lambda words=words: words.strip() in edits(view)[-1].toPlainText())
+        shown = [edit.textCursor().selectedText() for edit in edits(view)]
+        assert shown == [edit.toPlainText() for edit in edits(view)]
+    view.events.selection.copy()
+    assert clipboard()[0].endswith("A new paragraph grows.")
+
+
 def test_a_selection_is_shown_again_where_its_rows_come_back(
     view: ChatView, chat: Conversation, qtbot: Any
 ) -> None:
