@@ -237,6 +237,7 @@ class _Input(QPlainTextEdit):
         if event.size().width() != event.oldSize().width():
             self.fit()
             self._show_prompt()
+        self.ensureCursorVisible()  # its line may have come to lie below what is shown
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)

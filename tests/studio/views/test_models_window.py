@@ -181,9 +181,9 @@ def test_what_goes_wrong_is_said_in_the_window_in_which_it_was_asked_for(
                 for one in window.notice_bar.findChildren(QPushButton)
                 if one.text() == tr("Open the server's page")
             )
+            shoot(window, "models-notice")
             action.click()
             assert stage.window.server_window.dialog is not None
-            shoot(window, "models-notice")
 
     play(story())
 

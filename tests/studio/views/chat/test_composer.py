@@ -9,6 +9,7 @@ from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QPlainTextEdit, QVBoxLayout, QWidget
 
+from fakes.shots import lay_out
 from studio.views.chat.composer import Composer
 from studio.views.icon_button import IconButton
 
@@ -115,6 +116,16 @@ def test_a_long_line_wraps_and_grows_the_field(composer: Composer, field: QPlain
     before = field.height()
     QTest.keyClicks(field, "many words " * 20)
     assert field.height() > before
+
+
+def test_the_end_of_a_long_draft_is_seen_as_the_room_changes(
+    composer: Composer, field: QPlainTextEdit
+) -> None:
+    composer.set_text("x" * 10_000)  # one paragraph: the bar that it gets makes more lines of it
+    for room_px in (2000, 320, 2000):
+        composer.set_room(room_px)
+        lay_out()
+        assert field.viewport().rect().contains(field.cursorRect())
 
 
 def test_edits_are_reported_and_drafts_put_there_are_not(
