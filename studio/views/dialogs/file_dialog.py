@@ -22,15 +22,23 @@ from PySide6.QtWidgets import (
     QFileDialog,
     QFileSystemModel,
     QHeaderView,
+    QToolButton,
     QTreeView,
     QWidget,
 )
 
+from studio.views.icons import palette_icon
 from studio.views.inputs import draw_list_arrow
 from studio.views.words import locale, size
 
 _NAME, _SIZE, _KIND, _CHANGED = 0, 1, 2, 3
 """Columns of the list."""
+_ICONS = {
+    "backButton": "chevron-left",
+    "forwardButton": "chevron-right",
+    "toParentButton": "chevron-up",
+}
+"""Of Qt's buttons those whose own icons are black, which cannot be seen on dark."""
 
 
 def file_dialog(parent: QWidget, title: str) -> QFileDialog:
@@ -41,6 +49,9 @@ def file_dialog(parent: QWidget, title: str) -> QFileDialog:
         _share_out(details)
     for field in dialog.findChildren(QComboBox):
         _Arrow(field)
+    for button in dialog.findChildren(QToolButton):
+        if (icon_name := _ICONS.get(button.objectName())) is not None:
+            button.setIcon(palette_icon(icon_name, button.palette()))
     dialog.finished.connect(dialog.deleteLater)
     return dialog
 

@@ -30,7 +30,7 @@ from engine.api import EngineState, KvType
 from fakes.fake_engine import TINY_MODEL
 from fakes.fake_window import ENTRY, Stage, open_stage, until
 from fakes.file_server import file_server
-from fakes.shots import shoot
+from fakes.shots import head, shoot
 from studio.models.downloads import DownloadState, Offer
 from studio.models.errors import FetchUnavailable, LibraryError, ServerStartError
 from studio.models.load_choices import LoadChoices
@@ -171,9 +171,11 @@ def test_what_goes_wrong_is_said_in_the_window_in_which_it_was_asked_for(
     async def story() -> None:
         async with open_models(tmp_path) as (stage, window):
             assert not window.notice_bar.isVisible()
-            stage.services.notices.report(LibraryError("another model is called 'a' already"))
+            words = "another model is called {0} already; take another name"
+            stage.services.notices.report(LibraryError(words.format("a")))
             assert window.notice_bar.isVisible()
-            assert "another model is called" in window.notice_bar.words
+            assert head(words) in window.notice_bar.words
+            shoot(window, "models-notice")
             stage.services.notices.resolve(LibraryError.code)
             stage.services.notices.report(ServerStartError("port 1"))
             action = next(

@@ -8,11 +8,21 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QTreeView, QWidget
+from PySide6.QtGui import QIcon
+from PySide6.QtWidgets import (
+    QApplication,
+    QLabel,
+    QPushButton,
+    QToolButton,
+    QTreeView,
+    QWidget,
+)
 
 from fakes.shots import Spoken
+from studio.models.settings import Theme as ThemeChoice
 from studio.models.window_settings import Language
 from studio.views.dialogs.file_dialog import file_dialog
+from studio.views.theme import Theme
 from studio.views.translation import speak
 
 
@@ -56,4 +66,22 @@ def test_sizes_dates_and_words_are_in_the_programs_language(
     assert sum(widths) <= view.viewport().width(), "nothing is beyond the edge"
     for column in (1, 3):
         assert widths[column] >= max(view.sizeHintForColumn(column), header.sectionSizeHint(column))
+    dialog.close()
+
+
+@pytest.mark.parametrize("choice", [ThemeChoice.LIGHT, ThemeChoice.DARK])
+def test_the_buttons_to_other_folders_are_seen(
+    theme: Theme, page: QWidget, choice: ThemeChoice
+) -> None:
+    theme.apply(choice, 14)
+    dialog = file_dialog(page, "Choose a file")
+    dialog.show()
+    for name in ("backButton", "forwardButton", "toParentButton"):
+        button = dialog.findChild(QToolButton, name)
+        picture = button.icon().pixmap(20, QIcon.Mode.Normal).toImage()
+        places = [(x, y) for x in range(picture.width()) for y in range(picture.height())]
+        drawn = [color for at in places if (color := picture.pixelColor(*at)).alpha() == 255]
+        assert drawn, name
+        behind = dialog.palette().window().color().lightness()
+        assert all(abs(color.lightness() - behind) > 100 for color in drawn), name
     dialog.close()
