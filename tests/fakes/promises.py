@@ -291,7 +291,8 @@ def _holds_everybody(world: World) -> bool:
     """Whether the budget never keeps anybody in the pool."""
     config, budget = world.config, world.budget_bytes
     if config.park.memory is ParkMemory.IN_PLACE:
-        return config.budget_pages(budget) >= 2 * config.num_pages
+        held = sum(len(seq.page_table) + 1 for seq in world.scheduler.live)
+        return config.budget_pages(budget) >= max(2 * config.num_pages, held)
     if config.park.memory is ParkMemory.COPIED:
         return budget < 0 or budget >= 8 * config.num_pages * config.park.page_bytes
     return False

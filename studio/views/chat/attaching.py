@@ -70,9 +70,10 @@ class Attaching(QObject):
         return dialog
 
     def attach(self, paths: Sequence[Path]) -> None:
-        """Add files to the draft."""
+        """Add files to the draft, which is what is written next."""
         if self._chat is not None and paths:
             self._context.tasks.start(self._service.attach_files(self._chat, paths))
+            self._composer.setFocus()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         kinds = QEvent.Type

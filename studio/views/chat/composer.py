@@ -78,7 +78,8 @@ class Composer(QFrame):
         self._column.insertWidget(0, widget)
 
     def add_tool(self, button: QWidget) -> None:
-        """Put a button at the left of the foot."""
+        """Put a button at the left of the foot; a click on it leaves the cursor in the field."""
+        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._foot.insertWidget(0, button)
 
     def add_figure(self, widget: QWidget) -> None:

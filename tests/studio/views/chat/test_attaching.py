@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QColor, QDragEnterEvent, QDropEvent, QImage
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QPlainTextEdit, QWidget
 
 from engine.api import Chat
@@ -70,6 +71,30 @@ def test_files_are_chosen_shown_taken_out_and_sent(play: Play, tmp_path: Path) -
             assert isinstance(request.prompt, Chat)
             assert "x = 1" in request.prompt.messages[-1].content
             await until(lambda: not bar.isVisible())
+
+    play(story())
+
+
+@pytest.mark.parametrize("is_by_mouse", [True, False])
+def test_after_files_were_chosen_the_keyboard_is_in_the_field(
+    play: Play, tmp_path: Path, is_by_mouse: bool
+) -> None:
+    async def story() -> None:
+        file = tmp_path / "a.py"
+        file.write_text("x = 1")
+        async with open_stage(tmp_path, titles=("A",)) as stage:
+            pane, chat = stage.window.panes.active, stage.chats.chats[0]
+            await until(lambda: pane.composer.focusProxy().hasFocus())
+            if is_by_mouse:
+                QTest.mouseClick(pane.attaching.button, Qt.MouseButton.LeftButton)
+            else:
+                pane.attaching.button.setFocus(Qt.FocusReason.TabFocusReason)
+                QTest.keyClick(pane.attaching.button, Qt.Key.Key_Space)
+            dialog = pane.findChild(QFileDialog)
+            dialog.filesSelected.emit([str(file)])
+            dialog.reject()
+            await until(lambda: chat.draft_attachments)
+            await until(lambda: stage.window.focusWidget() is pane.composer.focusProxy())
 
     play(story())
 
