@@ -46,5 +46,6 @@ def give_room(box: QMessageBox) -> None:
     if isinstance(gap := grid.itemAtPosition(0, 0), QSpacerItem):
         gap.changeSize(0, 0)
         grid.setHorizontalSpacing(0)
+    grid.setColumnStretch(1, 1)  # where the buttons are wider than the words
     grid.setContentsMargins(*_MARGINS)
     grid.addItem(QSpacerItem(_LEAST_PX, 0), grid.rowCount(), 1)

@@ -151,8 +151,9 @@ def test_code_is_readable_in_every_colour(choice: ThemeChoice) -> None:
         assert contrast(color, ground) >= 4.5, name
 
 
-def test_a_questions_words_and_buttons_stand_on_one_edge(page: QWidget) -> None:
-    box = confirm(Question(text="Delete?", detail="Why not. " * 9, do="Delete"), lambda: None, page)
+@pytest.mark.parametrize("do", ["Delete", "Delete it, " * 6])
+def test_a_questions_words_and_buttons_stand_on_one_edge(page: QWidget, do: str) -> None:
+    box = confirm(Question(text="Delete?", detail="Why not. " * 9, do=do), lambda: None, page)
     labels = [one for one in box.findChildren(QLabel) if one.isVisible()]
     edges = {one.mapTo(box, one.rect().topLeft()).x() for one in labels}
     buttons = box.findChild(QDialogButtonBox)
