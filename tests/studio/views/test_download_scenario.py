@@ -128,7 +128,7 @@ async def get_from_the_hub(real: RealWindow, file: ServedFile) -> None:
     await chat_goes_on(real)
 
 
-def words_of(row: DownloadRow) -> str:
+def words_of(row: QWidget) -> str:
     return " ".join(label.text() for label in row.findChildren(QLabel) if not label.isHidden())
 
 
@@ -148,9 +148,10 @@ async def go_on_and_mend(real: RealWindow, file: ServedFile) -> None:
     row = await row_of(window, real, DownloadState.DONE)
     assert tr("{amount} · in the library").partition("}")[2] in words_of(row)
     await until(lambda: any(one.path.name == NAME for one in real.services.models.entries))
-    window.show_page(ModelsPage.LIBRARY)
-    shoot(window, "s12-in-the-library")
     (entry,) = (one for one in real.services.models.entries if one.path.name == NAME)
+    window.show_page(ModelsPage.LIBRARY)
+    await until(lambda: tr("chat template") in words_of(window.library.rows[entry.name]))
+    shoot(window, "s12-in-the-library")
     assert entry.path.read_bytes() == file.data
     assert await real.services.models.load(entry.name)
     await chat_goes_on(real)
