@@ -51,7 +51,7 @@ def file_dialog(parent: QWidget, title: str) -> QFileDialog:
         _Arrow(field)
     for button in dialog.findChildren(QToolButton):
         if (icon_name := _ICONS.get(button.objectName())) is not None:
-            button.setIcon(palette_icon(icon_name, button.palette()))
+            _Sign(button, icon_name)
     dialog.finished.connect(dialog.deleteLater)
     return dialog
 
@@ -81,6 +81,24 @@ class _Arrow(QWidget):
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         draw_list_arrow(self)
+
+
+class _Sign(QObject):
+    """One of our icons on a button of Qt's, in the colour of the palette."""
+
+    def __init__(self, button: QToolButton, icon_name: str) -> None:
+        super().__init__(button)
+        self._icon_name = icon_name
+        self._draw(button)
+        button.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(watched, QToolButton) and event.type() == QEvent.Type.PaletteChange:
+            self._draw(watched)
+        return False
+
+    def _draw(self, button: QToolButton) -> None:
+        button.setIcon(palette_icon(self._icon_name, button.palette()))
 
 
 class _Spoken(QIdentityProxyModel):

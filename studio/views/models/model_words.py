@@ -12,9 +12,12 @@ from studio.views.error_words import as_sentence, detail_words, error_sentence
 from studio.views.monitor.history_words import capacity_words
 from studio.views.words import count, decimal, elapsed, memory, size, tokens, tr
 
+_LICENSES = {one.lower(): one for one in ("Apache-2.0", "BSD-3-Clause", "MIT")}
+"""The hub writes them small, and "mit" is a word in German."""
+
 
 def facts_words(info: ModelInfo) -> str:
-    """ "llama · 135 M parameters · Q4_1 · 98 MB · 8,192 tokens of context · chat template · apache-2.0"."""
+    """ "llama · 135 M parameters · Q4_1 · 98 MB · 8,192 tokens of context · chat template · Apache-2.0"."""
     parts = [
         info.architecture,
         tr("{number} parameters").format(number=parameters_words(info.parameters)),
@@ -25,8 +28,13 @@ def facts_words(info: ModelInfo) -> str:
         parts.append(tr("{tokens} tokens of context").format(tokens=count(info.context_tokens)))
     parts.append(tr("chat template") if info.has_chat_template else tr("no chat template"))
     if info.license:
-        parts.append(info.license)
+        parts.append(license_words(info.license))
     return " · ".join(parts)
+
+
+def license_words(name: str) -> str:
+    """As SPDX writes it, whichever way the hub or a file does."""
+    return _LICENSES.get(name.lower(), name)
 
 
 def parameters_words(number: int) -> str:
@@ -125,7 +133,7 @@ def offer_words(offer: Offer) -> str:
     if len(offer.files) > 1:
         parts.append(tr("{number} files").format(number=len(offer.files)))
     if offer.license:
-        parts.append(offer.license)
+        parts.append(license_words(offer.license))
     has_sum = all(file.sha256 for file in offer.files)
     parts.append(tr("checked by SHA-256") if has_sum else tr("no checksum known"))
     return " · ".join(parts)

@@ -31,7 +31,7 @@ from studio.views.elided_label import ElidedLabel
 from studio.views.error_words import error_sentence
 from studio.views.inputs import CheckBox
 from studio.views.labels import line
-from studio.views.models.model_words import offer_words
+from studio.views.models.model_words import license_words, offer_words
 from studio.views.paged_dialog import page_column, scrolled
 from studio.views.settings.setting_words import help_words
 from studio.views.words import count, size, tr
@@ -198,7 +198,7 @@ class _HubSource(_Source):
     def _add_repository(self, model: HubModel) -> None:
         words = tr("{number} downloads").format(number=count(model.downloads))
         if model.license:
-            words += f" · {model.license}"
+            words += f" · {license_words(model.license)}"
         button = _add_offer(self.results, model.repository, words, self.body)
         button.setText(tr("Show files"))
         button.clicked.connect(

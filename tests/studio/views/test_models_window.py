@@ -89,7 +89,7 @@ def test_rows_say_facts_and_their_buttons_do_what_is_said(play: Play, tmp_path: 
             rows = window.library.rows
             assert list(rows) == ["tiny", "gone", "own"]
             said = words_of(rows["tiny"])
-            for part in ("llama", "135 M parameters", "98 MB", "chat template", "mit", "Loaded"):
+            for part in ("llama", "135 M parameters", "98 MB", "chat template", "MIT", "Loaded"):
                 assert part in said
             assert "/media/gone.gguf" in words_of(rows["gone"])
             assert rows["gone"].main.text() == "Where is it?"
@@ -294,7 +294,7 @@ def test_what_the_hub_has_is_shown_and_what_it_says_no_to_too(
                 lambda *_: (HubModel(repository="org/One", downloads=1234, license="mit"),),
             )
             await hub.search("one")
-            assert "1,234 downloads · mit" in words_of(hub)
+            assert "1,234 downloads · MIT" in words_of(hub)
 
             def refuse(*_: object) -> None:
                 raise FetchUnavailable("the hub did not answer: no network")

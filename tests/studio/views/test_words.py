@@ -7,7 +7,7 @@ from datetime import datetime
 import pytest
 
 from studio.views import words
-from studio.views.models.model_words import parameters_words
+from studio.views.models.model_words import license_words, parameters_words
 
 
 @pytest.mark.parametrize(
@@ -112,3 +112,11 @@ def test_a_name_does_not_turn_the_sentence_around_it() -> None:
 )
 def test_a_tiny_model_does_not_have_0_m_parameters(number: int, text: str) -> None:
     assert parameters_words(number) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("mit", "MIT"), ("apache-2.0", "Apache-2.0"), ("llama3.1", "llama3.1")],
+)
+def test_a_license_reads_as_its_name(name: str, text: str) -> None:
+    assert license_words(name) == text

@@ -73,9 +73,9 @@ def test_sizes_dates_and_words_are_in_the_programs_language(
 def test_the_buttons_to_other_folders_are_seen(
     theme: Theme, page: QWidget, choice: ThemeChoice
 ) -> None:
-    theme.apply(choice, 14)
     dialog = file_dialog(page, "Choose a file")
     dialog.show()
+    theme.apply(choice, 14)
     for name in ("backButton", "forwardButton", "toParentButton"):
         button = dialog.findChild(QToolButton, name)
         picture = button.icon().pixmap(20, QIcon.Mode.Normal).toImage()
