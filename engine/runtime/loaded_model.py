@@ -137,7 +137,6 @@ class LoadedModel:
         Errors as `load`. Nothing that would still fit is refused: all that this one was given counts as free.
         """
         make_knobs(command.options)
-        inspect_model(command.path, command.name)
         checkpoint = open_checkpoint(command.path)
         try:
             ModelRunner.check(checkpoint, command.options, self.runner.held_bytes)

@@ -66,7 +66,15 @@ class PoolPlan:
 class ModelRunner:
     """Computes steps of one model. Made by `load`; `close` frees weights and pool."""
 
-    def __init__(self, spec: ModelSpec, plan: PoolPlan, arena: Arena, compute: Compute) -> None:
+    def __init__(
+        self,
+        spec: ModelSpec,
+        plan: PoolPlan,
+        arena: Arena,
+        compute: Compute,
+        *,
+        held_bytes: int,
+    ) -> None:
         self.spec = spec
         self.plan = plan
         self.num_pages = plan.num_pages
@@ -83,7 +91,7 @@ class ModelRunner:
         """What computes: torch and its device, or an instruction set of the native kernels."""
         self.mover = compute.mover
         """Copies pages where the pool is host memory."""
-        self.held_bytes = 0
+        self.held_bytes = held_bytes
         """Memory of its device that weights and pool were given; less of it may have been touched."""
         self._compute: Compute | None = compute
         self._arena: Arena | None = arena
@@ -111,15 +119,15 @@ class ModelRunner:
         try:
             num_pages = max(plan.num_pages, plan.park.arena_pages)
             arena = _make_arena(num_pages, backend)
-            runner = cls(spec, plan, arena, backend.compile(arena.pages, limits, on_progress))
+            compute = backend.compile(arena.pages, limits, on_progress)
+            held_bytes = backend.weight_bytes + num_pages * backend.page_bytes
+            return cls(spec, plan, arena, compute, held_bytes=held_bytes)
         except (MemoryError, OSError, RuntimeError) as error:
             if not _is_out_of_memory(error):
                 raise
             raise NotEnoughMemory(
                 f"memory ran out while the model was loaded ({error}); close other programs or take a smaller model"
             ) from error
-        runner.held_bytes = backend.weight_bytes + num_pages * backend.page_bytes
-        return runner
 
     @staticmethod
     def check(checkpoint: Checkpoint, options: LoadOptions, freed_bytes: int) -> None:
