@@ -14,7 +14,7 @@ from studio.services.settings_service import SettingsService
 from studio.views.actions import COMMANDS, Command, CommandId
 from studio.views.words import tr
 
-_SETTING = "window.keys"
+KEYS_SETTING = "window.keys"
 _MODIFIERS = (
     Qt.KeyboardModifier.ControlModifier
     | Qt.KeyboardModifier.AltModifier
@@ -53,7 +53,7 @@ class Shortcuts:
         changes.pop(command_id.value, None)
         if keys != own:
             changes[command_id.value] = keys
-        self._settings.change(_SETTING, write_keys(changes))
+        self._settings.change(KEYS_SETTING, write_keys(changes))
 
     def _changes(self) -> dict[str, tuple[str, ...]]:
         return read_keys(self._settings.settings.window.keys)

@@ -14,6 +14,7 @@ from studio.services.context_service import ContextUse
 from studio.views.chat.composer import Composer
 from studio.views.context import Context
 from studio.views.elided_label import WholeLabel
+from studio.views.labels import dress
 from studio.views.words import count, tr
 
 _PAUSE_MS = 300
@@ -40,10 +41,7 @@ class ContextMeter(WholeLabel):
         self.setAccessibleName(figures)
         share = use.tokens / use.window_tokens
         name = "secondary" if share < _NEARLY_FULL else "waiting" if use.fits else "failed"
-        if name != self.objectName():
-            self.setObjectName(name)
-            self.style().unpolish(self)
-            self.style().polish(self)
+        dress(self, name)
 
 
 class ContextWatch(QObject):

@@ -22,6 +22,7 @@ from studio.models.chat import Message, Role
 from studio.views.chat.kit import Kit
 from studio.views.elided_label import ElidedFigures
 from studio.views.icon_button import IconButton
+from studio.views.labels import dress
 from studio.views.speech import say
 from studio.views.state_mark import StateMark
 from studio.views.status_words import Mark, Tone, describe_state, details
@@ -129,10 +130,7 @@ class FootView(QWidget):
             self._state.setText(text)
             self._state.setToolTip(details(self.message))
         name = _LABEL_OF_TONE[words.tone]
-        if self._state.objectName() != name:
-            self._state.setObjectName(name)
-            self._state.style().unpolish(self._state)
-            self._state.style().polish(self._state)
+        dress(self._state, name)
         if self.buttons:
             self.buttons[MessageAction.COPY].setEnabled(bool(self.message.text))
 

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QPushButton, QVBoxLayout,
 from engine.runs import Run
 from studio.models.chat import Message
 from studio.services.run_service import Steer
-from studio.views.labels import line
+from studio.views.labels import dress, line
 from studio.views.run_sentences import (
     Others,
     describe_strip,
@@ -137,7 +137,7 @@ class StatusStrip(QWidget):
             self._words = words
             self._mark.show_state(words)
             self._text.setText(words.text)
-            self._dress("waiting" if words.tone is Tone.WAITING else "secondary")
+            dress(self._text, "waiting" if words.tone is Tone.WAITING else "secondary")
         if self._reason.text() != reason:
             self._hold_button()
             self._reason.setText(reason)
@@ -155,9 +155,3 @@ class StatusStrip(QWidget):
         """Another sentence may have fewer lines than this one: the button stays where it is."""
         if self._reason.isVisible():
             self._reason.setMinimumHeight(self._reason.height())
-
-    def _dress(self, name: str) -> None:
-        if self._text.objectName() != name:
-            self._text.setObjectName(name)
-            self._text.style().unpolish(self._text)
-            self._text.style().polish(self._text)

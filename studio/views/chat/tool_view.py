@@ -15,7 +15,7 @@ from studio.views.chat.kit import Kit
 from studio.views.elided_label import ElidedLabel
 from studio.views.icon_button import IconButton
 from studio.views.icons import palette_icon
-from studio.views.labels import line
+from studio.views.labels import dress, line
 from studio.views.state_mark import StateMark
 from studio.views.status_words import Tone
 from studio.views.tool_words import describe_use, readable_arguments, use_title
@@ -80,10 +80,7 @@ class ToolView(QFrame):
         self._title.set_text(use_title(use))
         self._state.set_text(words.text)
         name = _LABEL_OF_TONE[words.tone]
-        if self._state.objectName() != name:
-            self._state.setObjectName(name)
-            self._state.style().unpolish(self._state)
-            self._state.style().polish(self._state)
+        dress(self._state, name)
         arguments = readable_arguments(use.arguments)
         self._arguments.setText(arguments)
         self._arguments.setVisible(bool(arguments))

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 from studio.models.downloads import Download, DownloadState
 from studio.views.context import Context
 from studio.views.elided_label import ElidedLabel
-from studio.views.labels import line
+from studio.views.labels import dress, line
 from studio.views.models.model_words import download_words
 from studio.views.paged_dialog import page_column, scrolled
 from studio.views.words import size, tr
@@ -123,10 +123,7 @@ class DownloadRow(QFrame):
         self._source.set_text(download.offer.source)
         self._words.setText(download_words(download))
         kind = "failed" if download.state is DownloadState.FAILED else "secondary"
-        if self._words.objectName() != kind:
-            self._words.setObjectName(kind)
-            self._words.style().unpolish(self._words)
-            self._words.style().polish(self._words)
+        dress(self._words, kind)
         share = download.share
         self._progress.setRange(0, 0 if share is None and download.state.is_busy else _FULL)
         self._progress.setValue(round((share or 0.0) * _FULL))

@@ -31,7 +31,7 @@ from studio.views.context import Context
 from studio.views.dialogs.dialog import Dialog
 from studio.views.error_words import error_sentence
 from studio.views.inputs import QuietList, QuietNumber
-from studio.views.labels import hairline, line
+from studio.views.labels import dress, hairline, line
 from studio.views.models.model_words import (
     fit_words,
     park_words,
@@ -280,9 +280,7 @@ class LoadDialog(Dialog):
             return
         machine = look_at_machine(self._context.watch.snapshot)
         fit = plan_fit(facts.info, options, machine)
-        self._verdict.setObjectName("failed" if fit.verdict is Verdict.TOO_LARGE else "title")
-        self._verdict.style().unpolish(self._verdict)
-        self._verdict.style().polish(self._verdict)
+        dress(self._verdict, "failed" if fit.verdict is Verdict.TOO_LARGE else "title")
         self._verdict.setText(verdict_words(fit))
         is_known = fit.verdict is not Verdict.UNKNOWN
         self._needs.setText(fit_words(fit) if is_known else "")

@@ -14,6 +14,7 @@ from engine.runs import Run, RunState
 from studio.services.run_service import Steer
 from studio.views.elided_label import ElidedFigures, ElidedLabel, ElidedLines
 from studio.views.icon_button import IconButton
+from studio.views.labels import dress
 from studio.views.run_sentences import Others, describe_run, is_held, reason_sentence
 from studio.views.state_mark import StateMark
 from studio.views.status_words import Mark, StatusWords, Tone, joined
@@ -158,10 +159,7 @@ class RunRow(QFrame):
         held = tokens(run.held_tokens) if has_figure else ""
         self._state.set_text(joined(words.text, pinned, held))
         name = "waiting" if words.tone is Tone.WAITING else "secondary"
-        if self._state.objectName() != name:
-            self._state.setObjectName(name)
-            self._state.style().unpolish(self._state)
-            self._state.style().polish(self._state)
+        dress(self._state, name)
 
     def _steer(self, steer: Steer) -> None:
         self.steer_wanted.emit(self._id, steer)

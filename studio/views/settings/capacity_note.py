@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QLabel, QWidget
 
 from studio.models.capacity import USUAL_CHAT_TOKENS, capacity_of
 from studio.models.settings import Settings
+from studio.views.labels import dress
 from studio.views.monitor.history_words import capacity_words
 
 
@@ -35,6 +36,4 @@ class CapacityNote(QLabel):
         )
         shortage = self._shortage() if pool_tokens > 0 else ""
         self.setText(shortage or capacity_words(capacity) + ".")
-        self.setObjectName("failed" if shortage else "secondary")
-        self.style().unpolish(self)
-        self.style().polish(self)
+        dress(self, "failed" if shortage else "secondary")

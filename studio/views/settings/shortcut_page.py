@@ -18,7 +18,8 @@ from PySide6.QtWidgets import (
 from studio.models.errors import SettingError
 from studio.views.actions import COMMANDS, Command, CommandId, Menu, plain
 from studio.views.error_words import error_words
-from studio.views.shortcuts import Shortcuts, refusal, shown
+from studio.views.labels import dress
+from studio.views.shortcuts import KEYS_SETTING, Shortcuts, refusal, shown
 from studio.views.words import tr
 
 _FIELD_PX = 190
@@ -27,7 +28,7 @@ _FIELD_PX = 190
 class ShortcutPage(QWidget):
     """Keys that somebody else has are not taken: the row says whose they are."""
 
-    keys: tuple[str, ...] = ("window.keys",)
+    keys: tuple[str, ...] = (KEYS_SETTING,)
 
     def __init__(self, shortcuts: Shortcuts, parent: QWidget) -> None:
         super().__init__(parent)
@@ -153,8 +154,6 @@ class ShortcutRow(QWidget):
             self.refresh()
 
     def _say(self, text: str, *, name: str) -> None:
-        self.note.setObjectName(name)
-        self.note.style().unpolish(self.note)
-        self.note.style().polish(self.note)
+        dress(self.note, name)
         self.note.setText(text)
         self.note.setVisible(bool(text))

@@ -21,7 +21,7 @@ from studio.views.dialogs.confirm import Question, confirm
 from studio.views.elided_label import ElidedLabel
 from studio.views.error_words import error_sentence
 from studio.views.inputs import CheckBox
-from studio.views.labels import line
+from studio.views.labels import dress, line
 from studio.views.state_mark import StateMark
 from studio.views.status_words import Tone
 from studio.views.tool_words import link_words, place_words, tools_words
@@ -147,10 +147,7 @@ class ServerRow(QFrame):
 
     def _show(self, text: str, name: str) -> None:
         self._state.setText(text)
-        if self._state.objectName() != name:
-            self._state.setObjectName(name)
-            self._state.style().unpolish(self._state)
-            self._state.style().polish(self._state)
+        dress(self._state, name)
 
     def _switch(self, is_on: bool) -> None:
         try:
